@@ -1,0 +1,69 @@
+# Every target sets up what it needs in .venv, once, and installs nothing outside it.
+# A stamp file per extra depends on pyproject.toml, so that a second call starts at once.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMPS := $(VENV)/.stamps
+# Two workers: the tests themselves use threads, and more workers only fight over the cores.
+WORKERS ?= 2
+ROW    ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two installs into one environment at once would trip over each other, whatever -j says.
+.NOTPARALLEL:
+.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-memory clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMPS)/venv:
+	@command -v $(PYTHON) >/dev/null || { echo "mercer needs Python 3.11 or newer; '$(PYTHON)' was not found (try: make PYTHON=/path/to/python3)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mercer needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; choose another with: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+# One stamp per extra: .venv/.stamps/cli is older than pyproject.toml exactly when it has to be made again.
+$(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+setup: $(STAMPS)/dev  ## make .venv with everything for development
+
+demo: $(STAMPS)/cli  ## proofs and counter-examples for a set of expressions
+	$(PY) examples/is_it_a_kernel.py
+
+test: lint typecheck  ## ruff, mypy, tests and doctests
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile
+
+test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
+
+lint: $(STAMPS)/dev  ## ruff check
+	$(PY) -m ruff check .
+
+typecheck: $(STAMPS)/dev  ## mypy, strict on src
+	$(PY) -m mypy
+
+format: $(STAMPS)/dev  ## let ruff sort imports and format the code
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+# One process at a time and nothing else running: a benchmark beside a test run measures the test run.
+bench: $(STAMPS)/bench  ## race against the peers; make bench ROW=name for one row
+	$(PY) -m benchmarks $(if $(ROW),--row $(ROW))
+
+bench-long: $(STAMPS)/bench  ## the rows that take minutes
+	$(PY) -m benchmarks --long $(if $(ROW),--row $(ROW))
+
+bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
+	$(PY) -m benchmarks --group gp $(if $(ROW),--row $(ROW))
+
+show-memory: $(STAMPS)/bench  ## peak memory of the large Gram and of K @ v without K
+	$(PY) -m benchmarks.memory
+
+clean:  ## remove .venv and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

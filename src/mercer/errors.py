@@ -1,0 +1,64 @@
+"""Everything mercer raises on purpose.
+
+    MercerError
+    ├── InputError (ValueError)            what came in breaks a rule
+    │   ├── ParseError                     a text is not a kernel expression
+    │   ├── ClosureError                   an operation the closure rules do not cover: k1 - k2, -2 * k, k ** 0.5
+    │   └── CapabilityError                a kernel lacks what an algorithm needs (finite features, a gradient, …)
+    ├── NumericalError (ArithmeticError)   a computation cannot be carried through
+    ├── MemoryBudgetError (MemoryError)    the result does not fit; refused before anything is allocated
+    └── MissingExtraError (ImportError)    an optional package is not installed
+
+A message names the object, the rule, what came and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MercerError(Exception):
+    """Base of all errors that mercer raises on purpose."""
+
+
+class InputError(MercerError, ValueError):
+    """An argument or a data set breaks a stated rule."""
+
+
+class ParseError(InputError):
+    """A text is not a kernel expression; `position` is the 0-based column where reading stopped."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        self.reason = message
+        super().__init__(f"{message}\n  {text}\n  {' ' * position}^")
+
+    def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
+        return type(self), (self.reason, self.text, self.position)
+
+
+class ClosureError(InputError):
+    """An operation is not implied by the closure rules, so the result need not be a kernel."""
+
+
+class CapabilityError(InputError):
+    """A kernel lacks a capability that the caller needs; the message names the term that lacks it."""
+
+
+class NumericalError(MercerError, ArithmeticError):
+    """A computation cannot be carried through in floating point."""
+
+
+class MemoryBudgetError(MercerError, MemoryError):
+    """An allocation would not fit the memory budget; nothing was allocated."""
+
+
+class MissingExtraError(MercerError, ImportError):
+    """An optional package is missing; the message says which extra brings it."""
+
+
+def describe(value: Any) -> str:
+    """Return the type and a short form of a value, for error messages."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '…'}"

@@ -1,0 +1,8 @@
+"""The one door for data: what a collection of vectors, strings, graphs or table rows is, how it is checked and sliced."""
+
+from mercer.inputs.graphs import Graph as Graph
+from mercer.inputs.graphs import as_graph as as_graph
+from mercer.inputs.rows import Rows as Rows
+from mercer.inputs.rows import as_rows as as_rows
+from mercer.inputs.vectors import Matrix as Matrix
+from mercer.inputs.vectors import as_vectors as as_vectors

@@ -1,0 +1,184 @@
+"""`Rows`: one collection of data, whatever it is made of, with the views that kernels ask for.
+
+A kernel never looks at raw input. It asks its `Rows` for a view (vectors, strings, graphs, some columns, the image
+under a map), and `Rows` checks once, answers, and remembers, so that two terms of a sum that ask the same question
+share one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, describe
+from mercer.inputs.graphs import Graph, as_graph
+from mercer.inputs.vectors import Matrix, as_vectors, check_size
+
+T = TypeVar("T")
+
+
+class Rows:
+    """A checked collection of n objects; `name` is how error messages call it."""
+
+    def __init__(self, data: Any, name: str = "X") -> None:
+        if isinstance(data, (str, bytes)) or data is None or not hasattr(data, "__len__") and not sp.issparse(data):
+            raise InputError(
+                f"{name} is {describe(data)}, not a collection. Give an (n, d) array, a data frame, or a list of "
+                "strings or graphs."
+            )
+        self.data = data
+        self.name = name
+        self.length = int(data.shape[0]) if hasattr(data, "shape") and len(data.shape) else len(data)
+        if self.length == 0:
+            raise InputError(f"{name} is empty: it has no rows.")
+        self._memo: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return self.length
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the view stored under `key`, making it on the first question."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        view: T = self._memo[key]
+        return view
+
+    # -- views -------------------------------------------------------------------------------------------------------
+
+    def vectors(self) -> Matrix:
+        """The collection as a finite (n, d) float array or CSR array."""
+        return self.remember("vectors", lambda: as_vectors(self.data, self.name))
+
+    def strings(self) -> list[str] | list[tuple[Hashable, ...]]:
+        """The collection as strings, or as tuples of tokens."""
+        return self.remember("strings", self._strings)
+
+    def graphs(self) -> list[Graph]:
+        """The collection as graphs."""
+        items = self._items("graphs")
+        return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
+
+    def columns(self, columns: tuple[int | str, ...]) -> Rows:
+        """The same rows with the named (data frame) or numbered (array) columns only."""
+        return self.remember(("columns", columns), lambda: Rows(self._columns(columns), f"{self.name}[{_list(columns)}]"))
+
+    def mapped(self, function: Callable[[Any], Any]) -> Rows:
+        """The image of the rows under `function`, which takes and returns a collection of the same length."""
+        return self.remember(("mapped", function), lambda: self._mapped(function))
+
+    def values(self, function: Callable[[Any], Any]) -> NDArray[np.float64]:
+        """function(X) as n finite numbers."""
+        return self.remember(("values", function), lambda: self._values(function))
+
+    def take(self, rows: slice) -> Any:
+        """The raw objects of some rows, in the container they came in."""
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[rows]
+        return self.data[rows]
+
+    # -- how the views are made --------------------------------------------------------------------------------------
+
+    def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
+        items = self._items("strings")
+        if all(isinstance(item, str) for item in items):
+            return [str(item) for item in items]
+        for position, item in enumerate(items):
+            _check_tokens(item, f"{self.name}[{position}]", strings=isinstance(items[0], str))
+        return [tuple(item) for item in items]
+
+    def _items(self, kind: str) -> list[Any]:
+        """The rows as single objects: a list, a series, a one-dimensional array, or a frame of one column."""
+        data = self.data
+        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+            if len(data.columns) != 1:
+                raise InputError(
+                    f"{self.name} is a table of {len(data.columns)} columns; a kernel on {kind} takes one: k.on(column)."
+                )
+            return list(data[data.columns[0]])
+        if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1:
+            return list(data[:, 0])
+        if sp.issparse(data) or (isinstance(data, np.ndarray) and data.ndim != 1):
+            raise InputError(f"{self.name} is an array of shape {data.shape}; a kernel on {kind} takes a list of {kind}.")
+        return list(data)
+
+    def _columns(self, columns: tuple[int | str, ...]) -> Any:
+        data = self.data
+        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+            return _frame_columns(data, columns, self.name)
+        names = [c for c in columns if isinstance(c, str)]
+        if names:
+            raise InputError(
+                f"{self.name} is not a data frame, so it has no column {names[0]!r}; give a frame, or number the columns."
+            )
+        table = data if sp.issparse(data) else np.asarray(data)
+        if table.ndim != 2:
+            raise InputError(f"{self.name} has shape {table.shape}; columns can be chosen from an (n, d) table only.")
+        check_size(table.shape, self.name)
+        wrong = [c for c in columns if not -table.shape[1] <= int(c) < table.shape[1]]
+        if wrong:
+            raise InputError(f"{self.name} has columns 0 … {table.shape[1] - 1}; there is no column {wrong[0]}.")
+        chosen = sp.csc_array(table)[:, list(columns)].tocsr() if sp.issparse(table) else table[:, list(columns)]
+        return chosen
+
+    def _mapped(self, function: Callable[[Any], Any]) -> Rows:
+        image = Rows(function(self.data), f"{_name_of(function)}({self.name})")
+        if len(image) != len(self):
+            raise InputError(
+                f"{_name_of(function)} returned {len(image)} rows for {len(self)}; a map takes rows to rows, one for one."
+            )
+        return image
+
+    def _values(self, function: Callable[[Any], Any]) -> NDArray[np.float64]:
+        values = np.asarray(function(self.data), dtype=np.float64)
+        if values.shape != (len(self),):
+            raise InputError(
+                f"{_name_of(function)} returned shape {values.shape} for {len(self)} rows; a weight function returns (n,)."
+            )
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(f"{_name_of(function)} returned {values[row]} for row {row}; weights must be finite.")
+        return values
+
+
+def as_rows(data: Any, name: str = "X") -> Rows:
+    """Return data as Rows; Rows pass through, with their memory."""
+    return data if isinstance(data, Rows) else Rows(data, name)
+
+
+def _check_tokens(item: Any, where: str, strings: bool) -> None:
+    if isinstance(item, bytes):
+        raise InputError(f"{where} is bytes; decode it first: x.decode('ascii').")
+    if isinstance(item, str) or not isinstance(item, (list, tuple, np.ndarray)):
+        rule = "a string like the others" if strings else "a list of tokens like the others, or all strings"
+        raise InputError(f"{where} is {describe(item)}; a kernel on strings needs {rule}.")
+    if strings:
+        raise InputError(f"{where} is {describe(item)}, but other rows are plain strings; give one kind.")
+    for token in item:
+        if isinstance(token, (list, dict, set, np.ndarray)):
+            raise InputError(f"{where} holds {describe(token)}; a token is a word or a number, not a container.")
+
+
+def _frame_columns(frame: Any, columns: Sequence[int | str], name: str) -> Any:
+    known = list(frame.columns)
+    chosen = []
+    for column in columns:
+        if column in known:
+            chosen.append(column)
+        elif isinstance(column, int) and -len(known) <= column < len(known):
+            chosen.append(known[column])
+        else:
+            raise InputError(f"{name} has no column {column!r}; it has {_list(known)}.")
+    return frame[chosen]
+
+
+def _list(values: Sequence[Any]) -> str:
+    shown = ", ".join(repr(v) for v in values[:8])
+    return shown if len(values) <= 8 else f"{shown}, … ({len(values)} in all)"
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)

@@ -1,0 +1,134 @@
+"""The door for vectors: anything that is a table of finite numbers becomes one float32 or float64 array (or CSR)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+
+Matrix = NDArray[Any] | sp.csr_array
+
+
+def as_vectors(X: Any, name: str) -> Matrix:
+    """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, the rest is float64."""
+    if sp.issparse(X):
+        return _check_sparse(X, name)
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        return _from_frame(X, name)
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise InputError(f"{name} is ragged: its rows have different lengths ({error}). Give an (n, d) array.") from None
+    return check_dense(array, name)
+
+
+def check_dense(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return a dense array as finite C-ordered (n, d) floats, or say what is wrong with it."""
+    if array.dtype.kind == "c":
+        raise InputError(f"{name} is complex; kernels here are real. Give real and imaginary parts as two columns.")
+    if array.dtype.kind in "OUSV":
+        array = _numbers_from_objects(array, name)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} has dtype {array.dtype}, which is not numeric; give float32 or float64.")
+    if array.ndim == 1:
+        raise InputError(
+            f"{name} is one-dimensional with shape {array.shape}; a collection of vectors is (n, d). "
+            f"One column: {name}.reshape(-1, 1). One row: {name}.reshape(1, -1)."
+        )
+    if array.ndim != 2:
+        raise InputError(f"{name} has {array.ndim} dimensions and shape {array.shape}; a collection of vectors is (n, d).")
+    check_size(array.shape, name)
+    keep = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    result = np.ascontiguousarray(array, dtype=np.float32 if keep else np.float64)
+    _check_finite(result, name)
+    return result
+
+
+def check_size(shape: tuple[int, ...], name: str) -> None:
+    """Refuse a collection without rows or without columns."""
+    if shape[0] == 0:
+        raise InputError(f"{name} is empty: it has no rows (shape {shape}).")
+    if len(shape) > 1 and shape[1] == 0:
+        raise InputError(f"{name} has {shape[0]} rows but no columns (shape {shape}).")
+
+
+def _check_sparse(X: Any, name: str) -> sp.csr_array:
+    if X.dtype.kind == "c":
+        raise InputError(f"{name} is complex; kernels here are real. Give real and imaginary parts as two columns.")
+    if X.ndim != 2:
+        raise InputError(f"{name} is a sparse array of shape {X.shape}; a collection of vectors is (n, d).")
+    check_size(X.shape, name)
+    keep = X.dtype.kind == "f" and X.dtype.itemsize <= 4
+    result = sp.csr_array(X, dtype=np.float32 if keep else np.float64)
+    if not result.has_canonical_format:
+        result = result.copy()  # the caller's array is never rearranged
+        result.sum_duplicates()
+    if not np.isfinite(result.data).all():
+        position = int(np.flatnonzero(~np.isfinite(result.data))[0])
+        row = int(np.searchsorted(result.indptr, position, side="right")) - 1
+        raise _not_finite(name, result.data[position], row, int(result.indices[position]))
+    return result
+
+
+def _check_finite(array: NDArray[Any], name: str) -> None:
+    # The sum of finite numbers may overflow, so a non-finite sum only starts the exact search.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise _not_finite(name, array[row, column], row, column)
+
+
+def _not_finite(name: str, value: Any, row: int, column: int) -> InputError:
+    word = "NaN" if np.isnan(value) else "an infinite value"
+    return InputError(
+        f"{name} has {word} at row {row}, column {column}; every value must be finite. Drop or impute such rows first."
+    )
+
+
+def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+    try:
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        for index, value in np.ndenumerate(array):
+            if not _is_number(value):
+                where = ", ".join(f"{word} {i}" for word, i in zip(("row", "column"), index, strict=False))
+                raise InputError(
+                    f"{name} holds {type(value).__name__} {_short(value)} at {where}, not a number. Vector kernels need "
+                    "numbers; for text use a string kernel such as Spectrum(p=3), for one column of a table k.on(column)."
+                ) from None
+        raise InputError(f"{name} has dtype {array.dtype} and cannot be read as numbers.") from None
+    if array.dtype.kind in "US":
+        raise InputError(f"{name} holds text that looks like numbers; convert it first, e.g. {name}.astype(float).")
+    return numbers
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def _from_frame(frame: Any, name: str) -> NDArray[Any]:
+    for column in frame.columns:
+        values = np.asarray(frame[column].to_numpy())
+        if values.dtype.kind not in "fiub" and not all(_is_number(v) for v in values):
+            bad = next(v for v in values if not _is_number(v))
+            raise InputError(
+                f"{name}: column {column!r} holds {type(bad).__name__} {_short(bad)}, not numbers. "
+                f"Choose numeric columns with k.on(…), or give this column a kernel of its own."
+            )
+    return check_dense(np.asarray(frame.to_numpy()), name)

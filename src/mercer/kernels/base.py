@@ -1,0 +1,239 @@
+"""The kernel: an immutable value that turns two collections into a matrix.
+
+The public face is final and lives here. A node implements a few private methods:
+
+    _encode(rows)              what is computed once per collection
+    _block(pair)               values of one tile, in an array of its own
+    _diag(encoding)            k(x, x)
+    _pullback(pair, W)         d <W, K> / d theta of the whole subtree, in the order of `theta`
+    _features(encoding, …)     the finite feature map, where there is one
+    _derivation()              why it is a kernel
+    _value(x, z, m)            the formula on two points, in the arithmetic m
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import CapabilityError, InputError
+from mercer.inputs import Rows, as_rows
+from mercer.kernels import evaluation, parameters
+from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.fields import MEDIAN
+from mercer.kernels.operators import Operators
+from mercer.kernels.pair import Pair
+from mercer.numeric import tiles
+from mercer.numeric.encodings import Encoding
+from mercer.numeric.memory import allocate
+
+if TYPE_CHECKING:
+    from mercer.validity.certificates import Certificate
+
+#: How tightly a node binds in a printed expression.
+SUM, PRODUCT, POWER, ATOM = range(4)
+
+
+class Kernel(Operators, abc.ABC):
+    """A symmetric positive semi-definite function of two objects, k(x, z) = <phi(x), phi(z)>.
+
+    >>> import mercer, numpy as np
+    >>> k = 2.0 * mercer.Gaussian(length_scale=1.5) + mercer.Linear()
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> bool(np.all(k(X) == k(X, X)) and np.allclose(k.diag(X), np.diagonal(k(X))))
+    True
+    """
+
+    _precedence: ClassVar[int] = ATOM
+    _domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
+    _symmetric: bool = True  # False where the formula does not promise k(x, z) = k(z, x)
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            rule = item.metadata.get("rule")
+            if rule is not None:
+                value = rule.check(type(self).__name__, item.name, getattr(self, item.name))
+                object.__setattr__(self, item.name, value)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    @final
+    def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
+        """Return the matrix of k(x_i, z_j); k(X) is k(X, X)."""
+        values = evaluation.Evaluation(self, X, Z)
+        out = allocate(values.shape, values.dtype, "the Gram matrix", evaluation.REMEDY)
+        return tiles.fill(values.block, out, values.symmetric)
+
+    @final
+    def diag(self, X: Any) -> NDArray[Any]:
+        """Return k(x_i, x_i) without the matrix."""
+        return self._diag(self._encode(as_rows(X)))
+
+    @final
+    def feature_map(self, X: Any, *, combined: bool = True) -> Any:
+        """Return phi(X), one row per object, with <phi(x), phi(z)> = k(x, z).
+
+        combined=True merges equal monomials, x1 x2 and x2 x1 into sqrt(2) x1 x2; combined=False keeps them apart.
+        Kernels with infinitely many features have no such map: the error names the term.
+        """
+        lacking = self._lacks_features()
+        if lacking is not None:
+            raise CapabilityError(
+                f"{lacking} has no finite feature map{_inside(lacking, self)}. "
+                "Approximate it: RandomFourierFeatures for stationary kernels, Nystroem for any."
+            )
+        return self._features(self._encode(as_rows(X)), combined)
+
+    @final
+    def n_features(self, X: Any) -> int | None:
+        """Return how many columns feature_map(X) has, without making them; None where there is no finite map."""
+        if self._lacks_features() is not None:
+            return None
+        return self._n_features(self._encode(as_rows(X)))
+
+    @final
+    def pullback(self, X: Any, Z: Any = None, *, weights: ArrayLike) -> NDArray[np.float64]:
+        """Return d <W, k(X, Z)> / d theta for one weight matrix W (n, m): all gradients in n m memory."""
+        values = evaluation.Evaluation(self, X, Z)
+        W = np.asarray(weights)
+        if W.shape != values.shape:
+            raise InputError(f"weights has shape {W.shape}; it must be that of k(X, Z), {values.shape}.")
+        pair = values.pair
+        return tiles.total(
+            lambda rows, cols: self._pullback(pair.tile(rows, cols), W[rows, cols]), values.shape, len(self.theta)
+        )
+
+    @final
+    def resolve(self, X: Any) -> Kernel:
+        """Return the kernel with every "median" replaced by a number taken from X."""
+        return self._resolve(as_rows(X)) if self.unresolved else self
+
+    @property
+    def unresolved(self) -> bool:
+        """True while a length scale is still the word "median"."""
+        return getattr(self, "length_scale", None) == MEDIAN or any(child.unresolved for child in self.children)
+
+    @final
+    def certificate(self) -> Certificate:
+        """Return the proof that this is a kernel, a counter-example, or the word that neither was found."""
+        from mercer.validity.certificates import certify  # the one door that goes up: validity stands on kernels
+
+        return certify(self)
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    @property
+    def children(self) -> tuple[Kernel, ...]:
+        """The kernels that this one is made of."""
+        return ()
+
+    @final
+    @property
+    def theta(self) -> NDArray[np.float64]:
+        """The free parameters of the whole tree as one vector: the logarithms of the positive numbers."""
+        return parameters.theta(self)
+
+    @final
+    @property
+    def theta_names(self) -> list[str]:
+        """The parameter path of every entry of theta, such as "0__length_scale"."""
+        return parameters.theta_names(self)
+
+    @final
+    def with_theta(self, theta: ArrayLike) -> Kernel:
+        """Return the kernel whose free parameters are exp(theta)."""
+        return parameters.with_theta(self, np.asarray(theta, dtype=np.float64))
+
+    @final
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with deep, children as "0", "1", … and their parameters as "0__length_scale"."""
+        return parameters.get_params(self, deep)
+
+    @final
+    def set_params(self, **params: Any) -> Kernel:
+        """Return a kernel with some parameters replaced, by name; this one does not change."""
+        return parameters.set_params(self, params)
+
+    @final
+    def __sklearn_clone__(self) -> Self:
+        return self  # a value needs no copy
+
+    @final
+    def __repr__(self) -> str:
+        return self._text()
+
+    # -- what a node implements --------------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def _encode(self, rows: Rows) -> Encoding: ...
+
+    @abc.abstractmethod
+    def _block(self, pair: Pair) -> NDArray[Any]: ...
+
+    @abc.abstractmethod
+    def _diag(self, encoding: Encoding) -> NDArray[Any]: ...
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        if len(self.theta) == 0:
+            return np.empty(0)
+        raise CapabilityError(f"{self} has no gradient in its parameters.")
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        """d <w, diag> / d theta; zero for every kernel whose diagonal does not move."""
+        return np.zeros(len(self.theta))
+
+    def _lacks_features(self) -> Kernel | None:
+        """The first term without a finite feature map, or None if there is a map."""
+        return self
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        raise CapabilityError(f"{self} has no finite feature map.")
+
+    def _n_features(self, encoding: Encoding) -> int:
+        raise CapabilityError(f"{self} has no finite feature map.")
+
+    def _derivation(self) -> Derivation | None:
+        return None
+
+    def _facts(self) -> frozenset[str]:
+        """Those of "stationary", "characteristic", "universal" that are known to hold."""
+        return frozenset()
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        raise CapabilityError(f"{self} has no scalar formula.")
+
+    def _width(self) -> int | None:
+        """The number of columns it needs, where its parameters fix one."""
+        widths = [child._width() for child in self.children]
+        return max((w for w in widths if w is not None), default=None)
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        return self._with_children(tuple(child._resolve(rows) for child in self.children))
+
+    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+        return self
+
+    def _text(self) -> str:
+        shown = [f"{item.name}={getattr(self, item.name)!r}" for item in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @final
+    def _bracketed(self, at_least: int) -> str:
+        """The text, in brackets if it binds less tightly than the place it stands in."""
+        return self._text() if self._precedence >= at_least else f"({self._text()})"
+
+    @final
+    def _walk(self) -> Iterator[Kernel]:
+        """This node and all below it."""
+        yield self
+        for child in self.children:
+            yield from child._walk()
+
+
+def _inside(term: Kernel, whole: Kernel) -> str:
+    return "" if term is whole else f" (a term of {whole})"

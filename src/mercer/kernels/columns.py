@@ -1,0 +1,85 @@
+"""Kernels on some columns of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.kernels.algebra import Wrapper, child
+from mercer.kernels.base import POWER, Kernel
+from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.pair import Pair
+from mercer.numeric.encodings import Encoding
+
+
+@dataclass(frozen=True, repr=False)
+class On(Wrapper):
+    """k on some columns: numbers choose columns of an array, names columns of a data frame.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, Linear
+    >>> X = np.arange(12.0).reshape(4, 3)
+    >>> k = Gaussian(length_scale=2.0).on(0) * Linear().on(1, 2)
+    >>> bool(np.allclose(k(X), Gaussian(length_scale=2.0)(X[:, [0]]) * Linear()(X[:, 1:])))
+    True
+    """
+
+    columns: tuple[int | str, ...] = field()
+    inner: Kernel = child()
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise InputError("on: name at least one column, e.g. k.on(0) or k.on('age', 'income').")
+        clean: list[int | str] = []
+        for column in self.columns:
+            if isinstance(column, bool) or not isinstance(column, (Integral, str)):
+                raise InputError(f"on: a column is a number or a name; got {column!r}.")
+            clean.append(column if isinstance(column, str) else int(column))
+        object.__setattr__(self, "columns", tuple(clean))
+
+    def _width(self) -> int | None:
+        numbers = [c if c >= 0 else -c - 1 for c in self.columns if isinstance(c, int)]
+        return max(numbers) + 1 if numbers else None
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return self.inner._encode(rows.columns(self.columns))
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        return self._with_children((self.inner._resolve(rows.columns(self.columns)),))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self.inner._block(pair)
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return self.inner._diag(encoding)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._pullback(pair, W)
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._diag_pullback(encoding, w)
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        return self.inner._features(encoding, combined)
+
+    def _derivation(self) -> Derivation:
+        chosen = ", ".join(repr(column) for column in self.columns)
+        return Derivation("k(phi(x), phi(z))", f"phi(x) keeps the columns {chosen}", (self.inner,))
+
+    def _facts(self) -> frozenset[str]:
+        return self.inner._facts() & {"stationary"}  # it sees some columns only, so it cannot tell all laws apart
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        chosen = [column for column in self.columns if isinstance(column, int)]
+        if len(chosen) != len(self.columns):
+            return Kernel._value(self, x, z, m)
+        return self.inner._value([x[c] for c in chosen], [z[c] for c in chosen], m)
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(POWER + 1)}.on({', '.join(repr(column) for column in self.columns)})"

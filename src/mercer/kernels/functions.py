@@ -1,0 +1,102 @@
+"""Kernels whose values come from outside: a function of the user's own, or a matrix computed elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import name_of
+from mercer.kernels.pair import Pair
+from mercer.numeric.encodings import Dots, Encoding, Raw
+
+
+@dataclass(frozen=True, repr=False)
+class Function(Kernel):
+    """A function f(X, Z) -> (n, m) of two collections. Whether it is a kernel is for `certificate` to find out.
+
+    f is called with slices of the collections as they came in, possibly from several threads at once.
+
+    >>> import numpy as np
+    >>> def minus_inner(X, Z):
+    ...     return -X @ Z.T
+    >>> Function(minus_inner).certificate().status
+    'invalid'
+    """
+
+    f: Callable[[Any, Any], Any] = field()
+    _domain = "any"
+    _symmetric = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.f):
+            raise InputError(f"Function takes a function f(X, Z) -> (n, m); got {self.f!r}.")
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return Raw(rows)
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self._values(pair.left, pair.right, pair.shape)
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        one = [encoding.take(slice(i, i + 1)) for i in range(len(encoding))]
+        return np.array([self._values(x, x, (1, 1))[0, 0] for x in one])
+
+    def _values(self, X: Any, Z: Any, shape: tuple[int, int]) -> NDArray[Any]:
+        values = np.array(self.f(X, Z), dtype=np.float64)
+        if values.shape != shape:
+            raise InputError(
+                f"Function: {name_of(self.f)}(X, Z) returned shape {values.shape} for {shape[0]} and {shape[1]} objects; "
+                f"it must return {shape}."
+            )
+        if not np.isfinite(values).all():
+            raise InputError(f"Function: {name_of(self.f)}(X, Z) returned NaN or infinite values.")
+        return values
+
+    def _text(self) -> str:
+        return f"Function({name_of(self.f)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """X holds kernel values: rows of K against the training set, so k(X) is X, square, and k(X, training) is X.
+
+    It combines only with scalars and its kind.
+
+    >>> import numpy as np
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> bool(np.all((3.0 * Precomputed())(K) == 3.0 * K))
+    True
+    """
+
+    _domain = "precomputed"
+    _symmetric = False
+
+    def _encode(self, rows: Rows) -> Encoding:
+        X = rows.vectors()
+        if sp.issparse(X):
+            raise InputError(f"Precomputed takes a dense matrix of kernel values; {rows.name} is sparse.")
+        return rows.remember("dots", lambda: Dots(X))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        if pair.A.array.shape[1] != len(pair.B):
+            raise InputError(
+                f"Precomputed: X has {pair.A.array.shape[1]} columns for {len(pair.B)} training objects; "
+                "each row holds the kernel values against all of them."
+            )
+        return np.array(pair.A.array[pair.rows, pair.cols])
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        if encoding.array.shape[0] != encoding.array.shape[1]:
+            raise InputError(
+                f"Precomputed: the diagonal needs a square matrix; got shape {encoding.array.shape}. "
+                "k(x, x) of new objects is not among their values against the training set."
+            )
+        return np.diagonal(encoding.array).copy()

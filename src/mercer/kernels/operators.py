@@ -1,0 +1,139 @@
+"""The language of kernels: + * ** and the verbs, each a closure rule, and the refusals of what no rule covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from mercer.errors import ClosureError, InputError, describe
+
+if TYPE_CHECKING:
+    from mercer.kernels.base import Kernel
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+class Operators:
+    """Mixed into Kernel: every operator returns a new kernel."""
+
+    __array_ufunc__ = None  # NumPy scalars leave `np.float64(2) * k` to us
+
+    @property
+    def _self(self) -> Kernel:
+        return cast("Kernel", self)
+
+    def _is_kernel(self, other: object) -> bool:
+        return isinstance(other, Operators)
+
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum, constant
+
+        if self._is_kernel(other):
+            return Sum((self._self, other))
+        if _is_number(other):
+            return Sum((self._self, constant(other)))
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum, constant
+
+        if _is_number(other):
+            return Sum((constant(other), self._self))
+        return NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Product, Scaled
+
+        if self._is_kernel(other):
+            return Product((self._self, other))
+        if _is_number(other):
+            return Scaled(float(other), inner=self._self)
+        return NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return self.__mul__(other)
+
+    def __truediv__(self, other: Any) -> Kernel:
+        if _is_number(other) and other > 0:
+            return self.__mul__(1.0 / float(other))
+        raise ClosureError(
+            f"{self} / {other!r}: dividing by a kernel or by a number <= 0 is not implied by the closure rules."
+        )
+
+    def __pow__(self, power: Any) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        if _is_number(power) and float(power).is_integer() and power >= 0:
+            return Power(int(power), inner=self._self)
+        raise ClosureError(
+            f"({self}) ** {power!r}: only whole powers >= 0 of a kernel are kernels by the closure rules (products of "
+            "k with itself). Other powers are not implied by them; some are kernels all the same, as Gaussian ** 0.5 is: "
+            "write that one with another length scale."
+        )
+
+    def __neg__(self) -> NoReturn:
+        raise ClosureError(
+            f"-({self}): a negative multiple of a kernel is not implied by the closure rules (a * k needs a >= 0), "
+            "since -k(x, x) <= 0."
+        )
+
+    def __sub__(self, other: Any) -> NoReturn:
+        raise ClosureError(
+            f"{self} - {other!r}: a difference of kernels is not implied by the closure rules (k1 + k2 and a * k with "
+            "a >= 0 are). To test such a function, write Function(f) and ask for its certificate."
+        )
+
+    def __rsub__(self, other: Any) -> NoReturn:
+        raise ClosureError(
+            f"{other!r} - ({self}): a difference of kernels is not implied by the closure rules (k1 + k2 and a * k with "
+            "a >= 0 are)."
+        )
+
+    def exp(self) -> Kernel:
+        """exp(k): a power series with positive coefficients."""
+        from mercer.kernels.algebra import Exp
+
+        return Exp(self._self)
+
+    def polynomial(self, coefficients: Iterable[float]) -> Kernel:
+        """c0 + c1 k + c2 k^2 + … with coefficients >= 0."""
+        from mercer.kernels.algebra import PolynomialOf
+
+        return PolynomialOf(tuple(coefficients), inner=self._self)
+
+    def normalized(self) -> Kernel:
+        """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0."""
+        from mercer.kernels.wrappers import Normalized
+
+        return Normalized(self._self)
+
+    def centered(self, X: Any) -> Kernel:
+        """<phi(x) - mean, phi(z) - mean> with the feature mean of the sample X."""
+        from mercer.kernels.wrappers import Centered, Sample
+
+        return Centered(X if isinstance(X, Sample) else Sample(X), inner=self._self)
+
+    def map(self, phi: Callable[[Any], Any]) -> Kernel:
+        """k(phi(x), phi(z)) for a function phi from a collection to a collection of the same length."""
+        from mercer.kernels.wrappers import Mapped
+
+        return Mapped(phi, inner=self._self)
+
+    def weighted(self, f: Callable[[Any], Any]) -> Kernel:
+        """f(x) k(x, z) f(z) for a function f from a collection of n to n numbers."""
+        from mercer.kernels.wrappers import Weighted
+
+        return Weighted(f, inner=self._self)
+
+    def on(self, *columns: int | str) -> Kernel:
+        """k on some columns only: numbers for arrays, names for data frames."""
+        from mercer.kernels.columns import On
+
+        if len(columns) == 1 and isinstance(columns[0], (list, tuple)):
+            raise InputError(f"on: give the columns one by one, k.on(*{describe(columns[0])}).")
+        return On(columns, inner=self._self)

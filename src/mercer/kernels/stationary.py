@@ -1,0 +1,293 @@
+"""Stationary kernels: profiles of a distance. A node states the profile and its slope; the rest is given once here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Matrix, Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.fields import MEDIAN, length_scale, positive
+from mercer.kernels.pair import Pair
+from mercer.kernels.taylor import TaylorFeatures, taylor_features
+from mercer.kernels.vectors import Bilinear, Linear
+from mercer.numeric.encodings import Encoding, dense
+from mercer.numeric.medians import median_distance
+from mercer.numeric.points import Points
+
+FACTS = frozenset({"stationary", "characteristic", "universal"})
+BOCHNER = "Bochner: a continuous function of x - z is a kernel on R^d exactly when it is the Fourier transform of a measure >= 0"
+
+
+class Stationary(Kernel):
+    """Abstract: k(x, z) = g(s) with s = sum_k (x_k - z_k)^2 / length_scale_k^2.
+
+    One length scale serves all columns and shares distances with other terms; a sequence gives each column its own (ARD).
+    """
+
+    length_scale: float | tuple[float, ...] | str
+    _rough: ClassVar[bool] = False  # g depends on sqrt(s) near 0, so that small errors of s are large errors of g
+
+    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+        """g(factor * d2) in a new array; d2 is shared and must not be written."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+        """dg/ds, given s and K = g(s); finite at s = 0."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _scales(self) -> NDArray[np.float64] | None:
+        return np.array(self.length_scale) if isinstance(self.length_scale, tuple) else None
+
+    def _factor(self) -> float:
+        return float(self.length_scale) ** -2 if isinstance(self.length_scale, float) else 1.0
+
+    def _width(self) -> int | None:
+        return len(self.length_scale) if isinstance(self.length_scale, tuple) else None
+
+    def _encode(self, rows: Rows) -> Encoding:
+        X = rows.vectors()
+        if self._width() not in (None, X.shape[1]):
+            raise InputError(
+                f"{type(self).__name__}: length_scale has {self._width()} entries, but {rows.name} has {X.shape[1]} columns."
+            )
+        key = self.length_scale if self._width() else None
+        return rows.remember(("points", key), lambda: Points(X, self._scales()))
+
+    def _distances(self, pair: Pair) -> NDArray[Any]:
+        """Squared distances; those of near duplicates are refined where their rounding would show in the profile."""
+        eps = float(np.finfo(pair.A.array.dtype).eps)
+        loss = 4 * eps * self._factor() * (pair.A.norms.max() + pair.B.norms.max())
+        return pair.squared_distances(refine=self._rough or loss > 100 * eps)
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self._profile(self._distances(pair), self._factor())
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return np.ones(len(encoding), encoding.array.dtype)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        d2 = self._distances(pair)
+        S = self._slope(d2 * self._factor(), self._block(pair)) * W  # d<W, K>/ds, and ds/dlog(l) = -2 (x - z)^2 / l^2
+        shape = self._shape_pullback(d2 * self._factor(), W)
+        if self._width() is None:
+            return np.concatenate([[-2.0 * self._factor() * np.vdot(S, d2)], shape])
+        a, b = dense(pair.A.array[pair.rows]), dense(pair.B.array[pair.cols])
+        squares = S.sum(axis=1) @ a**2 + S.sum(axis=0) @ b**2 - 2.0 * np.einsum("ik,ik->k", S @ b, a)
+        return np.concatenate([-2.0 * squares, shape])
+
+    def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
+        """The gradient in further parameters of the profile, which stand behind length_scale."""
+        return np.empty(0)
+
+    def _facts(self) -> frozenset[str]:
+        return FACTS
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        if self.length_scale != MEDIAN:
+            return self
+        return self.set_params(length_scale=self._median(rows.vectors()))
+
+    def _median(self, X: Matrix) -> float:
+        return median_distance(X, "euclidean")
+
+    def _squared(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        scales = self._scales()
+        total = m.number(0.0)
+        for i, (a, b) in enumerate(zip(x, z, strict=True)):
+            step = (a - b) / m.number(float(self.length_scale if scales is None else scales[i]))  # type: ignore[arg-type]
+            total = total + step * step
+        return total
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Stationary):
+    """exp(-||x - z||^2 / (2 length_scale^2)); a sequence of length scales gives each column its own (ARD).
+
+    Other ways to write it: `from_gamma(g)` exp(-g d^2), `from_width(c)` exp(-d^2/c^2), `from_variance(s)` exp(-d^2/(2s)),
+    `from_denominator(s)` exp(-d^2/s).
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0]])
+    >>> bool(np.isclose(Gaussian(length_scale=2.0)(X)[0, 1], np.exp(-1 / 8)))
+    True
+    >>> Gaussian.from_gamma(0.5)
+    Gaussian(length_scale=1.0)
+    """
+
+    length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
+
+    @classmethod
+    def from_gamma(cls, gamma: float) -> Gaussian:
+        """exp(-gamma ||x - z||^2), scikit-learn's form: length_scale = 1 / sqrt(2 gamma)."""
+        return cls((2.0 * _positive("from_gamma", gamma)) ** -0.5)
+
+    @classmethod
+    def from_width(cls, width: float) -> Gaussian:
+        """exp(-||x - z||^2 / width^2): length_scale = width / sqrt(2)."""
+        return cls(_positive("from_width", width) / 2.0**0.5)
+
+    @classmethod
+    def from_variance(cls, variance: float) -> Gaussian:
+        """exp(-||x - z||^2 / (2 variance)): length_scale = sqrt(variance)."""
+        return cls(_positive("from_variance", variance) ** 0.5)
+
+    @classmethod
+    def from_denominator(cls, denominator: float) -> Gaussian:
+        """exp(-||x - z||^2 / denominator): length_scale = sqrt(denominator / 2)."""
+        return cls((_positive("from_denominator", denominator) / 2.0) ** 0.5)
+
+    def taylor_features(self, X: Any, degree: int) -> TaylorFeatures:
+        """Return the features of the Taylor series cut after `degree`, and a bound on the error of k on these data."""
+        return taylor_features(self._factor(), self._scales(), X, degree)
+
+    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+        values = np.multiply(d2, -0.5 * factor)
+        return np.exp(values, out=values)
+
+    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+        return -0.5 * K
+
+    def _derivation(self) -> Derivation:
+        inner: Kernel
+        if isinstance(self.length_scale, tuple):
+            inner = Bilinear(np.diag(np.array(self.length_scale) ** -2.0))
+        elif isinstance(self.length_scale, str):
+            inner = Linear()
+        else:
+            inner = self._factor() * Linear()
+        because = "exp(-||x - z||^2 / 2) = exp(<x, z>) / sqrt(exp(<x, x>) exp(<z, z>)), with x and z divided by length_scale"
+        return Derivation("normalized exponential of an inner product", because, (inner.exp().normalized(),))
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        return m.exp(m.number(-0.5) * self._squared(x, z, m))
+
+
+def _positive(name: str, value: float) -> float:
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
+        raise InputError(f"Gaussian.{name} takes a finite number > 0; got {value!r}.")
+    return number
+
+
+@dataclass(frozen=True, repr=False)
+class Exponential(Stationary):
+    """exp(-||x - z||_2 / length_scale), the Matern kernel with nu = 1/2.
+
+    The distance is Euclidean (l2). Some lectures call this one Laplace; `Laplacian` here is the l1 form of scikit-learn.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> bool(np.isclose(Exponential(length_scale=10.0)(X)[0, 1], np.exp(-0.5)))
+    True
+    """
+
+    length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
+    _rough = True
+
+    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+        values = np.sqrt(d2)
+        values *= -(factor**0.5)
+        return np.exp(values, out=values)
+
+    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+        return -0.5 * K * _inverse(np.sqrt(s))
+
+    def _derivation(self) -> Derivation:
+        return Derivation("Bochner", f"{BOCHNER}; here it is a multivariate Cauchy density, on every R^d")
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        return m.exp(m.number(-1.0) * m.sqrt(self._squared(x, z, m)))
+
+
+def _inverse(values: NDArray[Any]) -> NDArray[Any]:
+    """1 / values, and 0 where values is 0: there the factor (x - z)^2 beside it vanishes faster."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(Stationary):
+    """exp(-||x - z||_1 / length_scale): a product of one-dimensional exponentials, scikit-learn's laplacian kernel.
+
+    The distance is the sum of absolute differences (l1); `Exponential` is the l2 form. With a sequence,
+    exp(-sum_k |x_k - z_k| / length_scale_k).
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> bool(np.isclose(Laplacian(length_scale=14.0)(X)[0, 1], np.exp(-0.5)))
+    True
+    """
+
+    length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
+
+    def _encode(self, rows: Rows) -> Encoding:
+        if sp.issparse(rows.vectors()):
+            raise InputError(f"Laplacian takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")
+        return super()._encode(rows)
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        values = pair.manhattan_distances() * pair.A.array.dtype.type(-(self._factor() ** 0.5))
+        return np.exp(values, out=values)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        S = self._block(pair) * W
+        if self._width() is None:
+            return np.array([self._factor() ** 0.5 * np.vdot(S, pair.manhattan_distances())])
+        a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
+        return np.array([np.vdot(S, np.abs(np.subtract.outer(a[:, k], b[:, k]))) for k in range(a.shape[1])])
+
+    def _median(self, X: Matrix) -> float:
+        return median_distance(X, "manhattan")
+
+    def _derivation(self) -> Derivation:
+        return Derivation("Bochner", f"{BOCHNER}; here it is a product of Cauchy densities, one per column, on every R^d")
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        scales = self._scales()
+        total = m.number(0.0)
+        for i, (a, b) in enumerate(zip(x, z, strict=True)):
+            scale = float(self.length_scale if scales is None else scales[i])  # type: ignore[arg-type]
+            total = total + m.absolute(a - b) / m.number(scale)
+        return m.exp(m.number(-1.0) * total)
+
+
+@dataclass(frozen=True, repr=False)
+class RationalQuadratic(Stationary):
+    """(1 + ||x - z||^2 / (2 shape length_scale^2))^(-shape): a mixture of Gaussians of many widths.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0]])
+    >>> bool(np.isclose(RationalQuadratic(length_scale=1.0, shape=0.5)(X)[0, 1], 2**-0.5))
+    True
+    """
+
+    length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
+    shape: float = positive(1.0)
+
+    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+        # log1p and exp keep the digits of values near 1, and the result is never 0 ** negative
+        values = np.log1p(d2 * d2.dtype.type(factor / (2.0 * self.shape)))
+        values *= -self.shape
+        return np.exp(values, out=values)
+
+    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+        return -0.5 * K / (1.0 + s / (2.0 * self.shape))
+
+    def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
+        u = s / (2.0 * self.shape)
+        slope = self._profile(s, 1.0) * (u / (1.0 + u) - np.log1p(u))
+        return np.array([self.shape * np.vdot(W, slope)])
+
+    def _derivation(self) -> Derivation:
+        because = f"a mixture of Gaussians over a Gamma({self.shape!r}) law of 1 / length_scale^2: a limit of sums of kernels"
+        return Derivation("mixture of kernels", because, (Gaussian(self.length_scale),))
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        base = m.number(1.0) + self._squared(x, z, m) / m.number(2.0 * self.shape)
+        return m.exp(m.number(-self.shape) * m.log(base))

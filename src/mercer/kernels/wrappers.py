@@ -1,0 +1,297 @@
+"""The closure rules that change the objects or the features: maps, weights, normalization, centering."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.kernels.algebra import Wrapper, child
+from mercer.kernels.base import POWER, Kernel
+from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.names import name_of
+from mercer.kernels.pair import Pair
+from mercer.numeric import features, tiles
+from mercer.numeric.encodings import Encoding, Values, align, length
+
+TIGHT = POWER + 1  # what stands before a dot needs brackets unless it is an atom
+
+
+def _callable(value: Any, verb: str, shape: str) -> None:
+    if not callable(value):
+        raise InputError(f"{verb} takes a function {shape}; got {value!r}.")
+
+
+@dataclass(frozen=True, repr=False)
+class Mapped(Wrapper):
+    """k(phi(x), phi(z)): any function of the objects may come before a kernel."""
+
+    phi: Callable[[Any], Any] = field()
+    inner: Kernel = child()
+    _domain = "any"
+
+    def __post_init__(self) -> None:
+        _callable(self.phi, "map", "from a collection to a collection of the same length")
+
+    def _width(self) -> None:
+        return None
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return self.inner._encode(rows.mapped(self.phi))
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        return self._with_children((self.inner._resolve(rows.mapped(self.phi)),))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self.inner._block(pair)
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return self.inner._diag(encoding)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._pullback(pair, W)
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._diag_pullback(encoding, w)
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        return self.inner._features(encoding, combined)
+
+    def _derivation(self) -> Derivation:
+        because = f"the Gram matrix is that of the inner kernel at the points {name_of(self.phi)}(x_i)"
+        return Derivation("k(phi(x), phi(z))", because, (self.inner,))
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(TIGHT)}.map({name_of(self.phi)})"
+
+
+class Diagonal(Wrapper):
+    """Abstract: d(x) k(x, z) d(z) with one number per object; encoded as (inner encoding, numbers)."""
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        values = self.inner._block(pair.part(0))
+        values *= pair.part(1).left.array[:, None]
+        values *= pair.part(1).right.array[None, :]
+        return values
+
+    def _weights(self, pair: Pair) -> NDArray[np.float64]:
+        return np.multiply.outer(pair.part(1).left.array, pair.part(1).right.array)
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        return features.times(self.inner._features(encoding[0], combined), encoding[1].array)
+
+    def _n_features(self, encoding: Encoding) -> int:
+        return self.inner._n_features(encoding[0])
+
+
+@dataclass(frozen=True, repr=False)
+class Weighted(Diagonal):
+    """f(x) k(x, z) f(z): the feature map times f(x)."""
+
+    f: Callable[[Any], Any] = field()
+    inner: Kernel = child()
+    _domain = "any"
+
+    def __post_init__(self) -> None:
+        _callable(self.f, "weighted", "from a collection of n objects to n numbers")
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return self.inner._encode(rows), Values(rows.values(self.f))
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return encoding[1].array ** 2 * self.inner._diag(encoding[0])
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._pullback(pair.part(0), W * self._weights(pair))
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._diag_pullback(encoding[0], w * encoding[1].array ** 2)
+
+    def _derivation(self) -> Derivation:
+        name = name_of(self.f)
+        return Derivation("f(x) k(x, z) f(z)", f"c'DKDc with D = diag({name}(x_i)) is d'Kd for d = Dc", (self.inner,))
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(TIGHT)}.weighted({name_of(self.f)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Normalized(Diagonal):
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine of the angle in feature space; 0 where k(x, x) = 0."""
+
+    inner: Kernel = field(metadata={"child": True})
+
+    def _encode(self, rows: Rows) -> Encoding:
+        encoding = self.inner._encode(rows)
+        diag = np.asarray(self.inner._diag(encoding), dtype=np.float64)
+        if (diag < 0).any():
+            row = int(np.argmin(diag))
+            raise InputError(
+                f"{self}: k(x, x) = {diag[row]:.3g} < 0 for row {row} of {rows.name}, so the inner function is not a "
+                "kernel and has no norm to divide by."
+            )
+        return encoding, Values(np.divide(1.0, np.sqrt(diag), out=np.zeros_like(diag), where=diag > 0))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        values = super()._block(pair)
+        if pair.A is pair.B:
+            start, stop = max(pair.rows.start, pair.cols.start), min(pair.rows.stop, pair.cols.stop)
+            if start < stop:  # k(x, x) / k(x, x) is 1 without rounding
+                common = np.arange(start, stop)
+                values[common - pair.rows.start, common - pair.cols.start] = pair.A[1].array[common] > 0
+        return values
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return (encoding[1].array > 0).astype(np.float64)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        # log K = log k - (log a_i + log b_j) / 2 with a = k(x, x), b = k(z, z)
+        left, right = pair.part(1).left.array, pair.part(1).right.array
+        WK = W * super()._block(pair)
+        inside = self.inner._pullback(pair.part(0), W * self._weights(pair))
+        A, B = pair.A[0], pair.B[0]
+        at_left = self.inner._diag_pullback(_slice(A, pair.rows), WK.sum(axis=1) * left**2)
+        at_right = self.inner._diag_pullback(_slice(B, pair.cols), WK.sum(axis=0) * right**2)
+        return inside - 0.5 * (at_left + at_right)
+
+    def _derivation(self) -> Derivation:
+        because = "f(x) k(x, z) f(z) with f(x) = 1 / sqrt(k(x, x)), and 0 where k(x, x) = 0"
+        return Derivation("normalization", because, (self.inner,))
+
+    def _facts(self) -> frozenset[str]:
+        return self.inner._facts() & {"stationary"}
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        norm = m.sqrt(self.inner._value(x, x, m) * self.inner._value(z, z, m))
+        return self.inner._value(x, z, m) / norm
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(TIGHT)}.normalized()"
+
+
+def _slice(encoding: Encoding, rows: slice) -> Encoding:
+    if isinstance(encoding, tuple):
+        return tuple(_slice(part, rows) for part in encoding)
+    return encoding.take(rows)
+
+
+class Sample:
+    """A private collection inside a kernel: equal by content, hashable, printed as a digest."""
+
+    __slots__ = ("data", "digest")
+
+    def __init__(self, data: Any) -> None:
+        rows = Rows(data)
+        frozen: Any
+        if sp.issparse(data):
+            frozen = sp.csr_array(data, copy=True)
+            content = repr(frozen.shape).encode() + frozen.indptr.tobytes() + frozen.indices.tobytes() + frozen.data.tobytes()
+        elif isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
+            frozen = data.copy()
+            frozen.flags.writeable = False
+            content = repr((frozen.shape, frozen.dtype.str)).encode() + frozen.tobytes()
+        elif hasattr(data, "to_numpy") and hasattr(data, "columns"):
+            frozen = data.copy() if hasattr(data, "iloc") else data.clone()
+            content = repr((list(map(str, frozen.columns)), frozen.to_numpy().tolist())).encode()
+        else:
+            frozen = tuple(data[i] for i in range(len(rows)))
+            content = repr(frozen).encode()
+        object.__setattr__(self, "data", frozen)
+        object.__setattr__(self, "digest", hashlib.sha256(content).hexdigest()[:16])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Sample is read-only.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sample) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[type[Sample], tuple[Any]]:
+        return Sample, (self.data,)
+
+    def __repr__(self) -> str:
+        return f"<sample {self.digest}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Centered(Wrapper):
+    """<phi(x) - mean, phi(z) - mean> with the mean feature vector of a sample.
+
+    k(x, z) - mean_i k(x, s_i) - mean_j k(s_j, z) + mean_ij k(s_i, s_j), the sample being part of the kernel's value.
+    """
+
+    sample: Sample = field()
+    inner: Kernel = child()
+
+    def _encode(self, rows: Rows) -> Encoding:
+        encoding, sample = self.inner._encode(rows), self.inner._encode(Rows(self.sample.data, "the sample"))
+        offset = self._means(sample, sample).mean() / 2.0  # half the grand mean on each side of the sum
+        return encoding, Values(self._means(encoding, sample) - offset)
+
+    def _means(self, A: Encoding, B: Encoding) -> NDArray[np.float64]:
+        """mean_j k(x_i, s_j) without holding the matrix."""
+        pair = Pair.whole(A, B)
+        ones = np.full((pair.shape[1], 1), 1.0 / pair.shape[1])
+        symmetric = A is B and self._symmetric
+        return tiles.product(lambda r, c: self.inner._block(pair.tile(r, c)), pair.shape, ones, symmetric)[:, 0]
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        values = self.inner._block(pair.part(0))
+        values -= pair.part(1).left.array[:, None]
+        values -= pair.part(1).right.array[None, :]
+        return values
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return self.inner._diag(encoding[0]) - 2.0 * encoding[1].array
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        sample = self.inner._encode(Rows(self.sample.data, "the sample"))
+        inside = self.inner._pullback(pair.part(0), W)
+        left = self._means_pullback(_slice(pair.A[0], pair.rows), sample, W.sum(axis=1))
+        right = self._means_pullback(_slice(pair.B[0], pair.cols), sample, W.sum(axis=0))
+        return inside - left - right + self._grand_pullback(sample, float(W.sum()))
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        sample = self.inner._encode(Rows(self.sample.data, "the sample"))
+        inside = self.inner._diag_pullback(encoding[0], w)
+        means = self._means_pullback(encoding[0], sample, w)
+        return inside - 2.0 * means + self._grand_pullback(sample, float(w.sum()))
+
+    def _means_pullback(self, A: Encoding, sample: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        pair = Pair.whole(*align(A, sample))
+        size = pair.shape[1]
+        return tiles.total(
+            lambda r, c: self.inner._pullback(
+                pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)
+            ),
+            pair.shape,
+            len(self.inner.theta),
+        )
+
+    def _grand_pullback(self, sample: Encoding, weight: float) -> NDArray[np.float64]:
+        return self._means_pullback(sample, sample, np.full(length(sample), weight / length(sample)))
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        both = align(encoding[0], self.inner._encode(Rows(self.sample.data, "the sample")))
+        values, sample = (self.inner._features(part, combined) for part in both)
+        mean = np.asarray(sample.mean(axis=0))
+        return (values.toarray() if sp.issparse(values) else values) - mean
+
+    def _n_features(self, encoding: Encoding) -> int:
+        return self.inner._n_features(encoding[0])
+
+    def _derivation(self) -> Derivation:
+        because = "the inner product of phi(x) - mean and phi(z) - mean, for a fixed mean of features"
+        return Derivation("centering", because, (self.inner,))
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(TIGHT)}.centered({self.sample!r})"

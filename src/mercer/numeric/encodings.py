@@ -1,0 +1,200 @@
+"""Encodings: what is computed once per collection and reused for every tile.
+
+An encoding has a length, can be cut by rows (`take`) and can be made comparable with another (`align`): vectors get a
+common width, dtype and mean, counts a common vocabulary. A tuple of encodings is an encoding too (the parts of a sum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+
+Encoding: TypeAlias = Any  # Dots | Points | Counts | Raw | Values | tuple[Encoding, ...]: nodes know what they asked for
+
+#: CSR tiles of at most this many columns are multiplied as dense ones, which is faster than a sparse product.
+DENSE_WIDTH = 4096
+
+
+class Dots:
+    """Vectors for inner products: x'z of any two slices."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray[Any] | sp.csr_array) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return int(self.array.shape[0])
+
+    def take(self, rows: slice) -> Dots:
+        return Dots(self.array[rows])
+
+    def align(self, other: Dots) -> tuple[Dots, Dots]:
+        check_width(self.array, other.array)
+        left, right = same_dtype(self.array, other.array)
+        return Dots(left), Dots(right)
+
+    def inner(self, other: Dots) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+        return inner(self.array, other.array)
+
+    def norms(self) -> NDArray[np.float64]:  # (n, d) -> (n,)
+        return squared_norms(self.array)
+
+
+class Values:
+    """One number per object, such as the weight f(x) or 1/sqrt(k(x, x))."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray[np.float64]) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: slice) -> Values:
+        return Values(self.array[rows])
+
+    def align(self, other: Values) -> tuple[Values, Values]:
+        return self, other
+
+
+class Raw:
+    """The objects themselves, for functions of the user's own."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows  # anything with len() and take(slice)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: slice) -> Any:
+        return self.rows.take(rows)
+
+    def align(self, other: Raw) -> tuple[Raw, Raw]:
+        return self, other
+
+
+class Counts:
+    """How often each of the named features occurs in each object: a vocabulary and CSR counts over it."""
+
+    __slots__ = ("matrix", "names")
+
+    def __init__(self, names: Sequence[Hashable], matrix: sp.csr_array) -> None:
+        self.names = names
+        self.matrix = matrix
+
+    @classmethod
+    def of(cls, features: Sequence[dict[Hashable, float]]) -> Counts:
+        """Build counts from one {feature: count} dictionary per object."""
+        number: dict[Hashable, int] = {}
+        indices = [number.setdefault(name, len(number)) for row in features for name in row]
+        data = np.array([value for row in features for value in row.values()], dtype=np.float64)
+        indptr = np.cumsum([0] + [len(row) for row in features])
+        return cls(list(number), sp.csr_array((data, indices, indptr), shape=(len(features), len(number))))
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def take(self, rows: slice) -> Counts:
+        return Counts(self.names, self.matrix[rows])
+
+    def align(self, other: Counts) -> tuple[Counts, Counts]:
+        if self.names is other.names:
+            return self, other
+        number = {name: i for i, name in enumerate(self.names)}
+        where = np.array([number.setdefault(name, len(number)) for name in other.names], dtype=np.int64)
+        names = list(number)
+        left = sp.csr_array((self.matrix.data, self.matrix.indices, self.matrix.indptr), shape=(len(self), len(names)))
+        columns = where[other.matrix.indices] if len(where) else other.matrix.indices
+        right = sp.csr_array((other.matrix.data, columns, other.matrix.indptr), shape=(len(other), len(names)))
+        return Counts(names, left), Counts(names, right)
+
+    def inner(self, other: Counts) -> NDArray[np.float64]:  # (n, F), (m, F) -> (n, m)
+        return np.asarray((self.matrix @ other.matrix.T).toarray())
+
+    def norms(self) -> NDArray[np.float64]:
+        return squared_norms(self.matrix)
+
+
+def align(left: Encoding, right: Encoding, memo: dict[tuple[int, int], Any] | None = None) -> tuple[Encoding, Encoding]:
+    """Make two encodings comparable; terms that share an encoding go on sharing it."""
+    if left is right:
+        return left, right
+    memo = {} if memo is None else memo
+    key = (id(left), id(right))
+    if key not in memo:
+        if isinstance(left, tuple):
+            pairs = [align(a, b, memo) for a, b in zip(left, right, strict=True)]
+            memo[key] = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+        else:
+            memo[key] = left.align(right)
+    aligned: tuple[Encoding, Encoding] = memo[key]
+    return aligned
+
+
+def length(encoding: Encoding) -> int:
+    """The number of objects behind an encoding."""
+    return length(encoding[0]) if isinstance(encoding, tuple) else len(encoding)
+
+
+def dtype_of(encoding: Encoding) -> np.dtype[Any]:
+    """The dtype of kernel values on an encoding: float32 where every part that carries numbers is float32."""
+    found = _dtypes(encoding)
+    return np.result_type(*found) if found else np.dtype(np.float64)
+
+
+def _dtypes(encoding: Encoding) -> list[np.dtype[Any]]:
+    if isinstance(encoding, tuple):
+        return [dtype for part in encoding for dtype in _dtypes(part)]
+    if isinstance(encoding, Values):  # a weight does not widen the values it multiplies
+        return []
+    if isinstance(encoding, (Counts, Raw)):
+        return [np.dtype(np.float64)]
+    return [encoding.array.dtype]
+
+
+def check_width(left: Any, right: Any) -> None:
+    """Refuse two collections of different width."""
+    if left.shape[1] != right.shape[1]:
+        raise InputError(
+            f"Z has {right.shape[1]} columns but X has {left.shape[1]}; both must have the same columns in the same order."
+        )
+
+
+def same_dtype(left: Any, right: Any) -> tuple[Any, Any]:
+    """Give two float arrays the wider of their dtypes."""
+    dtype = np.result_type(left.dtype, right.dtype)
+    return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
+
+
+def inner(left: Any, right: Any) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+    """Return left @ right.T as a dense array; either may be CSR."""
+    if not (sp.issparse(left) or sp.issparse(right)):
+        return np.asarray(left @ right.T)
+    if left.shape[1] <= DENSE_WIDTH:
+        return np.asarray(dense(left) @ dense(right).T)
+    value = left @ right.T
+    return np.asarray(value.toarray() if sp.issparse(value) else value)
+
+
+def dense(array: Any) -> NDArray[Any]:
+    """Return an array as a dense one."""
+    return np.asarray(array.toarray() if sp.issparse(array) else array)
+
+
+def squared_norms(array: Any) -> NDArray[np.float64]:  # (n, d) -> (n,)
+    """Return ||x_i||^2 for every row, summed in float64."""
+    if sp.issparse(array):
+        return np.asarray(array.power(2).sum(axis=1, dtype=np.float64)).ravel()
+    if array.dtype == np.float64:
+        return np.asarray(np.einsum("ij,ij->i", array, array))
+    return np.asarray(np.einsum("ij,ij->i", array, array, dtype=np.float64, casting="safe"))

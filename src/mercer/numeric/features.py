@@ -1,0 +1,98 @@
+"""Explicit feature matrices, dense or CSR: stacking, row-wise products, monomials."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.numeric.memory import check_fits
+
+REMEDY = "Use the kernel itself: it never makes these columns."
+
+
+def stack(blocks: list[Any]) -> Any:  # (n, a), (n, b), … -> (n, a + b + …)
+    """Return feature blocks side by side; CSR if one of them is."""
+    if any(sp.issparse(block) for block in blocks):
+        return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
+    return np.hstack(blocks)
+
+
+def times(block: Any, factors: NDArray[Any] | float) -> Any:  # (n, a), (n,) or number -> (n, a)
+    """Return every row times its factor."""
+    if np.ndim(factors) == 0:
+        return block * factors
+    if sp.issparse(block):
+        return sp.csr_array(sp.diags_array(np.asarray(factors)) @ block)
+    return block * np.asarray(factors)[:, None]
+
+
+def kronecker(left: Any, right: Any) -> Any:  # (n, a), (n, b) -> (n, a b)
+    """Return the row-wise Kronecker product, whose inner products are products of inner products."""
+    n, width = left.shape[0], left.shape[1] * right.shape[1]
+    if sp.issparse(left) or sp.issparse(right):
+        return _sparse_kronecker(sp.csr_array(left), sp.csr_array(right))
+    _check(n, width, left.dtype)
+    return (left[:, :, None] * right[:, None, :]).reshape(n, width)
+
+
+def _sparse_kronecker(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
+    a, b = np.diff(left.indptr), np.diff(right.indptr)
+    row_of = np.repeat(np.arange(left.shape[0]), a)  # row of each stored value on the left
+    repeats = b[row_of]
+    first = np.repeat(np.arange(left.nnz), repeats)
+    start = np.concatenate([[0], np.cumsum(repeats)])
+    offset = np.arange(start[-1]) - np.repeat(start[:-1], repeats)
+    second = right.indptr[row_of[first]] + offset
+    columns = left.indices[first].astype(np.int64) * right.shape[1] + right.indices[second]
+    indptr = np.concatenate([[0], np.cumsum(a * b)])
+    return sp.csr_array(
+        (left.data[first] * right.data[second], columns, indptr), shape=(left.shape[0], left.shape[1] * right.shape[1])
+    )
+
+
+def tensor_power(block: Any, power: int) -> Any:  # (n, a) -> (n, a^power)
+    """Return all ordered products of `power` features: vec(xx') for power 2."""
+    result = np.ones((block.shape[0], 1), block.dtype)
+    for _ in range(power):
+        result = kronecker(result, block)
+    return result
+
+
+def symmetric_power(block: Any, power: int) -> Any:  # (n, a) -> (n, (a + power - 1 choose power))
+    """Return all monomials of degree `power`, each times the root of how many ordered products it merges."""
+    if sp.issparse(block):
+        return tensor_power(block, power)  # ordered products keep the sparsity simple; the inner product is the same
+    n, a = block.shape
+    _check(n, comb(a + power - 1, power), block.dtype)
+    columns = list(combinations_with_replacement(range(a), power))
+    out = np.empty((n, len(columns)), block.dtype)
+    for position, chosen in enumerate(columns):
+        merged = factorial(power) / prod(factorial(chosen.count(i)) for i in set(chosen))
+        column = out[:, position]
+        column[:] = np.sqrt(merged)
+        for i in chosen:
+            column *= block[:, i]
+    return out
+
+
+def power(block: Any, exponent: int, combined: bool) -> Any:
+    """Return features of <phi, phi>^exponent."""
+    if exponent == 0:
+        return np.ones((block.shape[0], 1), block.dtype)
+    if exponent == 1:
+        return block
+    return symmetric_power(block, exponent) if combined else tensor_power(block, exponent)
+
+
+def power_count(width: int, exponent: int) -> int:
+    """How many columns `power(…, combined=True)` has for a dense block of `width` columns."""
+    return comb(width + exponent - 1, exponent)
+
+
+def _check(n: int, width: int, dtype: Any) -> None:
+    check_fits(n * width * np.dtype(dtype).itemsize, f"a feature map of shape ({n}, {width})", REMEDY)

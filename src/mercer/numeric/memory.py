@@ -1,0 +1,80 @@
+"""The one place that allocates results: it says how many bytes, and refuses what does not fit before touching memory."""
+
+from __future__ import annotations
+
+import os
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.errors import InputError, MemoryBudgetError
+
+#: Default budget for one result. Fixed, so that the same script takes the same route on another day.
+DEFAULT_BUDGET = 8 * 2**30
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def format_bytes(count: float) -> str:
+    """Return a byte count for people.
+
+    >>> format_bytes(3 * 2**30)
+    '3.00 GiB'
+    """
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"
+
+
+def parse_bytes(value: int | float | str | None) -> int:
+    """Return a memory budget in bytes from a number or a text such as "4 GB" or "512 MiB"; None is the default budget."""
+    if value is None:
+        return DEFAULT_BUDGET
+    if isinstance(value, str):
+        number = value.strip().rstrip("KkMmGgIiBb ")
+        unit = value.strip()[len(number) :].strip().upper()
+        try:
+            value = float(number) * _UNITS[unit]
+        except (KeyError, ValueError):
+            raise InputError(f"memory: cannot read {value!r}; write a number of bytes or e.g. '4 GB', '512 MiB'.") from None
+    if isinstance(value, bool) or not value > 0:
+        raise InputError(f"memory: a budget is a positive number of bytes or a text such as '4 GB'; got {value!r}.")
+    return int(value)
+
+
+def available_bytes() -> int | None:
+    """Return the memory that the operating system can give without swapping, or None where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = None) -> None:
+    """Refuse a result that exceeds the budget or the free memory of the machine."""
+    if budget is not None and bytes_needed > budget:
+        raise MemoryBudgetError(
+            f"{what} needs {format_bytes(bytes_needed)}, over the memory budget of {format_bytes(budget)}. {remedy}"
+        )
+    free = available_bytes()
+    if free is not None and bytes_needed > free:
+        raise MemoryBudgetError(
+            f"{what} needs {format_bytes(bytes_needed)}, but only {format_bytes(free)} of memory is free. {remedy}"
+        )
+
+
+def allocate(shape: tuple[int, ...], dtype: DTypeLike, what: str, remedy: str, budget: int | None = None) -> NDArray[Any]:
+    """Return an uninitialized array, or refuse before touching memory."""
+    check_fits(prod(shape) * np.dtype(dtype).itemsize, f"{what} of shape {shape}", remedy, budget)
+    return np.empty(shape, dtype)

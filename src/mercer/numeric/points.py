@@ -1,0 +1,141 @@
+"""Points: vectors encoded for distances, with a common mean removed so that large offsets do not eat the digits.
+
+||x - z||^2 = ||x||^2 + ||z||^2 - 2 x'z is one matrix product of the augmented rows [x, ||x||^2, 1] and [-2z, 1, ||z||^2].
+Its rounding error is a few eps (||x||^2 + ||z||^2), harmless for a pair that is far apart and ruinous for near
+duplicates, so small values are computed again from the differences wherever the caller's profile would notice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.numeric.encodings import DENSE_WIDTH, check_width, dense, inner, same_dtype, squared_norms
+
+#: Squared distances below this fraction of ||x||^2 + ||z||^2 are computed from differences when accuracy asks for it.
+NEAR = 0.01
+
+#: Up to this many columns differences are as cheap as a matrix product, and exact.
+FEW_COLUMNS = 3
+
+
+class Points:
+    """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean."""
+
+    __slots__ = ("array", "left", "norms", "raw", "right", "scale", "shift")
+
+    def __init__(self, raw: Any, scale: NDArray[np.float64] | None = None, shift: NDArray[Any] | None = None) -> None:
+        self.raw, self.scale = raw, scale
+        if sp.issparse(raw):  # shifting would fill a sparse array; its offset is zero by nature
+            self.shift = None
+            self.array = raw if scale is None else (raw @ sp.diags_array(1.0 / scale)).tocsr().astype(raw.dtype)
+        else:
+            # the shift is rounded to the dtype, so that subtracting it is exact for values that lie close together
+            self.shift = raw.mean(axis=0, dtype=np.float64).astype(raw.dtype) if shift is None else shift
+            self.array = raw - self.shift
+            if scale is not None:
+                self.array *= (1.0 / scale).astype(raw.dtype)
+        self.norms = squared_norms(self.array)
+        if not self.norms.max() < 0.1 * float(np.finfo(raw.dtype).max):
+            raise InputError(f"values up to {abs(raw).max():.1e} overflow when squared in {raw.dtype}; scale the columns.")
+        self.left, self.right = None, None
+        if not sp.issparse(raw) and raw.shape[1] > FEW_COLUMNS:
+            self._augment()
+
+    def _augment(self) -> None:
+        n, d = self.array.shape
+        left, right = np.empty((2, n, d + 2), self.array.dtype)
+        left[:, :d], left[:, d], left[:, d + 1] = self.array, self.norms, 1.0
+        np.multiply(self.array, -2.0, out=right[:, :d])
+        right[:, d], right[:, d + 1] = 1.0, self.norms
+        self.left, self.right, self.array = left, right, left[:, :d]  # the view frees one copy
+
+    def __len__(self) -> int:
+        return int(self.raw.shape[0])
+
+    def take(self, rows: slice) -> Points:
+        return Points(self.raw[rows], self.scale, self.shift)
+
+    def align(self, other: Points) -> tuple[Points, Points]:
+        """Give both sides one dtype and one shift; the smaller side is moved."""
+        check_width(self.raw, other.raw)
+        left, right = same_dtype(self.raw, other.raw)
+        if sp.issparse(left) and sp.issparse(right):
+            return Points(left, self.scale), Points(right, other.scale)
+        left, right = (dense(left) if sp.issparse(left) else left), (dense(right) if sp.issparse(right) else right)
+        if len(self) >= len(other):
+            first = self if left is self.raw else Points(left, self.scale)
+            return first, Points(right, other.scale, first.shift)
+        first = other if right is other.raw else Points(right, other.scale)
+        return Points(left, self.scale, first.shift), first
+
+
+def squared_distances(
+    A: Points, rows: slice, B: Points, cols: slice, refine: bool
+) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+    """Return ||a_i - b_j||^2 / scale^2 for two slices: never negative, and zero where A and B are the same row."""
+    if A.left is None and not sp.issparse(A.array):
+        return _by_columns(A.array[rows], B.array[cols])
+    if A.left is not None:
+        values = A.left[rows] @ B.right[cols].T
+    else:
+        values = inner(A.array[rows], B.array[cols])
+        values *= -2.0
+        values += A.norms[rows, None].astype(values.dtype)
+        values += B.norms[None, cols].astype(values.dtype)
+    if refine:
+        _refine(values, A, rows, B, cols)
+    np.maximum(values, 0.0, out=values)
+    if A is B:
+        _zero_common(values, rows, cols)
+    return values
+
+
+def _by_columns(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    values = np.subtract.outer(a[:, 0], b[:, 0])
+    values *= values
+    for k in range(1, a.shape[1]):
+        difference = np.subtract.outer(a[:, k], b[:, k])
+        difference *= difference
+        values += difference
+    return values
+
+
+def _zero_common(values: NDArray[Any], rows: slice, cols: slice) -> None:
+    start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
+    if start < stop:
+        common = np.arange(start, stop)
+        values[common - rows.start, common - cols.start] = 0.0
+
+
+def _refine(values: NDArray[Any], A: Points, rows: slice, B: Points, cols: slice) -> None:
+    """Replace small squared distances by sums of squared differences, in place."""
+    limit = NEAR * (A.norms[rows] + B.norms[cols].max())
+    i, j = np.nonzero(values < limit[:, None].astype(values.dtype))
+    # pairs are taken in portions, so that the differences of a tile full of duplicates stay small
+    step = max(1, 2**18 // A.array.shape[1])
+    a, b = _rows_for_differences(A, rows), _rows_for_differences(B, cols)
+    for start in range(0, len(i), step):
+        part = slice(start, start + step)
+        difference = a[i[part]] - b[j[part]]
+        values[i[part], j[part]] = squared_norms(difference)
+
+
+def _rows_for_differences(points: Points, rows: slice) -> Any:
+    block = points.array[rows]
+    return dense(block) if sp.issparse(block) and block.shape[1] <= DENSE_WIDTH else block
+
+
+def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+    """Return sum_k |a_ik - b_jk| / scale_k for two slices."""
+    from mercer.numeric.compiled.distances import manhattan
+
+    a, b = A.array[rows], B.array[cols]
+    out = np.empty((len(a), len(b)), a.dtype)
+    # the loop runs along columns of b, so that neighboring results are neighbors in memory and the compiler vectorizes
+    manhattan(a, np.ascontiguousarray(b.T), out)
+    return out

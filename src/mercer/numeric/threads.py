@@ -1,0 +1,114 @@
+"""A small pool of threads for tiles, with BLAS held to one thread inside and given back afterwards."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+Task = TypeVar("Task")
+Progress = Callable[[int, int], None]
+
+_lock = threading.Lock()
+_holders = 0
+_limiter: Any = None
+_pid = os.getpid()
+
+
+def cpu_count() -> int:
+    """The number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread; the last of several concurrent holders gives the threads back.
+
+    threadpoolctl's own limiter restores what it saw on entry, so two overlapping limiters of two threads could leave
+    BLAS at one thread for ever. A count of holders avoids that.
+    """
+    global _holders, _limiter, _pid
+    with _lock:
+        if _pid != os.getpid():  # a fork taken in mid-flight inherits a count that nobody will take down
+            _holders, _limiter, _pid = 0, None, os.getpid()
+        if _holders == 0:
+            _limiter = _controller().limit(limits=1, user_api="blas")
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if _holders == 0:
+                _limiter.restore_original_limits()
+                _limiter = None
+
+
+def _controller() -> Any:
+    # Looking through the loaded libraries takes about a millisecond, as long as a small Gram matrix: done once.
+    if not hasattr(_controller, "known"):
+        from threadpoolctl import ThreadpoolController
+
+        _controller.known = ThreadpoolController()  # type: ignore[attr-defined]
+    return _controller.known  # type: ignore[attr-defined]
+
+
+def run(
+    tasks: Iterable[Task],
+    work: Callable[[Task, int], None],
+    threads: int,
+    total: int = 0,
+    progress: Progress | None = None,
+) -> None:
+    """Call work(task, worker) for every task on `threads` threads, the calling one among them.
+
+    The first exception stops all workers and is raised here; so does Ctrl-C, which reaches the calling thread.
+    `progress(done, total)` is called from the calling thread only.
+    """
+    queue = iter(tasks)
+    guard = threading.Lock()
+    stop = threading.Event()
+    failures: list[BaseException] = []
+    done = 0
+
+    def loop(worker: int) -> None:
+        nonlocal done
+        try:
+            while not stop.is_set():
+                with guard:
+                    try:
+                        task = next(queue)
+                    except StopIteration:
+                        return
+                work(task, worker)
+                with guard:
+                    done += 1
+                if progress is not None and worker == 0:
+                    progress(done, total)
+        except BaseException as error:
+            failures.append(error)
+            stop.set()
+
+    if threads <= 1:
+        loop(0)
+    else:
+        with one_blas_thread():
+            others = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(1, threads)]
+            for thread in others:
+                thread.start()
+            try:
+                loop(0)
+                for thread in others:
+                    thread.join()
+            finally:  # Ctrl-C may come while waiting: no worker may go on writing after the caller has moved on
+                stop.set()
+                for thread in others:
+                    thread.join()
+    if failures:
+        raise failures[0]
+    if progress is not None:
+        progress(done, total)
