@@ -25,7 +25,7 @@ class Rows:
     """A checked collection of n objects; `name` is how error messages call it."""
 
     def __init__(self, data: Any, name: str = "X") -> None:
-        if isinstance(data, (str, bytes)) or data is None or not hasattr(data, "__len__") and not sp.issparse(data):
+        if isinstance(data, (str, bytes)) or data is None or (not hasattr(data, "__len__") and not sp.issparse(data)):
             raise InputError(
                 f"{name} is {describe(data)}, not a collection. Give an (n, d) array, a data frame, or a list of "
                 "strings or graphs."
@@ -74,11 +74,13 @@ class Rows:
         """function(X) as n finite numbers."""
         return self.remember(("values", function), lambda: self._values(function))
 
-    def take(self, rows: slice) -> Any:
-        """The raw objects of some rows, in the container they came in."""
+    def take(self, rows: slice | NDArray[np.integer[Any]]) -> Rows:
+        """Some of the rows, in the container they came in."""
         if hasattr(self.data, "iloc"):
-            return self.data.iloc[rows]
-        return self.data[rows]
+            return Rows(self.data.iloc[rows], self.name)
+        if isinstance(rows, slice) or hasattr(self.data, "shape"):
+            return Rows(self.data[rows], self.name)
+        return Rows([self.data[i] for i in rows], self.name)
 
     # -- how the views are made --------------------------------------------------------------------------------------
 
@@ -114,7 +116,7 @@ class Rows:
             raise InputError(
                 f"{self.name} is not a data frame, so it has no column {names[0]!r}; give a frame, or number the columns."
             )
-        table = data if sp.issparse(data) else np.asarray(data)
+        table: Any = data if sp.issparse(data) else np.asarray(data)
         if table.ndim != 2:
             raise InputError(f"{self.name} has shape {table.shape}; columns can be chosen from an (n, d) table only.")
         check_size(table.shape, self.name)

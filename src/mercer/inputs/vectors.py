@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 
-Matrix = NDArray[Any] | sp.csr_array
+Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse has no types to say so
 
 
 def as_vectors(X: Any, name: str) -> Matrix:

@@ -32,7 +32,7 @@ def child() -> Any:
 def constant(value: float) -> Constant:
     """The number in `k + 2.0`, a kernel if it is >= 0."""
     if value < 0:
-        raise ClosureError(f"adding {value!r}: a constant is a kernel only if it is >= 0; this is not implied by the closure rules.")
+        raise ClosureError(f"adding {value!r} is not implied by the closure rules: a constant is a kernel only if it is >= 0.")
     return Constant(float(value))
 
 
@@ -338,8 +338,8 @@ class PolynomialOf(Pointwise):
             raise InputError(f"polynomial: give at least one finite coefficient (c0, c1, …); got {self.coefficients!r}.")
         if min(values) < 0:
             raise ClosureError(
-                f"polynomial: coefficient c{int(np.argmin(values))} = {min(values)} is negative; a polynomial of a kernel is "
-                "implied to be one by the closure rules only if all coefficients are >= 0."
+                f"polynomial: coefficient c{int(np.argmin(values))} = {min(values)} is negative; a polynomial of a kernel "
+                "is implied to be one by the closure rules only if all coefficients are >= 0."
             )
         object.__setattr__(self, "coefficients", values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import as_rows
 from mercer.kernels.pair import Pair
-from mercer.numeric.encodings import dtype_of
+from mercer.numeric.encodings import dtype_of, gather
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -40,6 +41,11 @@ class Evaluation:
     def block(self, rows: slice, cols: slice) -> NDArray[Any]:
         """The values of one tile, in an array of its own."""
         return self.kernel._block(self.pair.tile(rows, cols))
+
+    def rows(self, index: NDArray[np.integer[Any]]) -> Callable[[slice, slice], NDArray[Any]]:
+        """The tiles of the matrix whose i-th row is row index[i] of this one."""
+        pair = Pair(gather(self.pair.A, index), self.pair.B, slice(0, len(index)), self.pair.cols)
+        return lambda rows, cols: self.kernel._block(pair.tile(rows, cols))
 
     def diag(self) -> NDArray[Any]:
         """k(x_i, x_i) of the left collection."""

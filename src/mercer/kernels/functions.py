@@ -43,10 +43,10 @@ class Function(Kernel):
         return Raw(rows)
 
     def _block(self, pair: Pair) -> NDArray[Any]:
-        return self._values(pair.left, pair.right, pair.shape)
+        return self._values(pair.left.rows.data, pair.right.rows.data, pair.shape)
 
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        one = [encoding.take(slice(i, i + 1)) for i in range(len(encoding))]
+        one = [encoding.take(slice(i, i + 1)).rows.data for i in range(len(encoding))]
         return np.array([self._values(x, x, (1, 1))[0, 0] for x in one])
 
     def _values(self, X: Any, Z: Any, shape: tuple[int, int]) -> NDArray[Any]:

@@ -58,7 +58,7 @@ class Matern(Stationary):
         return np.where(t > 0, slope, 0.0)
 
     def _derivation(self) -> Derivation:
-        because = f"{BOCHNER}; here it is a multivariate t density with 2 nu = {2 * self.nu:g} degrees of freedom, on every R^d"
+        because = f"{BOCHNER}; here it is a multivariate t density of {2 * self.nu:g} degrees of freedom, on every R^d"
         return Derivation("Bochner", because)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

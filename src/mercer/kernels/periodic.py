@@ -45,7 +45,8 @@ class Periodic(Stationary):
             raise InputError(
                 f"Periodic: length_scale has {self._width()} entries, but {rows.name} has {X.shape[1]} columns."
             )
-        return rows.remember(("circles", self.period, self.length_scale if self._width() else None), lambda: self._circles(X))
+        key = ("circles", self.period, self.length_scale if self._width() else None)
+        return rows.remember(key, lambda: self._circles(X))
 
     def _circles(self, X: NDArray[Any]) -> tuple[Points, Dots]:
         # np.remainder first: the sine of a huge angle has lost its digits, the remainder has not

@@ -18,11 +18,12 @@ from mercer.kernels.pair import Pair
 from mercer.kernels.taylor import TaylorFeatures, taylor_features
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
+from mercer.numeric.frozen import FrozenArray
 from mercer.numeric.medians import median_distance
 from mercer.numeric.points import Points
 
 FACTS = frozenset({"stationary", "characteristic", "universal"})
-BOCHNER = "Bochner: a continuous function of x - z is a kernel on R^d exactly when it is the Fourier transform of a measure >= 0"
+BOCHNER = "a continuous function of x - z is a kernel on R^d exactly when it is the Fourier transform of a measure >= 0"
 
 
 class Stationary(Kernel):
@@ -157,7 +158,7 @@ class Gaussian(Stationary):
     def _derivation(self) -> Derivation:
         inner: Kernel
         if isinstance(self.length_scale, tuple):
-            inner = Bilinear(np.diag(np.array(self.length_scale) ** -2.0))
+            inner = Bilinear(FrozenArray(np.diag(np.array(self.length_scale) ** -2.0)))
         elif isinstance(self.length_scale, str):
             inner = Linear()
         else:
@@ -285,7 +286,7 @@ class RationalQuadratic(Stationary):
         return np.array([self.shape * np.vdot(W, slope)])
 
     def _derivation(self) -> Derivation:
-        because = f"a mixture of Gaussians over a Gamma({self.shape!r}) law of 1 / length_scale^2: a limit of sums of kernels"
+        because = f"Gaussians mixed over a Gamma({self.shape!r}) law of 1 / length_scale^2: a limit of sums of kernels"
         return Derivation("mixture of kernels", because, (Gaussian(self.length_scale),))
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

@@ -31,7 +31,8 @@ class Spectrum(CountKernel):
     _domain = "strings"
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("spectrum", self.p, self.presence), lambda: Counts.of([self._count(s) for s in rows.strings()]))
+        key = ("spectrum", self.p, self.presence)
+        return rows.remember(key, lambda: Counts.of([self._count(s) for s in rows.strings()]))
 
     def _count(self, s: Any) -> dict[Any, float]:
         found = Counter(s[i : i + self.p] for i in range(len(s) - self.p + 1))

@@ -89,7 +89,7 @@ class _Reader:
             position = max(0, min((error.offset or 1) - 1, len(self.text)))
             raise ParseError(f"cannot read this: {error.msg}", self.text, position) from None
         except (ValueError, RecursionError, MemoryError):
-            raise ParseError("cannot read this: it is nested too deeply or holds a null character", self.text[:80], 0) from None
+            raise ParseError("cannot read this: too deep, or it holds a null character", self.text[:80], 0) from None
         return self.visit(tree.body, 0)
 
     def fail(self, message: str, node: ast.AST) -> ParseError:
@@ -123,7 +123,7 @@ class _Reader:
             return function
         if node.id in KERNELS:
             raise self.fail(f"{node.id} needs brackets: {node.id}(…)", node)
-        raise self.fail(f"{node.id!r} is not known; functions must be registered first: mercer.register(name, function)", node)
+        raise self.fail(f"{node.id!r} is not known; register functions first: mercer.register(name, function)", node)
 
     def operation(self, node: ast.BinOp, depth: int) -> Any:
         left, right = self.visit(node.left, depth + 1), self.visit(node.right, depth + 1)
@@ -170,7 +170,7 @@ class _Reader:
         if isinstance(owner, ast.Name) and owner.id == "Gaussian" and verb in _CONVERSIONS:
             return self.call(getattr(Gaussian, verb), node, depth)
         if verb == "centered":
-            raise self.fail("centered(sample) holds data, which a text cannot; save the model instead, or center in Python", node)
+            raise self.fail("centered(sample) holds data, which a text cannot; center in Python", node)
         if verb not in _VERBS:
             raise self.fail(f"there is no method .{verb}(); there are .{'(), .'.join(_VERBS)}()", node)
         value = self.visit(owner, depth + 1)

@@ -137,7 +137,8 @@ class Bilinear(DotProduct):
             return None
         return Derivation(
             "x'Bz with B psd",
-            f"B = R'R is symmetric with smallest eigenvalue {smallest:.3g} (rounding {self._tolerance():.1g}), so x'Bz = <Rx, Rz>",
+            f"B = R'R is symmetric with smallest eigenvalue {smallest:.3g} (rounding {self._tolerance():.1g}), "
+            "so x'Bz = <Rx, Rz>",
         )
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

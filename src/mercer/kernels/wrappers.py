@@ -19,7 +19,7 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.names import name_of
 from mercer.kernels.pair import Pair
 from mercer.numeric import features, tiles
-from mercer.numeric.encodings import Encoding, Values, align, length
+from mercer.numeric.encodings import Encoding, Values, align, gather, length
 
 TIGHT = POWER + 1  # what stands before a dot needs brackets unless it is an atom
 
@@ -157,8 +157,8 @@ class Normalized(Diagonal):
         WK = W * super()._block(pair)
         inside = self.inner._pullback(pair.part(0), W * self._weights(pair))
         A, B = pair.A[0], pair.B[0]
-        at_left = self.inner._diag_pullback(_slice(A, pair.rows), WK.sum(axis=1) * left**2)
-        at_right = self.inner._diag_pullback(_slice(B, pair.cols), WK.sum(axis=0) * right**2)
+        at_left = self.inner._diag_pullback(gather(A, pair.rows), WK.sum(axis=1) * left**2)
+        at_right = self.inner._diag_pullback(gather(B, pair.cols), WK.sum(axis=0) * right**2)
         return inside - 0.5 * (at_left + at_right)
 
     def _derivation(self) -> Derivation:
@@ -176,23 +176,21 @@ class Normalized(Diagonal):
         return f"{self.inner._bracketed(TIGHT)}.normalized()"
 
 
-def _slice(encoding: Encoding, rows: slice) -> Encoding:
-    if isinstance(encoding, tuple):
-        return tuple(_slice(part, rows) for part in encoding)
-    return encoding.take(rows)
-
-
 class Sample:
     """A private collection inside a kernel: equal by content, hashable, printed as a digest."""
 
     __slots__ = ("data", "digest")
+
+    data: Any
+    digest: str
 
     def __init__(self, data: Any) -> None:
         rows = Rows(data)
         frozen: Any
         if sp.issparse(data):
             frozen = sp.csr_array(data, copy=True)
-            content = repr(frozen.shape).encode() + frozen.indptr.tobytes() + frozen.indices.tobytes() + frozen.data.tobytes()
+            content = b"".join(part.tobytes() for part in (frozen.indptr, frozen.indices, frozen.data))
+            content += repr(frozen.shape).encode()
         elif isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
             frozen = data.copy()
             frozen.flags.writeable = False
@@ -256,8 +254,8 @@ class Centered(Wrapper):
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
         inside = self.inner._pullback(pair.part(0), W)
-        left = self._means_pullback(_slice(pair.A[0], pair.rows), sample, W.sum(axis=1))
-        right = self._means_pullback(_slice(pair.B[0], pair.cols), sample, W.sum(axis=0))
+        left = self._means_pullback(gather(pair.A[0], pair.rows), sample, W.sum(axis=1))
+        right = self._means_pullback(gather(pair.B[0], pair.cols), sample, W.sum(axis=0))
         return inside - left - right + self._grand_pullback(sample, float(W.sum()))
 
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:

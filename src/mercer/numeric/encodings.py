@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 
+Index: TypeAlias = slice | NDArray[np.integer[Any]]
 Encoding: TypeAlias = Any  # Dots | Points | Counts | Raw | Values | tuple[Encoding, ...]: nodes know what they asked for
 
 #: CSR tiles of at most this many columns are multiplied as dense ones, which is faster than a sparse product.
@@ -32,7 +33,7 @@ class Dots:
     def __len__(self) -> int:
         return int(self.array.shape[0])
 
-    def take(self, rows: slice) -> Dots:
+    def take(self, rows: Index) -> Dots:
         return Dots(self.array[rows])
 
     def align(self, other: Dots) -> tuple[Dots, Dots]:
@@ -58,7 +59,7 @@ class Values:
     def __len__(self) -> int:
         return len(self.array)
 
-    def take(self, rows: slice) -> Values:
+    def take(self, rows: Index) -> Values:
         return Values(self.array[rows])
 
     def align(self, other: Values) -> tuple[Values, Values]:
@@ -71,13 +72,13 @@ class Raw:
     __slots__ = ("rows",)
 
     def __init__(self, rows: Any) -> None:
-        self.rows = rows  # anything with len() and take(slice)
+        self.rows = rows  # Rows: the collection as it came in
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, rows: slice) -> Any:
-        return self.rows.take(rows)
+    def take(self, rows: Index) -> Raw:
+        return Raw(self.rows.take(rows))
 
     def align(self, other: Raw) -> tuple[Raw, Raw]:
         return self, other
@@ -104,7 +105,7 @@ class Counts:
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def take(self, rows: slice) -> Counts:
+    def take(self, rows: Index) -> Counts:
         return Counts(self.names, self.matrix[rows])
 
     def align(self, other: Counts) -> tuple[Counts, Counts]:
@@ -139,6 +140,17 @@ def align(left: Encoding, right: Encoding, memo: dict[tuple[int, int], Any] | No
             memo[key] = left.align(right)
     aligned: tuple[Encoding, Encoding] = memo[key]
     return aligned
+
+
+def gather(encoding: Encoding, index: Index, memo: dict[int, Any] | None = None) -> Encoding:
+    """Some rows of an encoding as an encoding; terms that share an encoding go on sharing it."""
+    memo = {} if memo is None else memo
+    if id(encoding) not in memo:
+        if isinstance(encoding, tuple):
+            memo[id(encoding)] = tuple(gather(part, index, memo) for part in encoding)
+        else:
+            memo[id(encoding)] = encoding.take(index)
+    return memo[id(encoding)]
 
 
 def length(encoding: Encoding) -> int:

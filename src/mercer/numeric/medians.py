@@ -14,7 +14,7 @@ SAMPLE, SEED = 1000, 0
 
 
 def median_distance(X: Any, metric: str) -> float:  # (n, d) -> number
-    """Return the median distance between different rows ("euclidean" or "manhattan"), zeros left out; 1.0 if none is left."""
+    """Return the median "euclidean" or "manhattan" distance between rows, zeros left out; 1.0 if none is left."""
     from scipy.spatial.distance import pdist
 
     rows = np.arange(X.shape[0])

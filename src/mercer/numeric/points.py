@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.numeric.encodings import DENSE_WIDTH, check_width, dense, inner, same_dtype, squared_norms
+from mercer.numeric.encodings import DENSE_WIDTH, Index, check_width, dense, inner, same_dtype, squared_norms
 
 #: Squared distances below this fraction of ||x||^2 + ||z||^2 are computed from differences when accuracy asks for it.
 NEAR = 0.01
@@ -57,7 +57,7 @@ class Points:
     def __len__(self) -> int:
         return int(self.raw.shape[0])
 
-    def take(self, rows: slice) -> Points:
+    def take(self, rows: Index) -> Points:
         return Points(self.raw[rows], self.scale, self.shift)
 
     def align(self, other: Points) -> tuple[Points, Points]:

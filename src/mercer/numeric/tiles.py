@@ -50,8 +50,8 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
         elif symmetric:
             _mirror(out[rows, cols])
 
-    n_tiles = count(out.shape, symmetric)  # type: ignore[arg-type]
-    run(tiles(out.shape, symmetric), work, _threads(n_tiles), n_tiles, progress)  # type: ignore[arg-type]
+    n_tiles = count(out.shape, symmetric)
+    run(tiles(out.shape, symmetric), work, _threads(n_tiles), n_tiles, progress)
     return out
 
 

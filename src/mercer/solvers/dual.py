@@ -148,7 +148,7 @@ def fit_rows(rows: Rows, Y: Array, alpha: float, fit_intercept: bool) -> DualFit
     residuals[rows.active] = ((factor.shift + factor.jitter) * X.T).T
     residuals[rows.idle] = columns[rows.idle] - rows.outside @ X - intercept
     shape = np.shape(Y)
-    converged = error <= 1e3 * np.finfo(factor.dtype).eps
+    converged = error <= float(np.finfo(factor.dtype).eps) ** 0.5
     return DualFit(
         dual.reshape(shape),
         intercept.reshape(shape[1:]),

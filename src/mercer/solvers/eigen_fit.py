@@ -117,7 +117,7 @@ class EigenFit:
         wanted = np.where((alphas == 0) & (s <= self.path.cutoff), 0.0, basis)
         back = np.where((alphas == 0) & (s <= self.path.cutoff), 0.0, back)
         error = relative_residual(back - wanted, wanted)
-        return error, error <= 1e3 * self.path.active.size * np.finfo(U.dtype).eps
+        return error, error <= float(np.finfo(U.dtype).eps) ** 0.5
 
     def residuals(self, alphas: Array) -> Array:  # (L,) -> (L, n, *t)
         """``y - f(x_i)`` on all rows, those of weight zero too."""

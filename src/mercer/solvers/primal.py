@@ -229,7 +229,7 @@ def solve_primal(
     return PrimalFit(
         weights.reshape(-1, *shape),
         (middle - mean @ weights).reshape(shape),
-        error <= 1e-12,
+        error <= float(np.finfo(np.float64).eps) ** 0.5,
         1,
         error,
         f"solved to a relative residual of {error:.1e}{note}",
@@ -265,7 +265,7 @@ def primal_path(equations: NormalEquations, alphas: Array) -> list[RidgeSolution
             RidgeSolution(
                 w.reshape(-1, *equations.shape),
                 (middle - mean @ w).reshape(equations.shape),
-                error <= 1e-9,
+                error <= float(np.finfo(np.float64).eps) ** 0.5,
                 1,
                 error,
                 f"eigendecomposition of the {s.size} x {s.size} normal equations, relative residual {error:.1e}",

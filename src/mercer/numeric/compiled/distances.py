@@ -8,7 +8,7 @@ import numba
 from numpy.typing import NDArray
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def manhattan(a: NDArray[Any], bt: NDArray[Any], out: NDArray[Any]) -> None:  # (n, d), (d, m) -> (n, m)
     """out[i, j] = sum_k |a[i, k] - bt[k, j]|."""
     for i in range(a.shape[0]):

@@ -1,0 +1,97 @@
+"""`GramOperator`: the matrix k(X, Z) as something that multiplies, without ever being held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from mercer.errors import InputError
+from mercer.kernels.evaluation import REMEDY, Evaluation
+from mercer.kernels.text import as_kernel
+from mercer.numeric import tiles
+from mercer.numeric.memory import allocate
+from mercer.numeric.threads import Progress
+
+
+class GramOperator(LinearOperator):
+    """K = k(X, Z) as a scipy LinearOperator: K @ v in tiles, rows and blocks on demand.
+
+    Memory is that of the data, the result and one tile per core. Sums run in float64 whatever the data. A symmetric
+    operator evaluates each tile once for both of its places.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, GramOperator
+    >>> X, v = np.random.default_rng(0).normal(size=(50, 3)), np.ones(50)
+    >>> K = GramOperator(Gaussian(length_scale=1.0), X)
+    >>> bool(np.allclose(K @ v, Gaussian(length_scale=1.0)(X) @ v))
+    True
+    """
+
+    def __init__(self, kernel: Any, X: Any, Z: Any = None, *, progress: Progress | None = None) -> None:
+        self.kernel = as_kernel(kernel)
+        self.progress = progress
+        self._values = Evaluation(self.kernel, X, Z)
+        super().__init__(dtype=np.dtype(np.float64), shape=self._values.shape)
+
+    def _matmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (n, r)
+        self._check_finite(V)
+        values = self._values
+        return tiles.product(values.block, values.shape, V, values.symmetric, self.progress)
+
+    def _matvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
+        return self._matmat(np.reshape(v, (-1, 1)))[:, 0]
+
+    def _rmatmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (n, r) -> (m, r)
+        if self._values.symmetric:
+            return self._matmat(V)
+        self._check_finite(V)
+        n, m = self.shape
+        return tiles.product(lambda rows, cols: self._values.block(cols, rows).T, (m, n), V, False, self.progress)
+
+    def _rmatvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
+        return self._rmatmat(np.reshape(v, (-1, 1)))[:, 0]
+
+    @staticmethod
+    def _check_finite(V: NDArray[Any]) -> None:
+        if not np.isfinite(V).all():
+            raise InputError("GramOperator: the vector to multiply has NaN or infinite entries.")
+
+    def diag(self) -> NDArray[Any]:
+        """k(x_i, x_i), for the operator of one collection with itself."""
+        if self._values.pair.A is not self._values.pair.B:
+            raise InputError("GramOperator.diag: an operator between two collections has no diagonal.")
+        return self._values.diag()
+
+    def block(self, rows: slice, cols: slice) -> NDArray[Any]:
+        """The values of one block, as an array."""
+        n, m = self.shape
+        start, stop, _ = rows.indices(n)
+        first, last, _ = cols.indices(m)
+        shape = (max(0, stop - start), max(0, last - first))
+        out = allocate(shape, self._values.dtype, "the block", REMEDY)
+        if 0 in shape:
+            return out
+
+        def shifted(r: slice, c: slice) -> NDArray[Any]:
+            return self._values.block(
+                slice(r.start + start, r.stop + start), slice(c.start + first, c.stop + first)
+            )
+
+        return tiles.fill(shifted, out, symmetric=False)
+
+    def rows(self, index: int | Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """The rows k(x_i, Z) of the given numbers, as an (r, m) array."""
+        wanted = np.atleast_1d(np.asarray(index))
+        if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
+            raise InputError(f"GramOperator.rows takes row numbers; got {index!r}.")
+        if len(wanted) and not (-self.shape[0] <= wanted.min() and wanted.max() < self.shape[0]):
+            raise InputError(f"GramOperator.rows: row numbers must lie in 0 … {self.shape[0] - 1}.")
+        out = allocate((len(wanted), self.shape[1]), self._values.dtype, "the rows", REMEDY)
+        if len(wanted) == 0:
+            return out
+        chosen = self._values.rows(wanted % self.shape[0])
+        return tiles.fill(chosen, out, symmetric=False)
