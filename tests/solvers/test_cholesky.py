@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solvers import naive
 
 from mercer.errors import InputError, NumericalError
 from mercer.solvers.cholesky import cholesky, solve_refined
-from tests.solvers import naive
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -76,7 +76,7 @@ def test_jitter_is_minimal_relative_and_representable(dtype):
     eps = np.finfo(dtype).eps
     for scale in (1.0, 1e-6, 1e6):
         X = np.linspace(0, 1, 60)
-        K = (scale * np.exp(-np.subtract.outer(X, X) ** 2)).astype(dtype)  # numerically of rank ten or so
+        K = (scale * np.exp(-(np.subtract.outer(X, X) ** 2))).astype(dtype)  # numerically of rank ten or so
         before = K.copy()
         factor = cholesky(K, 0.0, overwrite=True)
         assert eps * scale * 0.9 <= factor.jitter <= 100 * 60 * eps * scale

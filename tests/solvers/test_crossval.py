@@ -2,15 +2,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tests.solvers import naive
+from tests.solvers.test_dual import CASES, problem
+from tests.solvers.test_eigen_fit import FOLDS
 
 from mercer.errors import InputError
 from mercer.solvers.crossval import cholesky_held_out, fold_score, held_out, leave_one_out
 from mercer.solvers.dual import solve_dual
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
-from tests.solvers import naive
-from tests.solvers.test_dual import CASES, problem
-from tests.solvers.test_eigen_fit import FOLDS
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)

@@ -1,9 +1,11 @@
+import tracemalloc
+
 import numpy as np
 import pytest
+from tests.solvers import naive
 
 from mercer.errors import InputError
 from mercer.solvers.dual import solve_dual, solve_dual_each
-from tests.solvers import naive
 
 CASES = [(None, False), (None, True), ("weights", False), ("weights", True), ("zeros", False), ("zeros", True)]
 
@@ -65,6 +67,18 @@ def test_in_place(kind):
     untouched = K.copy()
     solve_dual(untouched, Y, 0.7, weights=w)
     assert np.array_equal(untouched, K)
+
+
+def test_a_fit_in_place_allocates_a_small_share_of_the_gram():
+    n = 2000
+    K = np.exp(-np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / 50.0)
+    y = np.sin(np.arange(n) / 9)
+    tracemalloc.start()
+    fit = solve_dual(K, y, 0.1, fit_intercept=True, overwrite=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert fit.converged and np.shares_memory(fit.factor.matrix, K)
+    assert peak < 0.02 * K.nbytes
 
 
 def test_float32_is_refined():

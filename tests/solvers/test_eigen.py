@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-
-from mercer.errors import InputError, NumericalError
-from mercer.solvers.eigen import EigenPath
 from tests.solvers import naive
 from tests.solvers.test_dual import CASES, problem
+
+from mercer.errors import InputError, NumericalError
+from mercer.solvers.eigen import EigenPath, _eigh_in_place
 
 ALPHAS = np.array([1e-3, 0.1, 1.0, 50.0])
 
@@ -71,7 +71,7 @@ def test_alpha_zero_is_least_squares(kind, intercept):
 
 def test_rounding_below_zero_is_zero_and_more_is_an_error():
     X = np.linspace(0, 1, 60)
-    smooth = EigenPath.from_gram(np.exp(-np.subtract.outer(X, X) ** 2))
+    smooth = EigenPath.from_gram(np.exp(-(np.subtract.outer(X, X) ** 2)))
     assert smooth.values.min() >= 0 and smooth.rank < 20
     indefinite = EigenPath.from_gram(np.array([[1.0, 2.0], [2.0, 1.0]]))
     assert np.isclose(indefinite.leverage([1.5])[0, 0], np.linalg.inv([[2.5, 2], [2, 2.5]])[0] @ [1, 2])
@@ -88,6 +88,12 @@ def test_bad_input_is_named():
         EigenPath.from_features(np.array([[1.0], [np.inf]]))
     with pytest.raises(InputError, match="non-empty"):
         EigenPath.from_features(np.ones((0, 2)))
+
+
+def test_more_rows_than_lapack_can_count_are_refused():
+    huge = np.lib.stride_tricks.as_strided(np.zeros(1), (40_000, 40_000), (0, 0))  # a matrix of one number
+    with pytest.raises(InputError, match=r"40000 x 40000.*Cholesky route"):
+        _eigh_in_place(huge)
 
 
 def test_a_gram_of_zeros_fits_nothing():

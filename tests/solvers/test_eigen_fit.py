@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solvers import naive
+from tests.solvers.test_dual import CASES, problem
+from tests.solvers.test_eigen import ALPHAS
 
 from mercer.errors import InputError
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
-from tests.solvers import naive
-from tests.solvers.test_dual import CASES, problem
-from tests.solvers.test_eigen import ALPHAS
 
 FOLDS = [np.array([3, 0, 7]), np.arange(10, 20), np.array([4, 24]), np.array([1])]
 
@@ -53,6 +53,22 @@ def test_folds_of_one_are_leave_one_out(n, alpha, intercept, seed):
     fit = EigenFit(EigenPath.from_gram(K, weights=w, fit_intercept=intercept), rng.normal(size=n))
     one = fit.leave_one_out([alpha])[0]
     assert np.allclose(np.concatenate(fit.held_out([alpha], [[i] for i in range(n)]), axis=1)[0], one, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_many_targets_are_the_single_ones_side_by_side(intercept):
+    K, _, w = problem("zeros")
+    Y = np.random.default_rng(1).normal(size=(25, 40))
+    path = EigenPath.from_gram(K, weights=w, fit_intercept=intercept)
+    wide = EigenFit(path, Y)
+    for j in (0, 17, 39):
+        one = EigenFit(path, Y[:, j])
+        assert np.allclose(wide.residuals(ALPHAS)[:, :, j], one.residuals(ALPHAS), rtol=0, atol=1e-11)
+        assert np.allclose(wide.leave_one_out(ALPHAS)[:, :, j], one.leave_one_out(ALPHAS), rtol=0, atol=1e-9)
+        assert np.allclose(wide.norm_squared(ALPHAS)[:, j], one.norm_squared(ALPHAS), rtol=1e-9)
+        assert np.allclose(wide.solve(0.3).value[:, j], one.solve(0.3).value, rtol=0, atol=1e-11)
+        for a, b in zip(wide.held_out(ALPHAS, FOLDS), one.held_out(ALPHAS, FOLDS), strict=True):
+            assert np.allclose(a[:, :, j], b, rtol=0, atol=1e-9)
 
 
 def test_one_alpha_per_target():

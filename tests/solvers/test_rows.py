@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from tests.solvers import naive
 
 from mercer.errors import InputError
 from mercer.solvers.rows import lapack_view, split_rows
-from tests.solvers import naive
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

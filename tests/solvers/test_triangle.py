@@ -36,7 +36,7 @@ def test_products_and_norm_from_one_triangle(half, dtype):
 
 
 def test_column_norms_of_the_inverse(half):
-    S, A = half
+    _, A = half
     L = np.tril(A) / np.sqrt(len(A)) + 3 * np.eye(len(A))
     kept = L + np.triu(A, 1)
     before = kept.copy()

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Rows:
     """A checked collection of n objects; `name` is how error messages call it."""
 
-    def __init__(self, data: Any, name: str = "X") -> None:
+    def __init__(self, data: Any, name: str = "X", weights: NDArray[Any] | None = None) -> None:
         if isinstance(data, (str, bytes)) or data is None or (not hasattr(data, "__len__") and not sp.issparse(data)):
             raise InputError(
                 f"{name} is {describe(data)}, not a collection. Give an (n, d) array, a data frame, or a list of "
@@ -32,6 +32,7 @@ class Rows:
             )
         self.data = data
         self.name = name
+        self.weights = weights  # how often each row counts in a median; None is once
         self.length = int(data.shape[0]) if hasattr(data, "shape") and len(data.shape) else len(data)
         if self.length == 0:
             raise InputError(f"{name} is empty: it has no rows.")
@@ -64,7 +65,7 @@ class Rows:
 
     def columns(self, columns: tuple[int | str, ...]) -> Rows:
         """The same rows with the named (data frame) or numbered (array) columns only."""
-        return self.remember(("columns", columns), lambda: Rows(self._columns(columns), f"{self.name}[{_list(columns)}]"))
+        return self.remember(("columns", columns), lambda: self._derived(self._columns(columns), f"[{_list(columns)}]"))
 
     def mapped(self, function: Callable[[Any], Any]) -> Rows:
         """The image of the rows under `function`, which takes and returns a collection of the same length."""
@@ -126,8 +127,11 @@ class Rows:
         chosen = sp.csc_array(table)[:, list(columns)].tocsr() if sp.issparse(table) else table[:, list(columns)]
         return chosen
 
+    def _derived(self, data: Any, suffix: str) -> Rows:
+        return Rows(data, self.name + suffix, self.weights)
+
     def _mapped(self, function: Callable[[Any], Any]) -> Rows:
-        image = Rows(function(self.data), f"{_name_of(function)}({self.name})")
+        image = Rows(function(self.data), f"{_name_of(function)}({self.name})", self.weights)
         if len(image) != len(self):
             raise InputError(
                 f"{_name_of(function)} returned {len(image)} rows for {len(self)}; a map takes rows to rows, one for one."

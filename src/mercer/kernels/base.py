@@ -109,9 +109,9 @@ class Kernel(Operators, abc.ABC):
         )
 
     @final
-    def resolve(self, X: Any) -> Kernel:
-        """Return the kernel with every "median" replaced by a number taken from X."""
-        return self._resolve(as_rows(X)) if self.unresolved else self
+    def resolve(self, X: Any, weights: NDArray[Any] | None = None) -> Kernel:
+        """Return the kernel with every "median" replaced by a number taken from X, whose rows may count by weights."""
+        return self._resolve(Rows(X, "X", weights)) if self.unresolved else self
 
     @property
     def unresolved(self) -> bool:
@@ -196,6 +196,20 @@ class Kernel(Operators, abc.ABC):
 
     def _n_features(self, encoding: Encoding) -> int:
         raise CapabilityError(f"{self} has no finite feature map.")
+
+    def _features_shared(self) -> bool:
+        """Whether features made from two collections have the same columns; counts name theirs by what occurs."""
+        return all(child._features_shared() for child in self.children)
+
+    def _views(self) -> frozenset[str]:
+        """What it asks of a collection: "vectors", "strings", "graphs", "table", "precomputed", or "any"."""
+        if not self.children:
+            return frozenset({self._domain})
+        return frozenset.union(*[child._views() for child in self.children])
+
+    def _squares(self, other: Kernel) -> bool:
+        """Whether this kernel is the square of the other, so that its Gram is the other's, multiplied by itself."""
+        return False
 
     def _derivation(self) -> Derivation | None:
         return None

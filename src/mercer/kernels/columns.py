@@ -43,6 +43,9 @@ class On(Wrapper):
             clean.append(column if isinstance(column, str) else int(column))
         object.__setattr__(self, "columns", tuple(clean))
 
+    def _views(self) -> frozenset[str]:
+        return frozenset({"table"})
+
     def _width(self) -> int | None:
         numbers = [c if c >= 0 else -c - 1 for c in self.columns if isinstance(c, int)]
         return max(numbers) + 1 if numbers else None

@@ -24,6 +24,9 @@ class CountKernel(Kernel):
     def _lacks_features(self) -> Kernel | None:
         return None
 
+    def _features_shared(self) -> bool:
+        return False
+
     def _features(self, encoding: Encoding, combined: bool) -> Any:
         return encoding.matrix
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Matrix, Rows
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import MEDIAN, length_scale, positive
@@ -93,10 +93,10 @@ class Stationary(Kernel):
     def _resolve(self, rows: Rows) -> Kernel:
         if self.length_scale != MEDIAN:
             return self
-        return self.set_params(length_scale=self._median(rows.vectors()))
+        return self.set_params(length_scale=self._median(rows))
 
-    def _median(self, X: Matrix) -> float:
-        return median_distance(X, "euclidean")
+    def _median(self, rows: Rows) -> float:
+        return median_distance(rows.vectors(), "euclidean", rows.weights)
 
     def _squared(self, x: Any, z: Any, m: Arithmetic) -> Any:
         scales = self._scales()
@@ -154,6 +154,12 @@ class Gaussian(Stationary):
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K
+
+    def _squares(self, other: Kernel) -> bool:
+        if not isinstance(other, Gaussian) or isinstance(other.length_scale, str) or isinstance(self.length_scale, str):
+            return False
+        own, wide = np.atleast_1d(self.length_scale), np.atleast_1d(other.length_scale)
+        return own.shape == wide.shape and bool(np.allclose(own * 2.0**0.5, wide, rtol=1e-12, atol=0.0))
 
     def _derivation(self) -> Derivation:
         inner: Kernel
@@ -243,8 +249,8 @@ class Laplacian(Stationary):
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
         return np.array([np.vdot(S, np.abs(np.subtract.outer(a[:, k], b[:, k]))) for k in range(a.shape[1])])
 
-    def _median(self, X: Matrix) -> float:
-        return median_distance(X, "manhattan")
+    def _median(self, rows: Rows) -> float:
+        return median_distance(rows.vectors(), "manhattan", rows.weights)
 
     def _derivation(self) -> Derivation:
         return Derivation("Bochner", f"{BOCHNER}; here it is a product of Cauchy densities, one per column, on every R^d")

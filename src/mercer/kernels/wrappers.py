@@ -43,6 +43,9 @@ class Mapped(Wrapper):
     def _width(self) -> None:
         return None
 
+    def _views(self) -> frozenset[str]:
+        return frozenset({"any"})
+
     def _encode(self, rows: Rows) -> Encoding:
         return self.inner._encode(rows.mapped(self.phi))
 

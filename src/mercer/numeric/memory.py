@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from math import prod
 from typing import Any
 
@@ -43,7 +44,7 @@ def parse_bytes(value: int | float | str | None) -> int:
             raise InputError(f"memory: cannot read {value!r}; write a number of bytes or e.g. '4 GB', '512 MiB'.") from None
     if isinstance(value, bool) or not value > 0:
         raise InputError(f"memory: a budget is a positive number of bytes or a text such as '4 GB'; got {value!r}.")
-    return int(value)
+    return sys.maxsize if value == float("inf") else int(value)
 
 
 def available_bytes() -> int | None:

@@ -146,9 +146,7 @@ class _State:
             R -= step * AP
             self.n_iter += 1
             errors = np.linalg.norm(R, axis=0) / self.norms[active]
-            if callback is not None and callback(
-                Progress(self.n_iter, limit, float(errors.max(initial=0.0)), self.tol)
-            ):
+            if callback is not None and callback(Progress(self.n_iter, limit, float(errors.max(initial=0.0)), self.tol)):
                 return True
             going = (errors > self.tol) & ~flat
             active, R, P, rz = active[going], R[:, going], P[:, going], rz[going]

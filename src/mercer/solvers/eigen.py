@@ -4,10 +4,10 @@ With S = sqrt(W) and S K S = U diag(s) U', everything in ridge regression is M =
 = U diag(alpha / (s + alpha)) U': residuals S r = M S (y - b), leverage 1 - h_i = M_ii less the part of the intercept.
 M stays finite at alpha = 0, where it projects on the null space, so least squares is the same formula.
 
-Tridiagonalizing only (sytrd and orgqr) and solving a tridiagonal system per alpha was tried and left out: it costs
-0.7-0.8 of syevd here, but the leverages, one product for all alphas from U, then need a pass over the n x n array of
-reflectors for every alpha. n = 2000, 20 alphas, float64: 0.80 + 0.02 s by eigenvectors, 0.56 + 0.37 s so; in float32
-divide and conquer alone is as fast as the tridiagonal form.
+Tridiagonalizing only (sytrd and orgqr) and solving a tridiagonal system per alpha was tried and left out. It costs 0.68
+of syevd, but the leverages, one product for all alphas from U, then take a recurrence over an n x n array for every
+alpha. n = 2000, 20 alphas, float64, one thread: syevd 1.24 s + 0.01 s; tridiagonal 0.85 s + 0.37 s by NumPy, as much
+in all (+ 0.10 s with a compiled loop, which would be a quarter less); folds would cost more as well.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mercer.solvers.arguments import penalties, row_weights
 from mercer.solvers.rows import split_rows
 from mercer.solvers.solution import Array
 
+_LARGEST = 32_766  # syevd counts its 2 n^2 + 6 n + 1 numbers of workspace in 32 bits
 _ROWS = 512  # rows of U squared together, so that U * U is never held whole
 
 
@@ -233,6 +234,11 @@ class EigenPath:
 
 def _eigh_in_place(A: Array) -> Array:  # (n, n) Fortran-ordered, becomes U -> (n,) float64 ascending
     n = A.shape[0]
+    if n > _LARGEST:
+        raise InputError(
+            f"the eigendecomposition of a {n} x {n} Gram is beyond LAPACK's workspace (at most {_LARGEST} rows); "
+            "use the Cholesky route for a few alphas, or a low-rank one."
+        )
     syevd = lapack.dsyevd if A.dtype == np.float64 else lapack.ssyevd
     query = lapack.dsyevd_lwork if A.dtype == np.float64 else lapack.ssyevd_lwork
     lwork, liwork, _ = query(n, compute_v=1, lower=1)

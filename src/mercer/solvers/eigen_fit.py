@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.linalg.lapack as lapack
@@ -11,6 +11,8 @@ from mercer.errors import InputError
 from mercer.solvers.arguments import fold_rows, penalties, targets
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.solution import Array, RidgeSolution, relative_residual
+
+_WIDE = 16  # from this many targets on, alphas are taken one by one: the product with U is large enough by itself
 
 
 class EigenFit:
@@ -41,16 +43,24 @@ class EigenFit:
         t = self._basis.shape[1]
         return np.repeat(alphas, t), np.tile(np.arange(t), alphas.size)
 
+    def _batches(self, alphas: Array) -> Iterator[tuple[Array, Array | slice]]:  # (L,) -> alphas, chosen targets
+        """What to evaluate together: everything in one product for a few targets, else one alpha with all of them."""
+        if self._basis.shape[1] < _WIDE:
+            yield self._pairs(alphas)
+        else:
+            for alpha in alphas:
+                yield np.array([alpha]), slice(None)
+
     def _stacked(self, columns: Array, count: int) -> Array:  # (n, L t) -> (L, n, *t)
         return np.moveaxis(columns.reshape(len(columns), count, *self._shape), 1, 0)
 
-    def _centered(self, alphas: Array, chosen: Array) -> tuple[Array, Array, Array, Array]:
-        # alphas (m,), chosen (m,) -> U' S (y - b) (r, m), b (m,), alpha / (s + alpha) and 1 / (s + alpha) (r, m)
+    def _centered(self, alphas: Array, chosen: Array | slice) -> tuple[Array, Array, Array, Array]:
+        # alphas (m | 1,), chosen (m,) -> U' S (y - b) (r, m), b (m,), alpha / (s + alpha), 1 / (s + alpha) (r, m | 1)
         path = self.path
         shrunk, inverse = path.shrink(alphas)
         basis = self._basis[:, chosen]
         if not path.fit_intercept:
-            return basis, np.zeros(alphas.size), shrunk, inverse
+            return basis, np.zeros(basis.shape[1]), shrunk, inverse
         ones = path.ones[:, None]
         norms = path.intercept_norm(alphas, shrunk)
         along = np.sum(ones * shrunk * basis, axis=0)
@@ -62,25 +72,28 @@ class EigenFit:
         intercept = along / norms
         return basis - ones * intercept, intercept, shrunk, inverse
 
-    def _scaled_residuals(self, basis: Array, intercept: Array, shrunk: Array, chosen: Array) -> Array:  # -> (a, m)
-        """``S r = M S (y - b)``."""
+    def _scaled_residuals(self, basis: Array, intercept: Array, shrunk: Array, chosen: Array | slice) -> Array:
+        """``S r = M S (y - b)``, (a, m)."""
         path = self.path
         out: Array = path.vectors @ (shrunk * basis).astype(path.vectors.dtype)
         if self._left is not None:
             out = out + self._left[:, chosen] - np.outer(path.ones_left, intercept)
         return out.astype(np.float64, copy=False)
 
-    def _evaluate(self, alphas: Array, chosen: Array) -> tuple[Array, Array, Array]:
-        # (m,), (m,) -> residuals y - f on all rows (n, m), scaled residuals (a, m), intercepts (m,)
-        path = self.path
-        basis, intercept, shrunk, inverse = self._centered(alphas, chosen)
-        scaled = self._scaled_residuals(basis, intercept, shrunk, chosen)
-        residuals = np.empty((path.n, alphas.size))
-        residuals[path.active] = scaled / path.root[:, None]
-        if path.idle.size:
-            predicted = path.outside @ (inverse * basis) + intercept
-            residuals[path.idle] = self._targets[np.ix_(path.idle, chosen)] - predicted
-        return residuals, scaled, intercept
+    def _evaluate(self, alphas: Array) -> tuple[Array, Array]:
+        # (L,) -> residuals y - f on all rows (n, L t), scaled residuals of the fitted ones (a, L t)
+        path, done, count = self.path, 0, alphas.size * self._basis.shape[1]
+        residuals, scaled = np.empty((path.n, count)), np.empty((path.active.size, count))
+        for some, chosen in self._batches(alphas):
+            basis, intercept, shrunk, inverse = self._centered(some, chosen)
+            span = slice(done, done + basis.shape[1])
+            scaled[:, span] = self._scaled_residuals(basis, intercept, shrunk, chosen)
+            residuals[path.active, span] = scaled[:, span] / path.root[:, None]
+            if path.idle.size:
+                predicted = path.outside @ (inverse * basis) + intercept
+                residuals[path.idle, span] = self._targets[path.idle][:, chosen] - predicted
+            done = span.stop
+        return residuals, scaled
 
     def solve(self, alpha: float | Array) -> RidgeSolution:  # alpha () or (t,)
         """The dual coefficients at one alpha, or at one per target; minimum norm at alpha = 0."""
@@ -88,8 +101,7 @@ class EigenFit:
         t = self._basis.shape[1]
         if values.size not in (1, t):
             raise InputError(f"there are {t} targets and {values.size} alphas; give one alpha, or one per target.")
-        values = np.broadcast_to(values, (t,))
-        basis, intercept, _, inverse = self._centered(values, np.arange(t))
+        basis, intercept, _, inverse = self._centered(values, slice(None))
         U = path.vectors
         inner: Array = U @ (inverse * basis).astype(U.dtype)
         if self._left is not None:
@@ -122,14 +134,16 @@ class EigenFit:
     def residuals(self, alphas: Array) -> Array:  # (L,) -> (L, n, *t)
         """``y - f(x_i)`` on all rows, those of weight zero too."""
         values = penalties(alphas, "alphas")
-        return self._stacked(self._evaluate(*self._pairs(values))[0], values.size)
+        return self._stacked(self._evaluate(values)[0], values.size)
 
     def norm_squared(self, alphas: Array) -> Array:  # (L,) -> (L, *t)
         """``||f||^2 = sum s (U'S(y - b))^2 / (s + alpha)^2``, without the intercept."""
         values = penalties(alphas, "alphas")
-        basis, _, _, inverse = self._centered(*self._pairs(values))
-        norms: Array = np.sum(self.path.values[:, None] * (inverse * basis) ** 2, axis=0)
-        return np.maximum(norms, 0.0).reshape(values.size, *self._shape)
+        norms = []
+        for batch in self._batches(values):
+            basis, _, _, inverse = self._centered(*batch)
+            norms.append(self.path.values @ (inverse * basis) ** 2)
+        return np.maximum(np.concatenate(norms), 0.0).reshape(values.size, *self._shape)
 
     def leave_one_out(self, alphas: Array) -> Array:  # (L,) -> (L, n, *t)
         """``y_i - f_without_i(x_i) = r_i / (1 - h_i)`` for every alpha; NaN where the leverage is 1.
@@ -141,10 +155,11 @@ class EigenFit:
         array([[1., 3.]])
         """
         values = penalties(alphas, "alphas")
-        residuals, _, _ = self._evaluate(*self._pairs(values))
+        residuals = self._evaluate(values)[0]
         left = self.path.complement(values).T[:, :, None]  # (n, L, 1)
-        columns = residuals.reshape(self.path.n, values.size, -1) / np.where(left > 0, left, np.nan)
-        return self._stacked(columns.reshape(self.path.n, -1), values.size)
+        by_alpha = residuals.reshape(self.path.n, values.size, -1)
+        by_alpha /= np.where(left > 0, left, np.nan)
+        return self._stacked(residuals, values.size)
 
     def held_out(self, alphas: Array, folds: Sequence[Array]) -> list[Array]:  # (L,) -> per fold (L, f, *t)
         """Residuals of each fold under the fit without it: ``S_F^-1 (M_FF)^-1 (S r)_F``, less the intercept's part.
@@ -156,8 +171,7 @@ class EigenFit:
         """
         values = penalties(alphas, "alphas")
         checked = fold_rows(folds, self.path.n)
-        chosen = self._pairs(values)
-        residuals, scaled, _ = self._evaluate(*chosen)
+        residuals, scaled = self._evaluate(values)
         shrunk, _ = self.path.shrink(values)
         place = np.full(self.path.n, -1)
         place[self.path.active] = np.arange(self.path.active.size)
@@ -170,7 +184,7 @@ class EigenFit:
                 errors = self._fold(fitted, values, shrunk, scaled)
                 columns[inside] = errors / self.path.root[fitted, None]
                 if not inside.all():
-                    columns[~inside] = self._idle_without(rows[~inside], fitted, errors, *chosen)
+                    columns[~inside] = self._idle_without(rows[~inside], fitted, errors, *self._pairs(values))
             results.append(self._stacked(columns, values.size))
         return results
 

@@ -67,9 +67,7 @@ class NormalEquations:
         return gram, moment, mean + self.shift, middle
 
 
-def normal_equations(
-    blocks: Iterable[Block], *, fit_intercept: bool = False, shift: Array | None = None
-) -> NormalEquations:
+def normal_equations(blocks: Iterable[Block], *, fit_intercept: bool = False, shift: Array | None = None) -> NormalEquations:
     """Sum the normal equations over blocks ``(Z, y)`` or ``(Z, y, weights)``; float32 rows are summed in float64.
 
     >>> Z, y = np.array([[1.0], [2.0], [4.0]]), np.array([2.0, 4.0, 8.0])
@@ -207,9 +205,7 @@ class PrimalFit:
         return errors
 
 
-def solve_primal(
-    equations: NormalEquations | Iterable[Block], alpha: float, *, fit_intercept: bool = False
-) -> PrimalFit:
+def solve_primal(equations: NormalEquations | Iterable[Block], alpha: float, *, fit_intercept: bool = False) -> PrimalFit:
     """Minimize ``sum w_i (y_i - <w, z_i> - b)^2 + alpha ||w||^2`` from normal equations, or from blocks of rows.
 
     >>> Z, y = np.array([[1.0], [2.0]]), np.array([1.0, 0.0])

@@ -22,7 +22,7 @@ class RobustFit:
     value: Array  # (n,) final weights, base weights included
     residuals: Array  # (n,) of the final fit
     delta: float  # where the loss turns from quadratic to linear
-    objective: Array  # (n_iter,) of every fit, never rising
+    objective: Array  # (m,) of the fits since delta was settled, never rising
     converged: bool
     n_iter: int
     residual: float  # the last relative fall of the objective
@@ -63,7 +63,8 @@ def huber(  # fit: weights (n,) -> residuals (n,), penalty; weights (n,)
 
     ``fit(weights)`` returns the residuals y - f and the penalty alpha ||f||^2 of the weighted fit. Each round
     minimizes a quadratic that touches the objective from above, so the objective never rises. ``delta`` defaults to
-    1.345 standard deviations of the first, unweighted fit, estimated by the median of its absolute residuals.
+    1.345 standard deviations of the noise, estimated by the median absolute residual; since outliers inflate that of
+    the plain fit, it is estimated again on the reweighted ones until it settles, and then held.
 
     >>> y = np.array([0.0, 0.1, -0.1, 50.0])
     >>> def mean(w):
@@ -73,25 +74,46 @@ def huber(  # fit: weights (n,) -> residuals (n,), penalty; weights (n,)
     (True, True)
     """
     base = row_weights(weights, n)
-    current, history = base, []
-    residuals, penalty = _fit(fit, current, n)
-    delta = _scale(residuals[base > 0]) if delta is None else float(delta)
-    if not (np.isfinite(delta) and delta >= 0):
+    if delta is not None and not (np.isfinite(delta) and delta >= 0):
         raise InputError(f"delta must be finite and >= 0; got {delta}.")
-    fall = np.inf
-    for step in range(1, max_iter + 1):
+    current, residuals, penalty, delta, fits = _settle_delta(fit, base, delta, max_iter)
+    history: list[float] = []
+    fall, stop = np.inf, False
+    while True:
         history.append(float(base @ huber_loss(residuals, delta)) + penalty)
-        if step > 1:
+        if len(history) > 1:
             fall = (history[-2] - history[-1]) / max(abs(history[-2]), np.finfo(float).tiny)
-        stop = callback is not None and bool(callback(step, history[-1]))
-        if delta == 0 or fall <= tol or stop:
-            message = "stopped by the callback" if stop else f"settled after {step} fits"
-            return RobustFit(current, residuals, delta, np.array(history), not stop, step, float(fall), message)
-        if step < max_iter:
-            current = base * huber_weights(residuals, delta)
-            residuals, penalty = _fit(fit, current, n)
-    message = f"not settled after {max_iter} fits: the objective last fell by {fall:.1e}, asked {tol:.0e}"
-    return RobustFit(current, residuals, delta, np.array(history), False, max_iter, float(fall), message)
+        stop = callback is not None and bool(callback(fits, history[-1]))
+        if delta == 0 or fall <= tol or stop or fits >= max_iter:
+            break
+        current = base * huber_weights(residuals, delta)
+        residuals, penalty = _fit(fit, current, n)
+        fits += 1
+    settled = delta == 0 or fall <= tol
+    message = f"settled after {fits} fits"
+    if stop:
+        message = f"stopped by the callback after {fits} fits"
+    elif not settled:
+        message = f"not settled after {fits} fits: the objective last fell by {fall:.1e}, asked {tol:.0e}"
+    return RobustFit(current, residuals, delta, np.array(history), bool(settled and not stop), fits, float(fall), message)
+
+
+def _settle_delta(  # base (n,) -> weights (n,), residuals (n,), penalty, delta, number of fits
+    fit: Callable[[Array], tuple[Array, float]], base: Array, delta: float | None, max_iter: int
+) -> tuple[Array, Array, float, float, int]:
+    current, fits = base, 1
+    residuals, penalty = _fit(fit, current, base.size)
+    if delta is not None:
+        return current, residuals, penalty, float(delta), fits
+    scale = _scale(residuals[base > 0])
+    while fits < max_iter and scale > 0:
+        current = base * huber_weights(residuals, scale)
+        residuals, penalty = _fit(fit, current, base.size)
+        fits += 1
+        before, scale = scale, _scale(residuals[base > 0])
+        if abs(scale - before) <= 0.01 * before:
+            break
+    return current, residuals, penalty, scale, fits
 
 
 def _fit(fit: Callable[[Array], tuple[Array, float]], weights: Array, n: int) -> tuple[Array, float]:

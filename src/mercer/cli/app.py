@@ -1,0 +1,73 @@
+"""The application: the list of commands, and the one place where errors become messages and exit codes.
+
+A command is a function in a file of its own that returns its exit code. To add one, import it and put it into COMMANDS.
+What only one command needs is imported inside its function, so that the others do not wait for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from mercer.cli.check import check
+from mercer.cli.failures import BAD_INPUT, guarded
+
+#: In the order in which --help lists them.
+COMMANDS = (check,)
+
+
+class Commands(TyperGroup):
+    """A group whose every way out is an exit code of ours: typer's own would say 2, "unproven", for a misspelled flag."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what it raises becomes a message and a code here, before typer sees it."""
+        return guarded(lambda: super(Commands, self).invoke(ctx))
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Read the arguments, run, and leave with the code."""
+        settings["standalone_mode"] = False
+        settings["prog_name"] = "mercer"  # whatever the file is called that was started
+        if isinstance(sys.stdout, TextIOWrapper):  # a terminal without the letter gets its code, not a crash
+            sys.stdout.reconfigure(errors="backslashreplace")
+        sys.exit(guarded(lambda: super(Commands, self).main(*args, **settings)))
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("mercer"))
+        raise typer.Exit
+
+
+@app.callback()
+def mercer(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Kernel methods: write a kernel down once, and every kernel algorithm runs on it."""
+    if context.invoked_subcommand is None:
+        with redirect_stdout(sys.stderr):  # rich prints the help where it stands
+            print(context.get_help())
+        raise typer.Exit(BAD_INPUT)
+
+
+for command in COMMANDS:
+    app.command()(command)

@@ -1,0 +1,105 @@
+"""Errors become one clear message on stderr and an exit code.
+
+    64   bad input: an expression, a file, an option            (EX_USAGE of sysexits.h)
+    69   a package is not installed                             (EX_UNAVAILABLE)
+    70   the computation cannot be carried through, or a bug    (EX_SOFTWARE)
+    130  Ctrl-C                                                 (128 + SIGINT)
+    141  whoever read our output has gone                       (128 + SIGPIPE)
+
+None of them is 0, 1 or 2: those are answers of a command, and a failure must never look like one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import typer
+
+from mercer.cli import UNAVAILABLE
+from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
+
+BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 64, 70, 130, 141
+
+#: Characters of an expression shown on either side of the place where reading stopped.
+AROUND = 60
+
+
+def guarded(call: Callable[[], Any]) -> int:
+    """Return the exit code of a call; whatever it raises is said on stderr."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            code = call()
+            sys.stdout.flush()  # a reader who has gone is noticed here, not while Python shuts down
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("Interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        _forget_output()
+        return BROKEN_PIPE
+    except typer.Exit as leave:
+        return int(leave.exit_code)
+    except Exception as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, ParseError):
+        return _say(point_at(error), BAD_INPUT)
+    if isinstance(error, InputError):
+        return _say(f"Error: {error}", BAD_INPUT)
+    if isinstance(error, MissingExtraError):
+        return _say(f"Error: {error}", UNAVAILABLE)
+    if isinstance(error, MercerError):
+        return _say(f"Error: {error}", FAILED)
+    if hasattr(error, "format_message"):  # typer's usage errors; their class has moved from click into typer
+        return _say(_usage(error), BAD_INPUT)
+    if os.environ.get("MERCER_DEBUG"):
+        raise error
+    return _say(
+        f"Error: this is a bug in mercer, please report it: {type(error).__name__}: {error} "
+        "(MERCER_DEBUG=1 shows where it happened)",
+        FAILED,
+    )
+
+
+def _usage(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "mercer"
+    hint = ""
+    if str(getattr(error, "option_name", "--"))[:2] != "--":  # there is no short option but -h: likely an expression
+        hint = " An expression that begins with - goes behind two dashes: mercer check -- EXPRESSION."
+    return f"Error: {error.format_message().rstrip('.')}. See {path} --help.{hint}"
+
+
+def point_at(error: ParseError) -> str:
+    """The reason, and the expression with a caret below the place; of a long expression, the part around it."""
+    from rich.cells import cell_len
+
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in error.text)
+    start, stop = max(0, error.position - AROUND), error.position + AROUND
+    before = ("…" if start else "") + text[start : error.position]
+    after = text[error.position : stop] + ("…" if stop < len(text) else "")
+    # wide letters take two columns of a terminal, so the caret is placed by columns
+    return f"Error: {error.reason}\n  {before}{after}\n  {' ' * cell_len(before)}^"
+
+
+def _say(message: str, code: int) -> int:
+    with suppress(OSError):  # nobody listens: the code alone has to do
+        print(message, file=sys.stderr)
+    return code
+
+
+def _note(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"Note: {message}", 0)
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, or Python would complain about it on the way out."""
+    with suppress(OSError, ValueError):  # stdout need not be a file: in tests it is not
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,230 @@
+"""Data files: CSV with a header, .npy, .npz, Parquet, and text with one string per line.
+
+Every message names the file and says what to do. Values are judged later, by `mercer.inputs`, which knows what the
+kernel asks for: a column that no kernel looks at may hold anything.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, MissingExtraError
+
+#: What stands for a missing value in a column of numbers.
+MISSING = frozenset({"", "NA", "NaN", "nan", "null"})
+
+DELIMITERS = ",;\t|"
+
+
+class Column:
+    """One column of a Table."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values.tolist())
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The values: float64 for numbers, objects for anything else."""
+        return self._values
+
+
+class Table:
+    """Columns with names: as much of a data frame as kernels ask for, so that no data-frame library is needed."""
+
+    def __init__(self, data: dict[str, NDArray[Any]]) -> None:
+        self._data = data
+        self.columns = list(data)
+        self.shape = (len(next(iter(data.values()))), len(data))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column by name, a table by a list of names, or some rows by a slice, a list or an array of row numbers."""
+        if isinstance(key, str):
+            return Column(self._data[key])
+        if isinstance(key, list) and all(isinstance(name, str) for name in key):
+            return Table({name: self._data[name] for name in key})
+        return Table({name: values[key] for name, values in self._data.items()})
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The whole table as one array, (n, columns)."""
+        return np.column_stack(list(self._data.values()))
+
+
+def read(path: Path) -> Any:
+    """Return the data of a file: a Table, an array, a CSR array or a list of strings."""
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(
+            f"{path}: cannot tell what kind of file this is from its name; it must end in {', '.join(_READERS)}."
+        )
+    try:
+        return reader(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the name and the folder.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: this is a folder; give a file in it.") from None
+    except PermissionError:
+        raise InputError(f"{path}: no permission to read this file.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def _read_csv(path: Path) -> Table:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first = file.readline()
+        if not first.strip():
+            raise InputError(f"{path}: the file is empty; its first line must name the columns.")
+        delimiter = max(DELIMITERS, key=lambda d: len(next(csv.reader([first], delimiter=d))))
+        file.seek(0)
+        try:
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            names = _names(path, next(rows))
+            cells = [_checked(path, row, len(names), rows.line_num) for row in rows if row]
+        except csv.Error as error:
+            raise InputError(f"{path}, line {rows.line_num}: not readable as CSV ({error}); check the quotes.") from None
+    if not cells:
+        raise InputError(f"{path}: there is a line of column names but no rows below it.")
+    return Table({name: _column(list(values)) for name, values in zip(names, zip(*cells, strict=True), strict=True)})
+
+
+def _names(path: Path, header: list[str]) -> list[str]:
+    names = [name.strip() or f"column {i}" for i, name in enumerate(header)]
+    if all(_is_number(name) for name in header):
+        raise InputError(f"{path}: the first line holds numbers; it must name the columns: add a line such as x0,x1,x2.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: two columns are called {twice!r}; give each its own name.")
+    return names
+
+
+def _checked(path: Path, row: list[str], width: int, line: int) -> list[str]:
+    if len(row) != width:
+        raise InputError(
+            f"{path}, line {line}: {len(row)} cells, but the first line names {width} columns; "
+            "a cell that holds the delimiter needs quotes."
+        )
+    return row
+
+
+def _column(cells: list[str]) -> NDArray[Any]:
+    try:
+        return np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
+    except ValueError:
+        return np.array(cells, dtype=object)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_lines(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8-sig").split("\n")
+    if lines[-1] == "":  # the end of the last line, not a string of its own
+        lines.pop()
+    if not lines:
+        raise InputError(f"{path}: the file is empty; write one string per line.")
+    return lines
+
+
+# -- binary ------------------------------------------------------------------------------------------------------------
+
+
+def _read_npy(path: Path) -> Any:
+    return _array(path, _load(path))
+
+
+def _read_npz(path: Path) -> Any:
+    with _load(path) as archive:
+        names = list(archive.files)
+        if {"format", "data", "shape"} <= set(names):  # written by scipy.sparse.save_npz
+            from scipy.sparse import load_npz
+
+            return load_npz(path)
+        if len(names) != 1 and "X" not in names:
+            raise InputError(f"{path}: holds {len(names)} arrays ({', '.join(names[:8])}); save one, or call it X.")
+        try:
+            return _array(path, archive["X" if "X" in names else names[0]])
+        except ValueError as error:
+            raise _damaged(path, error) from None
+
+
+def _load(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise _damaged(path, error) from None
+    except Exception as error:  # a zip archive can be broken in many ways, each with an error of its own
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    if "Object arrays" in str(error):  # NumPy also speaks of pickles when a file is plain garbage
+        return InputError(f"{path}: holds Python objects, which are not loaded; save an array of numbers or of strings.")
+    return InputError(f"{path}: the file is damaged, or not what its name says; write it again with NumPy.")
+
+
+def _array(path: Path, array: Any) -> Any:
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"{path}: holds several arrays under the name of one; call the file .npz.")
+    return array.tolist() if array.dtype.kind in "US" and array.ndim == 1 else array
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError(f'{path}: reading Parquet needs pyarrow: pip install "mercer[cli]"') from None
+    with path.open("rb") as file:
+        try:
+            table = pq.read_table(file)
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{path}: the file is damaged, or not Parquet; write it again.") from None
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise InputError(f"{path}: the table is empty ({table.num_rows} rows, {table.num_columns} columns).")
+    return Table({name: _arrow_column(table[name]) for name in table.column_names})
+
+
+def _arrow_column(column: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        return np.asarray(column.cast(pa.float64()).to_numpy())  # a missing value becomes NaN
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".parquet": _read_parquet,
+    ".txt": _read_lines,
+}

@@ -1,0 +1,39 @@
+"""Output: rich on a terminal, plain text elsewhere, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+
+def heading(words: str, style: str) -> Text:
+    """Words that stand out on a terminal; elsewhere they are plain."""
+    return Text(words, style=style)
+
+
+def print_text(*parts: str | Text) -> None:
+    """Print parts on stdout. Lines are never broken, and nothing in them is read as markup: kernels have brackets."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON: ASCII, so that any terminal takes it, and strict, so that any reader does."""
+    print(json.dumps(_strict(value), indent=2, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    """JSON has no NaN, no infinity and no arrays."""
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return _strict(value.tolist())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_strict(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, float) and value - value != 0:
+        return str(value)  # "nan", "inf" or "-inf": a reader of the text learns more than from null
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)

@@ -1,0 +1,176 @@
+"""The base of all estimators: one door for every kind of input, the kernel as a parameter, the route, the summary."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.errors import InputError, describe
+from mercer.estimators.summary import Summary
+from mercer.gram import GramOperator
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import Gaussian
+from mercer.kernels.text import as_kernel
+from mercer.plan import Route, Shape
+
+#: The default kernel: a Gaussian whose width is the median distance of the training rows.
+DEFAULT_KERNEL = Gaussian("median")
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def whole_or_nothing(fit: Fit) -> Fit:
+    """Make a `fit` leave the estimator as it was when it fails or is interrupted: no half state."""
+
+    @functools.wraps(fit)
+    def guarded(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        before = self.__dict__.copy()
+        try:
+            return fit(self, *arguments, **keywords)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
+
+
+class KernelEstimator(BaseEstimator):
+    """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables."""
+
+    kernel: Any
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name; kernel__length_scale or kernel__0__length_scale replaces the kernel by a changed one."""
+        inside = {name[len("kernel__") :]: value for name, value in params.items() if name.startswith("kernel__")}
+        super().set_params(**{name: value for name, value in params.items() if not name.startswith("kernel__")})
+        if inside:
+            self.kernel = as_kernel(self.kernel).set_params(**inside)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        views = as_kernel(self.kernel)._views()
+        tags.input_tags.sparse = not views & {"precomputed", "strings", "graphs"}
+        tags.input_tags.pairwise = "precomputed" in views
+        tags.input_tags.string = "strings" in views
+        tags.input_tags.two_d_array = not views & {"strings", "graphs"}
+        return tags
+
+    # -- the door ----------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
+        views = as_kernel(self.kernel)._views()
+        if views & {"vectors", "precomputed"} or (views <= {"any"} and _looks_like_vectors(X)):
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+        if "table" in views:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        Rows(X)  # refuses what is no collection, and what is empty
+        return X if hasattr(X, "shape") else list(X)
+
+    def _read_targets(self, y: Any, n: int) -> NDArray[np.float64]:
+        """Check numeric targets, (n,) or (n, t)."""
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give one target value per row."
+            )
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"y must be numbers for {type(self).__name__}; got {describe(y)}. Unknown label type.") from None
+        if values.ndim not in (1, 2) or len(values) != n:
+            raise InputError(f"y has shape {values.shape} for {n} rows of X; give (n,), or (n, t) for several targets.")
+        if not np.isfinite(values).all():
+            row = int(np.argwhere(~np.isfinite(values))[0, 0])
+            word = "NaN" if np.isnan(values).any() else "infinity"
+            raise InputError(f"Input y contains {word} (row {row}); drop such rows first.")
+        return values
+
+    def _read_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+        """Check sample weights: n finite numbers >= 0, not all zero; one number stands for all."""
+        if sample_weight is None:
+            return None
+        values = np.asarray(sample_weight, dtype=np.float64)
+        if values.ndim == 0:
+            values = np.full(n, float(values))
+        if values.shape != (n,):
+            raise InputError(f"sample_weight.shape == {values.shape}, expected ({n},)!")
+        if not np.isfinite(values).all() or values.min() < 0 or not values.any():
+            raise InputError("sample_weight must hold finite numbers >= 0, and not every weight may be zero.")
+        return values
+
+    def _resolved(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
+        """The kernel with numbers taken from the training data where it asks for them."""
+        return as_kernel(self.kernel).resolve(X, weights)
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        """What the routes need to know of (X, y); a look, not a fit."""
+        data = X if hasattr(X, "shape") else (np.asarray(X) if _looks_like_vectors(X) else list(X))
+        kernel = as_kernel(self.kernel)
+        n = int(data.shape[0]) if hasattr(data, "shape") else len(data)
+        single = getattr(data, "dtype", None) == np.float32
+        targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
+        head = data.iloc[:1] if hasattr(data, "iloc") else data[:1]
+        features = None if kernel.unresolved or not kernel._features_shared() else kernel.n_features(head)
+        width = int(data.shape[1]) if hasattr(data, "shape") and len(data.shape) > 1 else 1
+        return Shape(n, targets, 4 if single else 8, features, width)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        """The ways to fit data of this shape, best first."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    # -- saying what it is -------------------------------------------------------------------------------------------
+
+    def _summary(self) -> Summary:
+        """Facts about the fitted model; estimators say their own."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def __str__(self) -> str:
+        return str(self._summary()) if self.__sklearn_is_fitted__() else repr(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "kernel_")
+
+    def _repr_html_inner(self) -> str:
+        page: str = super()._repr_html_inner()
+        return page + self._summary()._repr_html_() if self.__sklearn_is_fitted__() else page
+
+
+class DualModel(KernelEstimator):
+    """Abstract: a fitted model f(x) = sum_i dual_coef_i k(x_i, x) + intercept, with `kernel_`, `X_fit_`, `dual_coef_`."""
+
+    kernel_: Kernel
+    X_fit_: Any
+    dual_coef_: NDArray[np.float64]
+    intercept_: Any
+
+    def _decision(self, X: Any) -> NDArray[np.float64]:
+        """f at new points, in tiles: memory does not grow with their number beyond the answer."""
+        check_is_fitted(self)
+        new = self._read(X, reset=False)
+        return np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ self.dual_coef_) + self.intercept_
+
+
+def _looks_like_vectors(X: Any) -> bool:
+    """Whether a collection for a kernel that takes anything is to be checked as an array of numbers."""
+    if sp.issparse(X):
+        return True
+    if hasattr(X, "columns"):
+        return all(getattr(dtype, "kind", "O") in "fiub" for dtype in getattr(X, "dtypes", ()))
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return False
+    return array.dtype.kind in "fiubc" or array.ndim == 2

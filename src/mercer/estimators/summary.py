@@ -1,0 +1,27 @@
+"""What a fitted model says of itself: is it good, how was it made, what did it cost."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A title and lines of (label, text); `numbers` are the same facts for machines."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        width = max(len(label) for label, _ in self.lines)
+        return "\n".join([self.title, *[f"  {label:<{width}}  {text}" for label, text in self.lines]])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for label, text in self.lines
+        )
+        return f"<table><caption style='text-align:left'>{html.escape(self.title)}</caption>{rows}</table>"

@@ -1,0 +1,106 @@
+"""Routes: how a fit could be done, what each way costs, and which one the memory budget allows.
+
+An estimator offers its routes for a shape, best first; `choose` takes the first that fits. `plan` only asks: it fits
+nothing and allocates nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.errors import InputError, MemoryBudgetError
+from mercer.numeric.memory import format_bytes, parse_bytes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a route needs to know of the data: rows, targets, bytes per number, explicit features (None if infinite)."""
+
+    n: int
+    n_targets: int = 1
+    itemsize: int = 8
+    n_features: int | None = None
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to fit: the solver's name, peak bytes beyond the data, rough seconds on this machine, and why it is taken."""
+
+    solver: str
+    bytes: int
+    seconds: float
+    reason: str
+    exact: bool = True
+
+    def __str__(self) -> str:
+        kind = "exact" if self.exact else "iterative or approximate"
+        return f"{self.solver} ({kind}): {format_bytes(self.bytes)}, about {format_seconds(self.seconds)}; {self.reason}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The route a fit would take, and the ones it would not."""
+
+    route: Route
+    offered: tuple[Route, ...]
+    budget: int
+
+    @property
+    def bytes(self) -> int:
+        """Peak memory of the fit beyond the data."""
+        return self.route.bytes
+
+    @property
+    def seconds(self) -> float:
+        """Rough time of the fit on this machine."""
+        return self.route.seconds
+
+    def __str__(self) -> str:
+        lines = [f"route: {self.route}", f"memory budget: {format_bytes(self.budget)}"]
+        for route in self.offered:
+            if route is not self.route:
+                fits = "fits too" if route.bytes <= self.budget else "does not fit"
+                lines.append(f"not taken ({fits}): {route}")
+        return "\n".join(lines)
+
+
+def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: str) -> Route:
+    """Return the first route within the budget, or say what the smallest one needs."""
+    budget = parse_bytes(memory)
+    for route in routes:
+        if route.bytes <= budget:
+            return route
+    least = min(routes, key=lambda route: route.bytes)
+    raise MemoryBudgetError(
+        f"{what}: no route fits the memory budget of {format_bytes(budget)}; the smallest, {least.solver}, needs "
+        f"{format_bytes(least.bytes)}. Raise memory=, fit on fewer rows, or use float32 data."
+    )
+
+
+def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None = None) -> Plan:
+    """Return the route that `estimator.fit(X, y)` would take, with its bytes and seconds; nothing is fitted.
+
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).normal(size=(2000, 5))
+    >>> mercer.plan(mercer.KernelRidge(mercer.Linear()), X).route.solver
+    'primal'
+    """
+    if not hasattr(estimator, "_routes"):
+        raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
+    budget = parse_bytes(memory if memory is not None else getattr(estimator, "memory", None))
+    routes = tuple(estimator._routes(estimator._shape(X, y)))
+    return Plan(choose(routes, budget, type(estimator).__name__), routes, budget)
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration for people.
+
+    >>> format_seconds(0.02), format_seconds(90.0), format_seconds(7200.0)
+    ('0.02 s', '1.5 min', '2.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,100 @@
+"""One kernel on one collection, with what many laws need computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.columns import On
+from mercer.kernels.wrappers import Centered, Mapped
+from mercer.testing.naive import Twin
+
+
+def take(data: Any, rows: Sequence[int]) -> Any:
+    """Return some objects of a collection, in the container it came in."""
+    if sp.issparse(data):
+        return sp.csr_array(data)[list(rows)]
+    if hasattr(data, "iloc"):
+        return data.iloc[list(rows)]
+    if isinstance(data, np.ndarray) or hasattr(data, "to_numpy"):
+        return data[list(rows)]
+    return [data[i] for i in rows]
+
+
+def objects(data: Any) -> list[Any]:
+    """Return the single objects of a collection, rows of numbers as lists, for a scalar twin."""
+    if sp.issparse(data):
+        return list(data.toarray().tolist())
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        return list(data.to_numpy().tolist())
+    return list(data.tolist()) if isinstance(data, np.ndarray) else list(data)
+
+
+class Case:
+    """A kernel, two collections X and Z of the same kind, and the size of its numbers."""
+
+    def __init__(self, kernel: Kernel, X: Any, Z: Any, twin: Twin | None, tol: float | None) -> None:
+        self.kernel, self.X, self.twin = kernel, X, twin
+        self.n = len(Rows(X))
+        # a Z that overlaps X and has another length, in another order
+        self.Z = take(X, range(self.n - 1, self.n // 3 - 1, -1)) if Z is None else Z
+        self.m = len(Rows(self.Z))
+        self._tol = tol
+
+    @cached_property
+    def K(self) -> NDArray[Any]:
+        """k(X)."""
+        return self.kernel(self.X)
+
+    @cached_property
+    def KZ(self) -> NDArray[Any]:
+        """k(X, Z)."""
+        return self.kernel(self.X, self.Z)
+
+    @cached_property
+    def diag(self) -> NDArray[Any]:
+        """k.diag(X)."""
+        return np.asarray(self.kernel.diag(self.X))
+
+    @cached_property
+    def eps(self) -> float:
+        """The rounding of one operation in the dtype of the values."""
+        return float(np.finfo(self.K.dtype).eps)
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest number that turns up on the way: rounding errors are relative to it, not to the result."""
+        return max(magnitude(self.kernel, Rows(self.X)), magnitude(self.kernel, Rows(self.Z)), float(np.abs(self.K).max()))
+
+    @cached_property
+    def tolerance(self) -> float:
+        """How far apart two ways to the same value may be: some 5000 roundings, relative to `scale`.
+
+        A leaf is good to a few eps; exponentials, powers and products of a deep tree each multiply the relative error
+        by their order, so that three levels of them reach hundreds of eps. A bug is far above.
+        """
+        return (5000.0 * self.eps if self._tol is None else self._tol) * max(self.scale, np.finfo(float).tiny)
+
+    @cached_property
+    def status(self) -> str:
+        """What the certificate says."""
+        return str(self.kernel.certificate().status)
+
+
+def magnitude(kernel: Kernel, rows: Rows) -> float:
+    """Return the largest k(x, x) of the kernel or of a term inside it."""
+    if isinstance(kernel, Mapped):
+        return magnitude(kernel.inner, rows.mapped(kernel.phi))
+    if isinstance(kernel, On):
+        return magnitude(kernel.inner, rows.columns(kernel.columns))
+    own = float(np.abs(kernel.diag(rows)).max())
+    if isinstance(kernel, Centered):
+        own = max(own, magnitude(kernel.inner, Rows(kernel.sample.data)))
+    return max([own, *(magnitude(child, rows) for child in kernel.children)])

@@ -1,0 +1,128 @@
+"""Random leaves of every family, each with its naive twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.matern import Matern
+from mercer.kernels.periodic import Periodic
+from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
+from mercer.kernels.strings import Spectrum
+from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial
+from mercer.testing import naive
+from mercer.testing.naive import Twin
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A kernel and its twin, with what a grower has to know of them."""
+
+    kernel: Kernel
+    twin: Twin
+    size: float  # about the largest value on random_rows
+    cancels: bool = False  # holds differences of nearly equal numbers
+
+    def become(self, kernel: Kernel, twin: Twin, size: float) -> Grown:
+        """The same remarks on a kernel made from this one."""
+        return replace(self, kernel=kernel, twin=twin, size=size)
+
+
+def joined(kernel: Kernel, twin: Twin, parts: list[Grown], size: Callable[[Iterable[float]], float]) -> Grown:
+    """The remarks on a sum or a product of several parts."""
+    return Grown(kernel, twin, float(size([g.size for g in parts])), cancels=any(g.cancels for g in parts))
+
+
+def leaf(rng: np.random.Generator, domain: str, width: int) -> Grown:
+    """Return one leaf of a domain."""
+    makers = LEAVES[domain]
+    return makers[int(rng.integers(len(makers)))](rng, width)
+
+
+def _number(rng: np.random.Generator, low: float, high: float) -> float:
+    return round(float(rng.uniform(low, high)), 2)
+
+
+def _scale(rng: np.random.Generator, width: int) -> Any:
+    """One length scale, or one per column."""
+    if rng.random() < 0.6:
+        return _number(rng, 0.5, 3.0)
+    return tuple(_number(rng, 0.5, 3.0) for _ in range(width))
+
+
+def _linear(rng: np.random.Generator, width: int) -> Grown:
+    return Grown(Linear(), naive.linear, 4.0 * width)
+
+
+def _bilinear(rng: np.random.Generator, width: int) -> Grown:
+    root = rng.standard_normal((width, width))
+    B = np.round(root @ root.T / width + np.eye(width), 2)  # the identity keeps x'Bx away from cancellation
+    return Grown(Bilinear(B), partial(naive.bilinear, B=B.tolist()), 16.0 * width)
+
+
+def _polynomial(rng: np.random.Generator, width: int) -> Grown:
+    degree, offset = int(rng.integers(1, 4)), float(rng.choice([0.0, 0.5, 1.0, 1.7]))
+    kernel, twin = Polynomial(degree, offset=offset), partial(naive.polynomial, degree=degree, offset=offset)
+    return Grown(kernel, twin, (4.0 * width + offset) ** degree)
+
+
+def _gaussian(rng: np.random.Generator, width: int) -> Grown:
+    scale = _scale(rng, width)
+    return Grown(Gaussian(scale), partial(naive.gaussian, length_scale=scale), 1.0)
+
+
+def _exponential(rng: np.random.Generator, width: int) -> Grown:
+    scale = _scale(rng, width)
+    return Grown(Exponential(scale), partial(naive.exponential, length_scale=scale), 1.0)
+
+
+def _laplacian(rng: np.random.Generator, width: int) -> Grown:
+    scale = _scale(rng, width)
+    return Grown(Laplacian(scale), partial(naive.laplacian, length_scale=scale), 1.0)
+
+
+def _matern(rng: np.random.Generator, width: int) -> Grown:
+    scale, nu = _scale(rng, width), float(rng.choice([0.5, 0.7, 1.0, 1.5, 2.5, 3.5, 4.2]))
+    return Grown(Matern(nu, length_scale=scale), partial(naive.matern, nu=nu, length_scale=scale), 1.0)
+
+
+def _rational_quadratic(rng: np.random.Generator, width: int) -> Grown:
+    scale, shape = _scale(rng, width), _number(rng, 0.5, 3.0)
+    twin = partial(naive.rational_quadratic, length_scale=scale, shape=shape)
+    return Grown(RationalQuadratic(scale, shape=shape), twin, 1.0)
+
+
+def _periodic(rng: np.random.Generator, width: int) -> Grown:
+    scale, period = _scale(rng, width), _number(rng, 1.0, 4.0)
+    twin = partial(naive.periodic, length_scale=scale, period=period)
+    return Grown(Periodic(scale, period=period), twin, 1.0)
+
+
+def _constant(rng: np.random.Generator, width: int) -> Grown:
+    value = float(rng.choice([0.0, 0.5, 1.0, 2.25]))
+    return Grown(Constant(value), partial(naive.constant, value=value), value)
+
+
+def _spectrum(rng: np.random.Generator, width: int) -> Grown:
+    p, presence = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
+    twin = partial(naive.spectrum, p=p, presence=presence)
+    return Grown(Spectrum(p, presence=presence), twin, 11.0 if presence else 60.0)
+
+
+def _vertex_histogram(rng: np.random.Generator, width: int) -> Grown:
+    return Grown(VertexHistogram(), naive.vertex_histogram, 36.0)
+
+
+_SPARSE = (_linear, _bilinear, _polynomial, _gaussian, _exponential, _matern, _rational_quadratic, _constant)
+LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
+    "vectors": (*_SPARSE, _laplacian, _periodic),
+    "sparse": _SPARSE,
+    "strings": (_spectrum, _spectrum, _spectrum, _constant),
+    "graphs": (_vertex_histogram, _vertex_histogram, _vertex_histogram, _constant),
+}

@@ -1,0 +1,1 @@
+"""Two-sample tests: are two data sets different, where, and how sure are we?"""

@@ -1,0 +1,171 @@
+"""Is c'Kc really below 0? Exactly, in intervals, or for Python functions far beyond anything that rounding can do."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import CapabilityError, InputError
+from mercer.inputs import as_vectors
+from mercer.kernels.algebra import Wrapper
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Pair
+from mercer.numeric.encodings import Encoding
+from mercer.validity.intervals import Interval, IntervalArithmetic, UndecidedError
+from mercer.validity.rationals import Rational, RationalArithmetic
+from mercer.validity.witness import CounterExample
+
+#: A numerical witness must exceed n eps max|K| ||c||^2 by this factor.
+MARGIN = 100.0
+
+#: Noisy evaluations, and how far beyond their spread a numerical witness must lie.
+TRIALS, SPREAD = 4, 30.0
+
+#: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
+LARGEST = 400_000
+
+
+def values(kernel: Kernel, points: Any) -> NDArray[np.float64] | None:
+    """k(points) in float64, or None if the function cannot be computed there."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            K = np.asarray(kernel(points), dtype=np.float64)
+    except Exception:  # functions of the user's own raise what they like on points they were not made for
+        return None
+    return K if np.isfinite(K).all() else None
+
+
+def confirm(kernel: Kernel, points: Any, c: NDArray[np.float64]) -> CounterExample | None:
+    """Return the counter-example if c'Kc < 0 stands up to the check that its kernel allows."""
+    K = values(kernel, points)
+    if K is None:
+        return None
+    try:
+        total = enclose(kernel, points, np.outer(c, c))
+    except CapabilityError:
+        return _numerical(kernel, points, c, K)
+    if total is None or not _top(total) < 0.0:
+        return None
+    return CounterExample(kernel, points, c, _middle(total), K, _kind(total), total)
+
+
+def confirm_asymmetry(kernel: Kernel, points: Any) -> CounterExample | None:
+    """Return the counter-example if k(x1, x2) - k(x2, x1) < 0 by more than rounding."""
+    K, W = values(kernel, points), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    if K is None or not K[1, 0] - K[0, 1] > MARGIN * 2 * epsilon(K) * np.abs(K).max():
+        return None
+    c = np.array([1.0, -1.0])
+    try:
+        total = enclose(kernel, points, W)
+    except CapabilityError:
+        value = float(K[0, 1] - K[1, 0])
+        return CounterExample(kernel, points, c, value, K, "asymmetric") if _outlasts(kernel, points, W, value) else None
+    if total is None or not _top(total) < 0.0:
+        return None
+    return CounterExample(kernel, points, c, _middle(total), K, "asymmetric", total)
+
+
+def enclose(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> Fraction | Interval | None:
+    """Return sum_ij w_ij k(x_i, x_j) as a fraction, else as an interval, else None; CapabilityError without a formula."""
+    try:
+        X = as_vectors(points, "points")
+    except InputError:
+        raise CapabilityError(f"{type(kernel).__name__}: the points are not vectors.") from None
+    X = X.toarray() if sp.issparse(X) else X
+    if X.size * len(X) > LARGEST:
+        return None
+    for arithmetic in (RationalArithmetic(), IntervalArithmetic()):
+        try:
+            total = _weighted_sum(kernel, X, weights, arithmetic)
+        except UndecidedError:
+            continue
+        return total.value if isinstance(total, Rational) else total
+    return None
+
+
+def _weighted_sum(kernel: Kernel, X: NDArray[Any], weights: NDArray[np.float64], m: Any) -> Any:
+    points = [[m.number(float(v)) for v in row] for row in X]
+    total = m.number(0.0)
+    folded = bool(kernel._symmetric)  # then k(x_i, x_j) and k(x_j, x_i) are one number, and half the work is enough
+    for i, x in enumerate(points):
+        for j, z in enumerate(points[: i + 1] if folded else points):
+            weight = m.number(float(weights[i, j]))
+            if folded and i != j:
+                weight = weight + m.number(float(weights[j, i]))
+            total = total + weight * kernel._value(x, z, m)
+    return total
+
+
+def _top(total: Fraction | Interval) -> float:
+    return total.hi if isinstance(total, Interval) else float(total)
+
+
+def _middle(total: Fraction | Interval) -> float:
+    return total.lo / 2 + total.hi / 2 if isinstance(total, Interval) else float(total)
+
+
+def _kind(total: Fraction | Interval) -> str:
+    return "interval" if isinstance(total, Interval) else "exact"
+
+
+def _numerical(kernel: Kernel, points: Any, c: NDArray[np.float64], K: NDArray[np.float64]) -> CounterExample | None:
+    value = float(c @ K @ c)
+    limit = MARGIN * len(c) * epsilon(K) * np.abs(K).max() * float(c @ c)
+    if not -value > limit or not _outlasts(kernel, points, np.outer(c, c), value):
+        return None
+    return CounterExample(kernel, points, c, value, K, "numerical")
+
+
+def epsilon(K: NDArray[np.float64]) -> float:
+    """The rounding unit of computed values: that of float32 if all of them are float32 numbers but not whole ones."""
+    with np.errstate(over="ignore"):
+        single = np.array_equal(K, K.astype(np.float32))
+    counts = np.array_equal(K, np.rint(K)) and np.abs(K).max(initial=0.0) < 2.0**20
+    return float(np.finfo(np.float32 if single and not counts else np.float64).eps)
+
+
+def _outlasts(kernel: Kernel, points: Any, weights: NDArray[np.float64], value: float) -> bool:
+    """True if `value` stays far below 0 when every term of the kernel is disturbed by its own rounding unit.
+
+    max|K| alone does not see what a term inside has lost: a centered kernel is a small difference of large values, and
+    exp(k) multiplies the relative error of k by |k|.
+    """
+    rng = np.random.default_rng(0)
+    spread = 0.0
+    for _ in range(TRIALS):
+        K = values(_disturbed(kernel, rng), points)
+        if K is None:
+            return False
+        spread = max(spread, abs(float((weights * K).sum()) - value))
+    return -value > SPREAD * spread
+
+
+def _disturbed(kernel: Kernel, rng: np.random.Generator) -> Kernel:
+    if kernel.children:
+        kernel = kernel._with_children(tuple(_disturbed(child, rng) for child in kernel.children))
+    return Disturbed(kernel, rng)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Disturbed(Wrapper):
+    """k(x, z) plus noise of the size of its rounding error, eps max|K|."""
+
+    inner: Kernel
+    rng: np.random.Generator
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self._shake(self.inner._block(pair))
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return self._shake(self.inner._diag(encoding))
+
+    def _shake(self, exact: NDArray[Any]) -> NDArray[Any]:
+        noise = self.rng.uniform(-1.0, 1.0, exact.shape)
+        return np.asarray(exact + np.finfo(np.float64).eps * np.abs(exact).max(initial=0.0) * noise)
