@@ -64,7 +64,7 @@ bench-long: $(STAMPS)/bench  ## the rows that take minutes
 bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
 	$(PY) -m benchmarks --group gp $(CHOSEN)
 
-show-memory: $(STAMPS)/bench  ## peak memory of the large Gram and of K @ v without K
+show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
 
 clean:  ## remove .venv and every cache

@@ -18,12 +18,7 @@ Exp = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Any]
 
 def candidates(dtype: str) -> dict[str, Exp]:
     """Ways to write exp(values) into out, with a buffer of the same size to spare."""
-    found: dict[str, Exp] = {"numpy": lambda values, out, spare: np.exp(values, out=out)}
-    try:
-        found["compiled"] = _compiled(dtype)
-    except ImportError:
-        pass  # without numba the limit is NumPy's
-    return found
+    return {"numpy": lambda values, out, spare: np.exp(values, out=out), "compiled": _compiled(dtype)}
 
 
 def _compiled(dtype: str) -> Exp:
@@ -46,7 +41,7 @@ def _compiled(dtype: str) -> Exp:
     taylor = tuple(real(1.0 / _factorial(i)) for i in range(13 if double else 7, -1, -1))
     leading, others = taylor[0], taylor[1:]
 
-    @njit(nogil=True, fastmath={"contract"}, error_model="numpy")  # type: ignore[untyped-decorator]
+    @njit(nogil=True, fastmath={"contract"}, error_model="numpy")
     def run(values: NDArray[Any], out: NDArray[Any], spare: NDArray[Any]) -> None:
         bits, powers = out.view(whole), spare.view(whole)
         for i in range(values.size):
@@ -62,7 +57,8 @@ def _compiled(dtype: str) -> Exp:
         for i in range(values.size):
             bits[i] += powers[i] << shift  # times 2^k
 
-    return run  # type: ignore[no-any-return]
+    compiled: Exp = run
+    return compiled
 
 
 def _factorial(n: int) -> int:

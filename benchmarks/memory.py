@@ -60,7 +60,9 @@ def product(n: int = PRODUCT_ROWS) -> Found:
 def kernel_row(X: NDArray[Any], i: int) -> NDArray[np.float64]:  # (n, d) -> (n,)
     """k(x_i, x_j) for all j from the definition, in float64: differences first, no expanded squares."""
     differences = X.astype(np.float64) - X[i].astype(np.float64)
-    return np.exp(-0.5 * np.einsum("jk,jk->j", differences, differences) / LENGTH_SCALE**2)
+    squares: NDArray[np.float64] = np.einsum("jk,jk->j", differences, differences)
+    values: NDArray[np.float64] = np.exp(squares * (-0.5 / LENGTH_SCALE**2))
+    return values
 
 
 def _some_rows(n: int) -> NDArray[np.int64]:
@@ -90,8 +92,8 @@ def judge_product(found: Found) -> tuple[bool, str]:
         return False, "this system does not tell the peak memory of a process"
     text = (
         f"n = {found['n']:,}: peak of the whole process {found['peak'] / 1e6:,.0f} MB (under {PRODUCT_BYTES / 1e6:,.0f}; "
-        f"the matrix would be {found['n'] ** 2 * 8 / 1e9:,.0f} GB); relative error {found['largest_error']:.1e} on {CHECKED_ROWS} "
-        f"random rows (at most {PRODUCT_ERROR:.0e})"
+        f"the matrix would be {found['n'] ** 2 * 8 / 1e9:,.0f} GB); relative error {found['largest_error']:.1e} on "
+        f"{CHECKED_ROWS} random rows (at most {PRODUCT_ERROR:.0e})"
     )
     return found["peak"] < PRODUCT_BYTES and found["largest_error"] <= PRODUCT_ERROR, text
 

@@ -102,10 +102,11 @@ def _fail(record: Record, error: Exception) -> None:
 def _judge(row: Row, constants: Constants, records: dict[str, Record]) -> Record:
     limit = None if row.work is None else row.work.limit(constants)
     ours = records[MERCER]
-    for record in records.values():
+    for one in row.contestants:
+        record = records[one.name]
         if limit is not None and "median" in record:
             record["of_limit"] = limit.seconds / record["median"]
-        if record is not ours and "median" in record and "median" in ours:
+        if record is not ours and one.rival and "median" in record and "median" in ours:
             record["ratio"] = record["median"] / ours["median"]
             record["share"] = ours["median"] / record["median"]
             paired = sorted(a / b for a, b in zip(record["times"], ours["times"], strict=True))

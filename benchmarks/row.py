@@ -34,6 +34,7 @@ class Peer:
     modules: tuple[str, ...] = ()
     package: str | None = None  # the distribution whose version is written down
     prepare: Callable[[Any], Any] | None = None
+    rival: bool = True  # False: its time stands beside mercer's for scale, and a ratio would mean nothing
 
     @property
     def installed(self) -> bool:

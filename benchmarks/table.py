@@ -148,7 +148,13 @@ def _constant_lines(runs: dict[str, Record]) -> list[list[str]]:
     for dtype in ("float32", "float64"):
         lines.append(_line(f"GEMM {dtype}", runs, lambda run, t=dtype: f"{run['constants']['gemm'][t] / 1e9:.0f} Gflop/s"))
     for dtype in ("float32", "float64"):
-        lines.append(_line(f"exp {dtype}", runs, lambda run, t=dtype: f"{run['constants']['exp'][t] / 1e9:.2f} G/s"))
+        lines.append(
+            _line(
+                f"exp {dtype}",
+                runs,
+                lambda run, t=dtype: f"{run['constants']['exp'][t] / 1e9:.2f} G/s ({run['constants']['exp_by'][t]})",
+            )
+        )
     for key, name in (("read", "read"), ("write", "write"), ("copy", "copy"), ("touch", "first write to fresh memory")):
         lines.append(_line(name, runs, lambda run, k=key: f"{run['constants'][k] / 1e9:.1f} GB/s"))
     return lines

@@ -22,6 +22,9 @@ PUBLIC = [
     "GramOperator",
     "Graph",
     "Kernel",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "KernelRidgeClassifier",
     "Laplacian",
     "Linear",
     "Matern",
@@ -39,7 +42,9 @@ PUBLIC = [
     "geometry",
     "gram",
     "parse",
+    "plan",
     "register",
+    "repair",
     "testing",
 ]
 

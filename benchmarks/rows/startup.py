@@ -49,6 +49,7 @@ ROWS = [
         mercer=lambda _: in_fresh_interpreter(AFTER_SKLEARN),
         peers=(
             Peer(
+                rival=False,
                 name="import sklearn",
                 run=lambda _: in_fresh_interpreter(SKLEARN),
                 modules=("sklearn",),

@@ -1,8 +1,76 @@
-"""mercer: kernel methods. Write down a kernel once, and every kernel algorithm runs on it."""
-from mercer.kernels.text import *
-from mercer.kernels.text import KERNELS, parse
-from mercer.kernels.text import Bilinear, Constant, Exponential, Function, Gaussian, Laplacian, Linear, Matern, Periodic, Polynomial, Precomputed, RationalQuadratic, Spectrum, Tanh, VertexHistogram
-from mercer.inputs import Graph
-from mercer.kernels.names import register
-from mercer.gram import GramOperator, gram
-from mercer import geometry
+"""mercer: kernel methods. Write down a kernel once, and every kernel algorithm runs on it.
+
+>>> import mercer
+>>> k = 2.0 * mercer.Gaussian(length_scale=1.5) + mercer.Linear()
+>>> k.certificate().status
+'valid'
+"""
+
+from mercer import errors as errors
+from mercer import geometry as geometry
+from mercer import testing as testing
+from mercer.estimators.kernel_ridge import KernelRidge as KernelRidge
+from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
+from mercer.gram import GramOperator as GramOperator
+from mercer.gram import gram as gram
+from mercer.inputs import Graph as Graph
+from mercer.kernels.base import Kernel as Kernel
+from mercer.kernels.functions import Function as Function
+from mercer.kernels.functions import Precomputed as Precomputed
+from mercer.kernels.graphs import VertexHistogram as VertexHistogram
+from mercer.kernels.matern import Matern as Matern
+from mercer.kernels.names import register as register
+from mercer.kernels.periodic import Periodic as Periodic
+from mercer.kernels.stationary import Exponential as Exponential
+from mercer.kernels.stationary import Gaussian as Gaussian
+from mercer.kernels.stationary import Laplacian as Laplacian
+from mercer.kernels.stationary import RationalQuadratic as RationalQuadratic
+from mercer.kernels.strings import Spectrum as Spectrum
+from mercer.kernels.text import parse as parse
+from mercer.kernels.vectors import Bilinear as Bilinear
+from mercer.kernels.vectors import Constant as Constant
+from mercer.kernels.vectors import Linear as Linear
+from mercer.kernels.vectors import Polynomial as Polynomial
+from mercer.kernels.vectors import Tanh as Tanh
+from mercer.plan import plan as plan
+from mercer.validity.counterexamples import find_counterexample as find_counterexample
+from mercer.validity.grams import check_gram as check_gram
+from mercer.validity.grams import repair as repair
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bilinear",
+    "Constant",
+    "Exponential",
+    "Function",
+    "Gaussian",
+    "GramOperator",
+    "Graph",
+    "Kernel",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "KernelRidgeClassifier",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Polynomial",
+    "Precomputed",
+    "RationalQuadratic",
+    "Spectrum",
+    "Tanh",
+    "VertexHistogram",
+    "__version__",
+    "check_gram",
+    "errors",
+    "find_counterexample",
+    "geometry",
+    "gram",
+    "parse",
+    "plan",
+    "register",
+    "repair",
+    "testing",
+]

@@ -24,27 +24,28 @@ MAX_ROWS, SEED = 1000, 0
 STYLES = {"valid": "bold green", "invalid": "bold red", "unproven": "bold yellow"}
 
 
-def check(
-    expression: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPRESSION",
-            help="A kernel as mercer prints it, in quotes: \"2.0 * Gaussian(length_scale=1.5) + Linear()\".",
-            show_default=False,
-        ),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help='Also look at data: .csv (with a line of names), .npy, .npz, .parquet, or .txt (a string per line). '
-            'Takes length_scale="median" from them.',
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-) -> int:
+Expression = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPRESSION",
+        help='A kernel as mercer prints it, in quotes: "2.0 * Gaussian(length_scale=1.5) + Linear()".',
+        show_default=False,
+    ),
+]
+DataFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Also look at data: .csv or .tsv (with a line of names), .npy, .npz, .parquet, or .txt (a string per line). "
+        'Takes length_scale="median" from them.',
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def check(expression: Expression, data: DataFile = None, as_json: AsJson = False) -> int:
     """Prove that an expression is a kernel, or show points where it fails.
 
     The expression is read, never run. Exit code: 0 valid, 1 invalid, 2 unproven, 64 bad input.
@@ -55,7 +56,7 @@ def check(
     found = None
     if data is not None:
         rows = _rows(data)
-        kernel = kernel.resolve(rows)
+        kernel = kernel.resolve(rows.data)
         found = _look_at_data(kernel, rows)
     certificate = kernel.certificate()
     status = "invalid" if found is not None and found.counterexample is not None else certificate.status
@@ -63,6 +64,8 @@ def check(
         print_json(_as_dict(kernel, status, certificate, found))
     else:
         _print(status, certificate, found)
+        if kernel.unresolved and status == "unproven":
+            print_text('\n  --data FILE gives "median" its number.')
     return CODES[status]
 
 

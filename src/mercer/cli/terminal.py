@@ -10,6 +10,14 @@ from rich.console import Console
 from rich.text import Text
 
 
+class Screen(Console):
+    """stdout as rich sees it."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave the matter to us: rich would exit with 1, which says "invalid"."""
+        raise BrokenPipeError
+
+
 def heading(words: str, style: str) -> Text:
     """Words that stand out on a terminal; elsewhere they are plain."""
     return Text(words, style=style)
@@ -17,7 +25,7 @@ def heading(words: str, style: str) -> Text:
 
 def print_text(*parts: str | Text) -> None:
     """Print parts on stdout. Lines are never broken, and nothing in them is read as markup: kernels have brackets."""
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console = Screen(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.print(Text.assemble(*parts), soft_wrap=True)
 
 

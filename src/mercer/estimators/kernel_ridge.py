@@ -22,17 +22,17 @@ from mercer.plan import Route, Shape, choose
 from mercer.solvers.robust import huber
 
 
-class RidgeModel(RegressorMixin, IntervalMixin, DualModel):  # type: ignore[misc]
-    """Abstract: a fitted ridge, with what can be asked of it."""
+class RidgeFacts(DualModel):
+    """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
 
     route_: Route
     _problem: Problem
     _fitted: Fitted
+    _loo: NDArray[np.float64] | None
     _diagnosis: Diagnosis | None
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
-        check_is_fitted(self)
+    def _function(self, X: Any) -> NDArray[np.float64]:
+        """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
         if self._fitted.weights is None:
             return self._decision(X)
         new = self._read(X, reset=False)
@@ -40,14 +40,14 @@ class RidgeModel(RegressorMixin, IntervalMixin, DualModel):  # type: ignore[misc
         problem = Problem(self.kernel_, new, np.empty(n), self._problem.alpha, None, False)
         return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
 
-    def _store(self, problem: Problem, fitted: Fitted, route: Route, diagnosis: Diagnosis | None = None) -> None:
+    def _store(self, problem: Problem, fitted: Fitted, route: Route, loo: NDArray[np.float64] | None = None) -> None:
         self.kernel_, self.X_fit_ = problem.kernel, problem.X
         self.dual_coef_, self.intercept_ = fitted.dual, fitted.intercept[()]
         self.coef_ = fitted.weights
         self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
         self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
         self.route_ = route
-        self._problem, self._fitted, self._diagnosis = problem, fitted, diagnosis
+        self._problem, self._fitted, self._loo, self._diagnosis = problem, fitted, loo, None
 
     def _diagnose(self) -> Diagnosis:
         check_is_fitted(self)
@@ -59,7 +59,10 @@ class RidgeModel(RegressorMixin, IntervalMixin, DualModel):  # type: ignore[misc
     @property
     def loo_residuals_(self) -> NDArray[np.float64]:
         """y_i - f_without_i(x_i) in closed form; computed when first asked for."""
-        return self._diagnose().loo
+        check_is_fitted(self)
+        if self._loo is None:
+            self._loo = self._diagnose().loo
+        return self._loo
 
     @property
     def leverage_(self) -> NDArray[np.float64]:
@@ -70,6 +73,15 @@ class RidgeModel(RegressorMixin, IntervalMixin, DualModel):  # type: ignore[misc
     def effective_dof_(self) -> Any:
         """The sum of the leverages, tr K (K + alpha I)^-1; computed when first asked for."""
         return self._diagnose().effective_dof
+
+
+class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):  # type: ignore[misc]
+    """Abstract: a fitted ridge regression."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
+        check_is_fitted(self)
+        return self._function(X)
 
     def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, NDArray[np.float64]]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""

@@ -22,7 +22,7 @@ def summarize(model: Any) -> Summary:
     """The facts of a fitted ridge."""
     problem, route = model._problem, model.route_
     Y = problem.Y.reshape(problem.n, -1)
-    loo = None if model._diagnosis is None else model._diagnosis.loo.reshape(problem.n, -1)
+    loo = None if model._loo is None else model._loo.reshape(problem.n, -1)
     errors = model._fitted.residuals.reshape(problem.n, -1) if loo is None else loo
     kind = "training error (RMSE)" if loo is None else "leave-one-out error (RMSE)"
     error, mean = rms(errors), rms(_mean_loo(Y))
@@ -43,6 +43,27 @@ def summarize(model: Any) -> Summary:
         lines.append(("not converged", model._fitted.message))
     numbers = {"error": error, "error_kind": kind, "mean_error": mean, "linear_error": linear, "n": problem.n}
     return Summary(repr(model), tuple(lines), numbers)
+
+
+def summarize_classifier(model: Any) -> Summary:
+    """The facts of a fitted ridge classifier."""
+    problem, route = model._problem, model.route_
+    labels = problem.Y > 0 if problem.Y.ndim == 1 else problem.Y.argmax(axis=1)
+    decision = problem.Y - (model._fitted.residuals if model._loo is None else model._loo)
+    chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
+    kind = "training accuracy" if model._loo is None else "leave-one-out accuracy"
+    accuracy, largest = float(np.mean(chosen == labels)), float(np.unique(labels, return_counts=True)[1].max() / problem.n)
+    lines = (
+        ("kernel", f"{model.kernel_} ({_how(model)})"),
+        ("alpha", _short(problem.alpha)),
+        (kind, f"{accuracy:.4g}"),
+        ("the largest class alone", f"{largest:.4g}"),
+        ("rows, classes", f"{problem.n}, {len(model.classes_)}"),
+        ("route", f"{route.solver}: {route.reason}"),
+        ("memory of the fit", format_bytes(route.bytes)),
+    )
+    numbers = {"accuracy": accuracy, "accuracy_kind": kind, "largest_class": largest, "n": problem.n}
+    return Summary(repr(model), lines, numbers)
 
 
 def rms(errors: NDArray[Any]) -> float:

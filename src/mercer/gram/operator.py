@@ -95,3 +95,19 @@ class GramOperator(LinearOperator):
             return out
         chosen = self._values.rows(wanted % self.shape[0])
         return tiles.fill(chosen, out, symmetric=False)
+
+    def submatrix(self, rows: NDArray[np.integer[Any]], cols: NDArray[np.integer[Any]] | slice) -> NDArray[Any]:
+        """The values at the crossings of the given row numbers with column numbers, or with a run of columns."""
+        if isinstance(cols, slice):
+            first, last, _ = cols.indices(self.shape[1])
+            out = allocate((len(rows), max(0, last - first)), self._values.dtype, "the submatrix", REMEDY)
+            values = self._values.rows(rows)
+
+            def block(r: slice, c: slice) -> NDArray[Any]:
+                return values(r, slice(c.start + first, c.stop + first))
+        elif "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
+            return self.rows(rows)[:, cols]
+        else:
+            out = allocate((len(rows), len(cols)), self._values.dtype, "the submatrix", REMEDY)
+            block = self._values.crossings(rows, cols)
+        return tiles.fill(block, out, symmetric=False) if out.size else out

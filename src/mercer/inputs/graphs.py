@@ -52,6 +52,8 @@ class Graph:
         nodes = None if node_labels is None else tuple(node_labels)
         if nodes is not None and len(nodes) != count:
             raise InputError(f"Graph: node_labels has {len(nodes)} entries for {count} nodes; give one per node.")
+        for word, values in (("node_labels", nodes), ("edge_labels", labels)):
+            _check_hashable(values, word)
         object.__setattr__(self, "n_nodes", count)
         object.__setattr__(self, "edges", tuple(kept))
         object.__setattr__(self, "node_labels", nodes)
@@ -64,7 +66,7 @@ def as_graph(value: Any, where: str) -> Graph:
         return value
     if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
         return _from_networkx(value, where)
-    if isinstance(value, tuple) and len(value) == 2 and (sp.issparse(value[0]) or np.ndim(value[0]) == 2):
+    if isinstance(value, tuple) and len(value) == 2 and _is_matrix(value[0]):
         return _from_adjacency(value[0], value[1], where)
     raise InputError(
         f"{where} is {describe(value)}, not a graph. Give mercer.Graph(n_nodes, edges, …), a networkx graph, "
@@ -72,10 +74,24 @@ def as_graph(value: Any, where: str) -> Graph:
     )
 
 
+def _is_matrix(value: Any) -> bool:
+    try:
+        return bool(sp.issparse(value)) or np.ndim(value) == 2
+    except ValueError:  # rows of different lengths
+        return False
+
+
 def _node_count(n_nodes: Any) -> int:
     if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
         raise InputError(f"Graph: n_nodes must be a whole number >= 0; got {n_nodes!r}.")
     return int(n_nodes)
+
+
+def _check_hashable(labels: tuple[Any, ...] | None, word: str) -> None:
+    try:
+        hash(labels)
+    except TypeError:
+        raise InputError(f"Graph: {word} must be hashable values, such as strings or tuples; got {labels!r}.") from None
 
 
 def _edge(edge: Sequence[int], count: int) -> tuple[int, int]:
@@ -120,6 +136,8 @@ def _from_adjacency(adjacency: Any, labels: Any, where: str) -> Graph:
     matrix = sp.coo_matrix(adjacency)
     if matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{where}: the adjacency matrix must be square; got shape {matrix.shape}.")
+    if matrix.dtype.kind not in "fiub" or not np.isfinite(matrix.data).all():
+        raise InputError(f"{where}: the adjacency matrix must hold finite numbers.")
     dense_difference = abs(matrix - matrix.T)
     if dense_difference.nnz and dense_difference.max() > 0:
         raise InputError(f"{where}: the adjacency matrix is not symmetric; only undirected graphs are supported.")

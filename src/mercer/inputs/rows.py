@@ -25,7 +25,8 @@ class Rows:
     """A checked collection of n objects; `name` is how error messages call it."""
 
     def __init__(self, data: Any, name: str = "X", weights: NDArray[Any] | None = None) -> None:
-        if isinstance(data, (str, bytes)) or data is None or (not hasattr(data, "__len__") and not sp.issparse(data)):
+        ordered = hasattr(data, "__len__") and not isinstance(data, (str, bytes, dict, set, frozenset))
+        if not (ordered or sp.issparse(data)) or getattr(data, "shape", None) == ():
             raise InputError(
                 f"{name} is {describe(data)}, not a collection. Give an (n, d) array, a data frame, or a list of "
                 "strings or graphs."
@@ -89,8 +90,10 @@ class Rows:
         items = self._items("strings")
         if all(isinstance(item, str) for item in items):
             return [str(item) for item in items]
+        strings = isinstance(items[0], str)
         for position, item in enumerate(items):
-            _check_tokens(item, f"{self.name}[{position}]", strings=isinstance(items[0], str))
+            if not (strings and isinstance(item, str)):  # the odd one out is to be named
+                _check_tokens(item, f"{self.name}[{position}]", strings)
         return [tuple(item) for item in items]
 
     def _items(self, kind: str) -> list[Any]:
@@ -117,7 +120,7 @@ class Rows:
             raise InputError(
                 f"{self.name} is not a data frame, so it has no column {names[0]!r}; give a frame, or number the columns."
             )
-        table: Any = data if sp.issparse(data) else np.asarray(data)
+        table: Any = data if sp.issparse(data) else _table(data, self.name)
         if table.ndim != 2:
             raise InputError(f"{self.name} has shape {table.shape}; columns can be chosen from an (n, d) table only.")
         check_size(table.shape, self.name)
@@ -166,6 +169,15 @@ def _check_tokens(item: Any, where: str, strings: bool) -> None:
     for token in item:
         if isinstance(token, (list, dict, set, np.ndarray)):
             raise InputError(f"{where} holds {describe(token)}; a token is a word or a number, not a container.")
+
+
+def _table(data: Any, name: str) -> NDArray[Any]:
+    try:
+        table = np.asarray(data)
+        # NumPy writes the numbers of mixed rows as text; as objects they stay what they are
+        return np.array(data, dtype=object) if table.dtype.kind in "US" and not isinstance(data, np.ndarray) else table
+    except ValueError as error:
+        raise InputError(f"{name} is ragged: its rows have different lengths ({error}). Give an (n, d) table.") from None
 
 
 def _frame_columns(frame: Any, columns: Sequence[int | str], name: str) -> Any:

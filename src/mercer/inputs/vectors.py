@@ -19,6 +19,8 @@ def as_vectors(X: Any, name: str) -> Matrix:
         return _check_sparse(X, name)
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         return _from_frame(X, name)
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InputError(f"{name} has masked values; every value must be there. Drop or impute such rows first.")
     try:
         array = np.asarray(X)
     except ValueError as error:

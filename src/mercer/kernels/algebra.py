@@ -1,10 +1,11 @@
-"""The closure rules that combine kernel values: sums, products, scalings, powers, polynomials, exponentials."""
+"""The closure rules that combine kernels: sums, products, scalings."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
 from functools import reduce
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mercer.errors import ClosureError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
-from mercer.kernels.fields import nonnegative, whole
+from mercer.kernels.fields import nonnegative
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import n_own
 from mercer.kernels.vectors import Constant
@@ -33,14 +34,19 @@ def constant(value: float) -> Constant:
     """The number in `k + 2.0`, a kernel if it is >= 0."""
     if value < 0:
         raise ClosureError(f"adding {value!r} is not implied by the closure rules: a constant is a kernel only if it is >= 0.")
-    return Constant(float(value))
+    return Constant(value)
 
 
 def refuse_precomputed(children: tuple[Kernel, ...], verb: str) -> None:
     """Precomputed matrices combine only with scalars and their kind: other kernels would read them as vectors."""
-    kinds = {any(node._domain == "precomputed" for node in kernel._walk()) for kernel in children}
+    varying = [kernel for kernel in children if not all(isinstance(leaf, Constant) for leaf in _leaves(kernel))]
+    kinds = {any(leaf._domain == "precomputed" for leaf in _leaves(kernel)) for kernel in varying}
     if len(kinds) == 2:
         raise InputError(f"Precomputed() can be {verb} with scalars and other Precomputed() kernels only.")
+
+
+def _leaves(kernel: Kernel) -> list[Kernel]:
+    return [node for node in kernel._walk() if not node.children]
 
 
 class Combination(Kernel):
@@ -209,33 +215,6 @@ class Wrapper(Kernel):
         return self.inner._n_features(encoding)
 
 
-class Pointwise(Wrapper):
-    """Abstract: g(k(x, z)) for a function g of the value, given with its derivative."""
-
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
-        """g, in place."""
-        raise NotImplementedError  # pragma: no cover - abstract
-
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
-        """g', in a new array."""
-        raise NotImplementedError  # pragma: no cover - abstract
-
-    def _own(self, weighted: Any) -> NDArray[np.float64]:
-        return np.empty(0)
-
-    def _block(self, pair: Pair) -> NDArray[Any]:
-        return self._apply(self.inner._block(pair))
-
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        return self._apply(self.inner._diag(encoding))
-
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._pullback(pair, W * self._slope(self.inner._block(pair)))
-
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._diag_pullback(encoding, w * self._slope(self.inner._diag(encoding)))
-
-
 @dataclass(frozen=True, repr=False)
 class Scaled(Wrapper):
     """a k(x, z) with a >= 0: the feature map times sqrt(a)."""
@@ -245,7 +224,7 @@ class Scaled(Wrapper):
     _precedence = PRODUCT
 
     def __post_init__(self) -> None:
-        if np.isfinite(self.scale) and self.scale < 0:
+        if isinstance(self.scale, Real) and self.scale < 0:
             raise ClosureError(
                 f"{self.scale!r} * ({self.inner}): a negative multiple of a kernel is not implied by the closure rules "
                 "(a * k needs a >= 0), since a k(x, x) <= 0."
@@ -274,6 +253,8 @@ class Scaled(Wrapper):
         return features.times(self.inner._features(encoding, combined), self.scale**0.5)
 
     def _derivation(self) -> Derivation:
+        if self.scale == 0:
+            return Derivation("constant", "0 times any function is the constant 0, and c'0c = 0")
         return Derivation("scaling", f"{self.scale!r} >= 0, and c'(aK)c = a c'Kc >= 0 for a >= 0", (self.inner,))
 
     def _facts(self) -> frozenset[str]:
@@ -284,126 +265,3 @@ class Scaled(Wrapper):
 
     def _text(self) -> str:
         return f"{self.scale!r} * {self.inner._bracketed(POWER)}"
-
-
-@dataclass(frozen=True, repr=False)
-class Power(Pointwise):
-    """k(x, z)^p for a whole p >= 0."""
-
-    power: int = whole(at_least=0, keyword=False)
-    inner: Kernel = child()
-    _precedence = POWER
-
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.power(values, self.power, out=values)
-
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.zeros_like(values) if self.power == 0 else self.power * values ** (self.power - 1)
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return features.power(self.inner._features(encoding, combined), self.power, combined)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return features.power_count(self.inner._n_features(encoding), self.power)
-
-    def _derivation(self) -> Derivation:
-        if self.power == 0:
-            return Derivation("constant", "k ** 0 is the constant 1, and c'11'c = (sum c)^2 >= 0")
-        return Derivation("power", f"k ** {self.power} is k times itself, a product of kernels", (self.inner,))
-
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts() if STATIONARY in self.inner._facts() and self.power > 0 else frozenset()
-
-    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
-        base = self.inner._value(x, z, m)
-        return reduce(lambda a, b: a * b, [base] * self.power, m.number(1.0))
-
-    def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)} ** {self.power}"
-
-
-@dataclass(frozen=True, repr=False)
-class PolynomialOf(Pointwise):
-    """c0 + c1 k(x, z) + c2 k(x, z)^2 + … with coefficients >= 0."""
-
-    coefficients: tuple[float, ...] = field()
-    inner: Kernel = child()
-
-    def __post_init__(self) -> None:
-        try:
-            values = tuple(float(c) for c in self.coefficients)
-        except (TypeError, ValueError):
-            raise InputError(f"polynomial: coefficients must be numbers (c0, c1, …); got {self.coefficients!r}.") from None
-        if not values or not np.isfinite(values).all():
-            raise InputError(f"polynomial: give at least one finite coefficient (c0, c1, …); got {self.coefficients!r}.")
-        if min(values) < 0:
-            raise ClosureError(
-                f"polynomial: coefficient c{int(np.argmin(values))} = {min(values)} is negative; a polynomial of a kernel "
-                "is implied to be one by the closure rules only if all coefficients are >= 0."
-            )
-        object.__setattr__(self, "coefficients", values)
-
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.polynomial.polynomial.polyval(values, self.coefficients).astype(values.dtype, copy=False)
-
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(np.polynomial.polynomial.polyval(values, np.polynomial.polynomial.polyder(self.coefficients)))
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        base = self.inner._features(encoding, combined)
-        used = [(p, c) for p, c in enumerate(self.coefficients) if c > 0] or [(0, 0.0)]
-        return features.stack([features.times(features.power(base, p, combined), c**0.5) for p, c in used])
-
-    def _n_features(self, encoding: Encoding) -> int:
-        base = self.inner._n_features(encoding)
-        return sum(features.power_count(base, p) for p, c in enumerate(self.coefficients) if c > 0) or 1
-
-    def _derivation(self) -> Derivation:
-        because = "products, multiples >= 0 and sums of kernels are kernels, and so is the constant c0 >= 0"
-        return Derivation("polynomial with coefficients >= 0", because, (self.inner,))
-
-    def _facts(self) -> frozenset[str]:
-        linear = len(self.coefficients) > 1 and self.coefficients[1] > 0
-        return self.inner._facts() if linear else self.inner._facts() & {STATIONARY}
-
-    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
-        base, total = self.inner._value(x, z, m), m.number(0.0)
-        for c in reversed(self.coefficients):
-            total = total * base + m.number(c)
-        return total
-
-    def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)}.polynomial({self.coefficients!r})"
-
-
-@dataclass(frozen=True, repr=False)
-class Exp(Pointwise):
-    """exp(k(x, z)): 1 + k + k^2/2 + …, a limit of polynomials with coefficients >= 0."""
-
-    inner: Kernel = field(metadata={"child": True})
-
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):
-            np.exp(values, out=values)
-        if not np.isfinite(values).all():
-            raise InputError(f"{self}: exp overflows on these data; scale the inner kernel down, e.g. (0.01 * k).exp().")
-        return values
-
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.exp(values)
-
-    def _lacks_features(self) -> Kernel | None:
-        return self
-
-    def _derivation(self) -> Derivation:
-        because = "exp(k) is the limit of 1 + k + k^2/2 + … + k^n/n!, and limits of psd matrices are psd"
-        return Derivation("exponential", because, (self.inner,))
-
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts()
-
-    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
-        return m.exp(self.inner._value(x, z, m))
-
-    def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)}.exp()"

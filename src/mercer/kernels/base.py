@@ -72,7 +72,9 @@ class Kernel(Operators, abc.ABC):
     @final
     def diag(self, X: Any) -> NDArray[Any]:
         """Return k(x_i, x_i) without the matrix."""
-        return self._diag(self._encode(as_rows(X)))
+        evaluation.refuse_unresolved(self)
+        rows = as_rows(X)
+        return evaluation.checked_diag(self, self._encode(rows), rows.name)
 
     @final
     def feature_map(self, X: Any, *, combined: bool = True) -> Any:
@@ -111,7 +113,10 @@ class Kernel(Operators, abc.ABC):
     @final
     def resolve(self, X: Any, weights: NDArray[Any] | None = None) -> Kernel:
         """Return the kernel with every "median" replaced by a number taken from X, whose rows may count by weights."""
-        return self._resolve(Rows(X, "X", weights)) if self.unresolved else self
+        rows = as_rows(X)
+        if weights is not None:
+            rows = Rows(rows.data, rows.name, weights)
+        return self._resolve(rows) if self.unresolved else self
 
     @property
     def unresolved(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import as_rows
 from mercer.kernels.pair import Pair
-from mercer.numeric.encodings import dtype_of, gather
+from mercer.numeric.encodings import Encoding, dtype_of, gather
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -19,15 +19,32 @@ if TYPE_CHECKING:
 REMEDY = "Use mercer.GramOperator(kernel, X) for products with the matrix, or float32 data for half the memory."
 
 
+def refuse_unresolved(kernel: Kernel) -> None:
+    """Refuse to compute with a length scale that is still a word."""
+    if kernel.unresolved:
+        raise InputError(
+            f'{kernel} still has length_scale="median"; call k.resolve(X) to take the number from data '
+            "(estimators do it on the training data)."
+        )
+
+
+def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> NDArray[Any]:
+    """Return k(x, x), or say that it overflows; where it does not, no |k(x, z)| <= sqrt(k(x, x) k(z, z)) does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        diag = kernel._diag(encoding)
+    bad = ~(np.abs(diag) <= np.finfo(dtype_of(encoding)).max)
+    if bad.any():
+        raise InputError(
+            f"{kernel}: k(x, x) overflows {dtype_of(encoding)} for row {int(np.argmax(bad))} of {name}; scale the columns."
+        )
+    return diag
+
+
 class Evaluation:
     """k(X, Z) before it is computed: shape, dtype, symmetry and tiles."""
 
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None) -> None:
-        if kernel.unresolved:
-            raise InputError(
-                f'{kernel} still has length_scale="median"; call k.resolve(X) to take the number from data '
-                "(estimators do it on the training data)."
-            )
+        refuse_unresolved(kernel)
         left = as_rows(X, "X")
         same = Z is None or Z is X
         right = left if same else as_rows(Z, "Z")
@@ -37,6 +54,9 @@ class Evaluation:
         self.shape = self.pair.shape
         self.dtype: np.dtype[Any] = dtype_of(self.pair.A)
         self.symmetric = same and kernel._symmetric
+        if kernel._symmetric:  # values from outside (Function, Precomputed) have no cheap diagonal, and are checked there
+            for encoding, rows in {id(rows): (e, rows) for e, rows in ((self.pair.A, left), (self.pair.B, right))}.values():
+                checked_diag(kernel, encoding, rows.name)
 
     def block(self, rows: slice, cols: slice) -> NDArray[Any]:
         """The values of one tile, in an array of its own."""
@@ -46,6 +66,15 @@ class Evaluation:
         """The tiles of the matrix whose i-th row is row index[i] of this one."""
         pair = Pair(gather(self.pair.A, index), self.pair.B, slice(0, len(index)), self.pair.cols)
         return lambda rows, cols: self.kernel._block(pair.tile(rows, cols))
+
+    def crossings(
+        self, rows: NDArray[np.integer[Any]], cols: NDArray[np.integer[Any]]
+    ) -> Callable[[slice, slice], NDArray[Any]]:
+        """The tiles of the matrix whose entry (i, j) is entry (rows[i], cols[j]) of this one."""
+        same = self.pair.A is self.pair.B and rows is cols  # one object for both sides keeps its diagonal exact
+        left = gather(self.pair.A, rows)
+        pair = Pair(left, left if same else gather(self.pair.B, cols), slice(0, len(rows)), slice(0, len(cols)))
+        return lambda r, c: self.kernel._block(pair.tile(r, c))
 
     def diag(self) -> NDArray[Any]:
         """k(x_i, x_i) of the left collection."""

@@ -13,6 +13,9 @@ from mercer.errors import InputError
 
 MEDIAN = "median"
 
+#: 1 / length_scale^2 must be a finite number.
+SMALLEST = 1e-150
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -26,7 +29,7 @@ class Rule:
         """Return the value as stored, or say which rule it breaks."""
         try:
             return self.coerce(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{owner}: {name} must be {self.words}; got {value!r}.") from None
 
 
@@ -61,7 +64,7 @@ def flag(default: bool, *, keyword: bool = True) -> Any:
 
 def length_scale(default: Any = 1.0, *, keyword: bool = True) -> Any:
     """One width, one per column (ARD), or "median": to be taken from the data by `resolve`."""
-    words = 'a finite number > 0, a sequence of such numbers (one per column), or "median"'
+    words = 'a finite number > 0 (at least 1e-150), a sequence of such numbers (one per column), or "median"'
     return _field(Rule(words, _length_scale, free=True), default, keyword)
 
 
@@ -94,5 +97,5 @@ def _length_scale(value: Any) -> float | tuple[float, ...] | str:
     if isinstance(value, (Sequence, np.ndarray)) and np.ndim(value) == 1:
         if len(value) == 0:
             raise ValueError
-        return tuple(_number(v, 0.0, strict=True) for v in value)
-    return _number(value, 0.0, strict=True)
+        return tuple(_number(v, SMALLEST) for v in value)
+    return _number(value, SMALLEST)

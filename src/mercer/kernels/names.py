@@ -11,7 +11,7 @@ _registered: dict[str, Callable[..., Any]] = {}
 
 
 def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function a name that `parse`, `save` and `load` may use; returns the function.
+    """Give a function, or a kernel class of your own, a name that `parse`, `save` and `load` may use; returns it.
 
     >>> import numpy as np
     >>> import mercer

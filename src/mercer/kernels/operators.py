@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from mercer.errors import ClosureError, InputError, describe
+from mercer.errors import ClosureError, InputError
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -52,7 +52,7 @@ class Operators:
         if self._is_kernel(other):
             return Product((self._self, other))
         if _is_number(other):
-            return Scaled(float(other), inner=self._self)
+            return Scaled(other, inner=self._self)
         return NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
@@ -66,9 +66,9 @@ class Operators:
         )
 
     def __pow__(self, power: Any) -> Kernel:
-        from mercer.kernels.algebra import Power
+        from mercer.kernels.pointwise import Power
 
-        if _is_number(power) and float(power).is_integer() and power >= 0:
+        if _is_number(power) and 0 <= power < np.inf and power == int(power):
             return Power(int(power), inner=self._self)
         raise ClosureError(
             f"({self}) ** {power!r}: only whole powers >= 0 of a kernel are kernels by the closure rules (products of "
@@ -96,15 +96,15 @@ class Operators:
 
     def exp(self) -> Kernel:
         """exp(k): a power series with positive coefficients."""
-        from mercer.kernels.algebra import Exp
+        from mercer.kernels.pointwise import Exp
 
         return Exp(self._self)
 
-    def polynomial(self, coefficients: Iterable[float]) -> Kernel:
+    def polynomial(self, coefficients: Sequence[float]) -> Kernel:
         """c0 + c1 k + c2 k^2 + … with coefficients >= 0."""
-        from mercer.kernels.algebra import PolynomialOf
+        from mercer.kernels.pointwise import PolynomialOf
 
-        return PolynomialOf(tuple(coefficients), inner=self._self)
+        return PolynomialOf(cast("tuple[float, ...]", coefficients), inner=self._self)  # the node makes it one, or refuses
 
     def normalized(self) -> Kernel:
         """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0."""
@@ -135,5 +135,5 @@ class Operators:
         from mercer.kernels.columns import On
 
         if len(columns) == 1 and isinstance(columns[0], (list, tuple)):
-            raise InputError(f"on: give the columns one by one, k.on(*{describe(columns[0])}).")
+            raise InputError(f"on: give the columns one by one, k.on(*{columns[0]!r}).")
         return On(columns, inner=self._self)

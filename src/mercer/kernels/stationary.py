@@ -13,6 +13,7 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import refuse_unresolved
 from mercer.kernels.fields import MEDIAN, length_scale, positive
 from mercer.kernels.pair import Pair
 from mercer.kernels.taylor import TaylorFeatures, taylor_features
@@ -80,7 +81,8 @@ class Stationary(Kernel):
         if self._width() is None:
             return np.concatenate([[-2.0 * self._factor() * np.vdot(S, d2)], shape])
         a, b = dense(pair.A.array[pair.rows]), dense(pair.B.array[pair.cols])
-        squares = S.sum(axis=1) @ a**2 + S.sum(axis=0) @ b**2 - 2.0 * np.einsum("ik,ik->k", S @ b, a)
+        near = _take_near(S, d2, a, b) if self._rough else 0.0
+        squares = near + S.sum(axis=1) @ a**2 + S.sum(axis=0) @ b**2 - 2.0 * np.einsum("ik,ik->k", S @ b, a)
         return np.concatenate([-2.0 * squares, shape])
 
     def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
@@ -146,6 +148,7 @@ class Gaussian(Stationary):
 
     def taylor_features(self, X: Any, degree: int) -> TaylorFeatures:
         """Return the features of the Taylor series cut after `degree`, and a bound on the error of k on these data."""
+        refuse_unresolved(self)
         return taylor_features(self._factor(), self._scales(), X, degree)
 
     def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
@@ -177,7 +180,10 @@ class Gaussian(Stationary):
 
 
 def _positive(name: str, value: float) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
     if not (np.isfinite(number) and number > 0):
         raise InputError(f"Gaussian.{name} takes a finite number > 0; got {value!r}.")
     return number
@@ -211,6 +217,21 @@ class Exponential(Stationary):
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return m.exp(m.number(-1.0) * m.sqrt(self._squared(x, z, m)))
+
+
+def _take_near(S: NDArray[Any], d2: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """Return sum_ij S_ij (a_i - b_j)^2 per column over near pairs, by differences, and set their S_ij to 0.
+
+    S grows like 1 / distance there, and would multiply the rounding of the expanded square.
+    """
+    total = np.zeros(a.shape[1])
+    i, j = np.nonzero(d2 < 1e-4 * d2.max())
+    step = max(1, 2**18 // a.shape[1])  # in portions, so that a tile full of duplicates stays small
+    for start in range(0, len(i), step):
+        rows, cols = i[start : start + step], j[start : start + step]
+        total += S[rows, cols] @ (a[rows] - b[cols]) ** 2
+    S[i, j] = 0.0
+    return total
 
 
 def _inverse(values: NDArray[Any]) -> NDArray[Any]:

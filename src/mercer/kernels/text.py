@@ -78,7 +78,7 @@ class _Reader:
     """One text on its way to a kernel."""
 
     def __init__(self, text: str) -> None:
-        self.text = " ".join(text.split("\n")).strip()
+        self.text = " ".join(text.splitlines()).strip()
 
     def read(self) -> Any:
         if not self.text:
@@ -86,8 +86,10 @@ class _Reader:
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
-            position = max(0, min((error.offset or 1) - 1, len(self.text)))
-            raise ParseError(f"cannot read this: {error.msg}", self.text, position) from None
+            # Python gives offset 0 when the text ends too early
+            position = min(error.offset - 1, len(self.text)) if error.offset else len(self.text)
+            expected = "a kernel, a number or an operator was expected here"
+            raise ParseError(f"cannot read this: {error.msg}; {expected}", self.text, position) from None
         except (ValueError, RecursionError, MemoryError):
             raise ParseError("cannot read this: too deep, or it holds a null character", self.text[:80], 0) from None
         return self.visit(tree.body, 0)
@@ -126,7 +128,16 @@ class _Reader:
         raise self.fail(f"{node.id!r} is not known; register functions first: mercer.register(name, function)", node)
 
     def operation(self, node: ast.BinOp, depth: int) -> Any:
-        left, right = self.visit(node.left, depth + 1), self.visit(node.right, depth + 1)
+        # a + b + c + … is a tower of nodes that leans to the left: climbed in a loop, since a sum may have many terms
+        tower = [node]
+        while isinstance(tower[-1].left, ast.BinOp):
+            tower.append(tower[-1].left)
+        value = self.visit(tower[-1].left, depth + 1)
+        for step in reversed(tower):
+            value = self.combine(value, self.visit(step.right, depth + 1), step)
+        return value
+
+    def combine(self, left: Any, right: Any, node: ast.BinOp) -> Any:
         for value, side in ((left, node.left), (right, node.right)):
             if not isinstance(value, (Kernel, int, float)) or isinstance(value, bool):
                 raise self.fail(f"a kernel or a number was expected, not {describe(value)}", side)
@@ -159,6 +170,9 @@ class _Reader:
 
     def construct(self, node: ast.Call, depth: int) -> Any:
         assert isinstance(node.func, ast.Name)
+        own = registered(node.func.id)
+        if isinstance(own, type) and issubclass(own, Kernel):
+            return self.call(own, node, depth)
         if node.func.id not in KERNELS:
             hint = f"; write {_ELSEWHERE[node.func.id]}" if node.func.id in _ELSEWHERE else ""
             raise self.fail(f"there is no kernel {node.func.id!r}{hint}; there are {', '.join(KERNELS)}", node)
@@ -172,7 +186,8 @@ class _Reader:
         if verb == "centered":
             raise self.fail("centered(sample) holds data, which a text cannot; center in Python", node)
         if verb not in _VERBS:
-            raise self.fail(f"there is no method .{verb}(); there are .{'(), .'.join(_VERBS)}()", node)
+            dot = ast.Name(id=verb, col_offset=(node.func.end_col_offset or len(verb)) - len(verb))
+            raise self.fail(f"there is no method .{verb}(); there are .{'(), .'.join(_VERBS)}()", dot)
         value = self.visit(owner, depth + 1)
         if not isinstance(value, Kernel):
             raise self.fail(f".{verb}() belongs to a kernel, not to {describe(value)}", owner)
@@ -190,7 +205,7 @@ class _Reader:
         except InputError as error:
             raise self.fail(str(error), node) from None
         except TypeError as error:
-            raise self.fail(str(error).replace("__init__() ", ""), node) from None
+            raise self.fail(str(error).replace(".__init__()", "()"), node) from None
 
 
 __all__ = ["KERNELS", "On", "as_kernel", "parse"]

@@ -204,9 +204,9 @@ class Polynomial(DotProduct):
         return features.power_count(encoding.array.shape[1] + (self.offset > 0), self.degree)
 
     def _derivation(self) -> Derivation:
-        because = f"a polynomial of the inner product with coefficients >= 0, since the offset {self.offset!r} >= 0"
-        coefficients = [comb(self.degree, j) * self.offset ** (self.degree - j) for j in range(self.degree + 1)]
-        return Derivation("polynomial of the inner product", because, (Linear().polynomial(coefficients),))
+        because = f"it is a whole power of <x, z> + c, and the offset c = {self.offset!r} is >= 0"
+        base = Linear() + self.offset if self.offset > 0 else Linear()
+        return Derivation("polynomial of the inner product", because, (base**self.degree,))
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base = _dot(x, z, m) + m.number(self.offset)

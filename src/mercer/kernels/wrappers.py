@@ -12,14 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Rows
+from mercer.inputs import Rows, as_graph
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.names import name_of
 from mercer.kernels.pair import Pair
 from mercer.numeric import features, tiles
-from mercer.numeric.encodings import Encoding, Values, align, gather, length
+from mercer.numeric.encodings import Encoding, Values, align, dtype_of, gather, length
 
 TIGHT = POWER + 1  # what stands before a dot needs brackets unless it is an atom
 
@@ -133,7 +134,7 @@ class Normalized(Diagonal):
 
     def _encode(self, rows: Rows) -> Encoding:
         encoding = self.inner._encode(rows)
-        diag = np.asarray(self.inner._diag(encoding), dtype=np.float64)
+        diag = np.asarray(checked_diag(self.inner, encoding, rows.name), dtype=np.float64)
         if (diag < 0).any():
             row = int(np.argmin(diag))
             raise InputError(
@@ -179,6 +180,15 @@ class Normalized(Diagonal):
         return f"{self.inner._bracketed(TIGHT)}.normalized()"
 
 
+def _private(item: Any) -> Any:
+    """An object as a value of its own that repr prints in full: later changes by the caller must not reach the kernel."""
+    if isinstance(item, (list, tuple)):
+        return tuple(_private(part) for part in item)
+    if isinstance(item, np.ndarray):
+        return _private(item.tolist())
+    return as_graph(item, "the sample") if hasattr(item, "is_directed") else item
+
+
 class Sample:
     """A private collection inside a kernel: equal by content, hashable, printed as a digest."""
 
@@ -188,7 +198,7 @@ class Sample:
     digest: str
 
     def __init__(self, data: Any) -> None:
-        rows = Rows(data)
+        Rows(data)  # refuses what is no collection
         frozen: Any
         if sp.issparse(data):
             frozen = sp.csr_array(data, copy=True)
@@ -202,7 +212,7 @@ class Sample:
             frozen = data.copy() if hasattr(data, "iloc") else data.clone()
             content = repr((list(map(str, frozen.columns)), frozen.to_numpy().tolist())).encode()
         else:
-            frozen = tuple(data[i] for i in range(len(rows)))
+            frozen = tuple(_private(item) for item in (data.tolist() if isinstance(data, np.ndarray) else data))
             content = repr(frozen).encode()
         object.__setattr__(self, "data", frozen)
         object.__setattr__(self, "digest", hashlib.sha256(content).hexdigest()[:16])
@@ -252,7 +262,11 @@ class Centered(Wrapper):
         return values
 
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        return self.inner._diag(encoding[0]) - 2.0 * encoding[1].array
+        inner = np.asarray(self.inner._diag(encoding[0]), dtype=np.float64)
+        values = inner - 2.0 * encoding[1].array
+        # what cancellation leaves over at the mean itself is 0: it has no direction, and must not be negative
+        values[values < 32 * np.finfo(dtype_of(encoding[0])).eps * np.abs(inner)] = 0.0
+        return values
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
@@ -288,7 +302,8 @@ class Centered(Wrapper):
         return (values.toarray() if sp.issparse(values) else values) - mean
 
     def _n_features(self, encoding: Encoding) -> int:
-        return self.inner._n_features(encoding[0])
+        sample = self.inner._encode(Rows(self.sample.data, "the sample"))  # what occurs in it counts too
+        return self.inner._n_features(align(encoding[0], sample)[0])
 
     def _derivation(self) -> Derivation:
         because = "the inner product of phi(x) - mean and phi(z) - mean, for a fixed mean of features"

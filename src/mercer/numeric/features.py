@@ -66,7 +66,7 @@ def tensor_power(block: Any, power: int) -> Any:  # (n, a) -> (n, a^power)
 def symmetric_power(block: Any, power: int) -> Any:  # (n, a) -> (n, (a + power - 1 choose power))
     """Return all monomials of degree `power`, each times the root of how many ordered products it merges."""
     if sp.issparse(block):
-        return tensor_power(block, power)  # ordered products keep the sparsity simple; the inner product is the same
+        return _sparse_symmetric_power(block, power)
     n, a = block.shape
     _check(n, comb(a + power - 1, power), block.dtype)
     columns = list(combinations_with_replacement(range(a), power))
@@ -78,6 +78,33 @@ def symmetric_power(block: Any, power: int) -> Any:  # (n, a) -> (n, (a + power 
         for i in chosen:
             column *= block[:, i]
     return out
+
+
+def _sparse_symmetric_power(block: sp.csr_array, power: int) -> sp.csr_array:
+    """The same columns in the same order, from the ordered products whose indices do not fall."""
+    n, a = block.shape
+    ordered = sp.coo_array(tensor_power(block, power))
+    digits = np.stack([ordered.col.astype(np.int64) // a**k % a for k in range(power - 1, -1, -1)])  # (power, nnz)
+    kept = (np.diff(digits, axis=0) >= 0).all(axis=0)
+    digits = digits[:, kept]
+    run, merged, column = np.ones(kept.sum()), np.full(kept.sum(), float(factorial(power))), np.zeros(kept.sum(), np.int64)
+    for k in range(power):
+        if k:  # the length of the run of equal indices so far, so that `merged` ends as power! / product of count!
+            run = np.where(digits[k] == digits[k - 1], run + 1.0, 1.0)
+        merged /= run
+        # the place among all choices: those that come later have a larger index at the first difference
+        column += _choose(a - 1 - digits[k] + power - 1 - k, power - k)
+    values = ordered.data[kept] * np.sqrt(merged)
+    shape = (n, comb(a + power - 1, power))
+    return sp.csr_array((values.astype(block.dtype), (ordered.row[kept], shape[1] - 1 - column)), shape=shape)
+
+
+def _choose(n: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """(n choose k) in whole numbers, 0 for n < k."""
+    result = np.ones_like(n)
+    for i in range(k):
+        result = result * np.maximum(n - i, 0) // (i + 1)
+    return result
 
 
 def power(block: Any, exponent: int, combined: bool) -> Any:

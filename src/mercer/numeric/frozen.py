@@ -22,6 +22,8 @@ class FrozenArray:
     digest: str
 
     def __init__(self, values: ArrayLike) -> None:
+        if np.iscomplexobj(values):  # NumPy would drop the imaginary parts with a warning
+            raise ValueError("complex numbers")
         array = np.array(values, dtype=np.float64)  # a copy: the caller's later writes must not reach a frozen value
         array += 0.0  # -0.0 and 0.0 are equal numbers and get equal bytes
         array.flags.writeable = False

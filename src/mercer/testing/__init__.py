@@ -1,6 +1,6 @@
 """Tests for kernels, for everybody: the law suite, naive twins, and random kernels grown beside them.
 
-    check_kernel(k, X)          every law a kernel obeys, checked on your data; raises LawViolation with the report
+    check_kernel(k, X)          every law a kernel obeys, checked on your data; raises LawError with the report
     random_kernel(rng)          a random nested kernel and its naive twin
     random_rows(rng)            data with duplicates, near duplicates and zeros in them
     naive                       the formula of every kernel on two objects, in Python floats
@@ -12,7 +12,7 @@ from mercer.testing.random_kernels import random_kernel as random_kernel
 from mercer.testing.random_kernels import random_rows as random_rows
 from mercer.testing.random_kernels import tree_depth as tree_depth
 from mercer.testing.report import Law as Law
-from mercer.testing.report import LawViolation as LawViolation
+from mercer.testing.report import LawError as LawError
 from mercer.testing.report import Report as Report
 
-__all__ = ["Law", "LawViolation", "Report", "check_kernel", "naive", "random_kernel", "random_rows", "tree_depth"]
+__all__ = ["Law", "LawError", "Report", "check_kernel", "naive", "random_kernel", "random_rows", "tree_depth"]

@@ -95,5 +95,17 @@ BREVITY = Doubled(brevity, lambda text: 1.0 / (1.0 + len(text)))
 SPARSENESS = Doubled(sparseness, lambda graph: 1.0 - len(graph.edges))
 
 #: What each kind of object may be mapped and weighted with.
-MAPS = {"vectors": (HALVES, SINES), "sparse": (HALVES,), "strings": (BACKWARDS,), "graphs": (MERGED,)}
-WEIGHTS = {"vectors": (BUMP, WAVE), "sparse": (BUMP, WAVE), "strings": (BREVITY,), "graphs": (SPARSENESS,)}
+MAPS = {
+    "vectors": (HALVES, SINES),
+    "finite": (HALVES, SINES),
+    "sparse": (HALVES,),
+    "strings": (BACKWARDS,),
+    "graphs": (MERGED,),
+}
+WEIGHTS = {
+    "vectors": (BUMP, WAVE),
+    "finite": (BUMP, WAVE),
+    "sparse": (BUMP, WAVE),
+    "strings": (BREVITY,),
+    "graphs": (SPARSENESS,),
+}

@@ -16,6 +16,7 @@ from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings import Spectrum
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial
+from mercer.numeric.frozen import FrozenArray
 from mercer.testing import naive
 from mercer.testing.naive import Twin
 
@@ -63,7 +64,7 @@ def _linear(rng: np.random.Generator, width: int) -> Grown:
 def _bilinear(rng: np.random.Generator, width: int) -> Grown:
     root = rng.standard_normal((width, width))
     B = np.round(root @ root.T / width + np.eye(width), 2)  # the identity keeps x'Bx away from cancellation
-    return Grown(Bilinear(B), partial(naive.bilinear, B=B.tolist()), 16.0 * width)
+    return Grown(Bilinear(FrozenArray(B)), partial(naive.bilinear, B=B.tolist()), 16.0 * width)
 
 
 def _polynomial(rng: np.random.Generator, width: int) -> Grown:
@@ -119,9 +120,11 @@ def _vertex_histogram(rng: np.random.Generator, width: int) -> Grown:
     return Grown(VertexHistogram(), naive.vertex_histogram, 36.0)
 
 
-_SPARSE = (_linear, _bilinear, _polynomial, _gaussian, _exponential, _matern, _rational_quadratic, _constant)
+_FINITE = (_linear, _bilinear, _polynomial, _constant)
+_SPARSE = (*_FINITE, _gaussian, _exponential, _matern, _rational_quadratic)
 LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
     "vectors": (*_SPARSE, _laplacian, _periodic),
+    "finite": _FINITE,
     "sparse": _SPARSE,
     "strings": (_spectrum, _spectrum, _spectrum, _constant),
     "graphs": (_vertex_histogram, _vertex_histogram, _vertex_histogram, _constant),

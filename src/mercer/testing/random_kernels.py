@@ -6,6 +6,7 @@ The twin is made in the same step as the expression and never from the finished 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +22,8 @@ from mercer.testing.functions import MAPS, WEIGHTS
 from mercer.testing.leaves import Grown
 from mercer.testing.naive import Twin
 
-DOMAINS = ("vectors", "sparse", "strings", "graphs")
+VECTOR_DOMAINS = ("vectors", "finite", "sparse")
+DOMAINS = (*VECTOR_DOMAINS, "strings", "graphs")
 
 #: Larger kernels are scaled down, so that powers and exponentials of them stay in range.
 LARGEST = 1000.0
@@ -32,8 +34,9 @@ def random_kernel(
 ) -> tuple[Kernel, Twin]:
     """Return a random kernel whose tree is at least `depth` levels deep, and its naive twin (x, z) -> float.
 
-    `width` is the number of columns. `domain` is "vectors", "sparse" (vector kernels that take CSR), "strings" or
-    "graphs". Every kernel returned is valid by the closure rules, and its values are of moderate size on `random_rows`.
+    `width` is the number of columns. `domain` is "vectors", "finite" (vector kernels with a finite feature map),
+    "sparse" (those that take CSR), "strings" or "graphs". Every kernel returned is valid by the closure rules, and its
+    values are of moderate size on `random_rows`.
 
     >>> import numpy as np
     >>> kernel, twin = random_kernel(np.random.default_rng(3), depth=2, width=2)
@@ -48,8 +51,8 @@ def random_kernel(
 
 
 def random_rows(rng: np.random.Generator, n: int = 7, width: int = 4, *, domain: str = "vectors") -> Any:
-    """Return n random objects with a duplicate, a near duplicate and a zero (an empty string, a one-node graph) among them."""
-    if domain in ("vectors", "sparse"):
+    """Return n random objects, among them a duplicate, a near duplicate and a zero (empty string, one-node graph)."""
+    if domain in VECTOR_DOMAINS:
         X = rng.standard_normal((n, width))
         if domain == "sparse":
             X[rng.random((n, width)) < 0.5] = 0.0
@@ -80,24 +83,26 @@ class _Grower:
     domain: str
     may_center: bool = True  # once on a path: the twin of a centered kernel evaluates its inner twin many times
 
-    def grow(self, depth: int, width: int, unlike: str = "") -> Grown:
-        """Return a tree of at least this depth; `unlike` names the verb that would be flattened into its parent."""
+    def grow(self, depth: int, width: int, unlike: tuple[str, ...] = ()) -> Grown:
+        """Return a tree of at least this depth; `unlike` names the verbs that would be flattened into their parent."""
         if depth <= 0:
             return leaves.leaf(self.rng, self.domain, width)
-        verbs = [verb for verb in self.verbs(width) if verb != unlike]
+        verbs = [verb for verb in self.verbs(width) if verb not in unlike]
         grown = self.verbs(width)[str(self.rng.choice(verbs))](depth, width)
         return self.shrunk(grown) if grown.size > LARGEST else grown
 
     def verbs(self, width: int) -> dict[str, Callable[[int, int], Grown]]:
-        found = {
+        found: dict[str, Callable[[int, int], Grown]] = {
             "sum": self.sum, "shift": self.shift, "scale": self.scale, "product": self.product, "power": self.power,
             "polynomial": self.polynomial, "exp": self.exp, "map": self.map, "weight": self.weight,
             "normalize": self.normalize,
         }  # fmt: skip
         if self.may_center:
             found["center"] = self.center
-        if self.domain in ("vectors", "sparse") and width > 1:
+        if self.domain in VECTOR_DOMAINS and width > 1:
             found["on"] = self.on
+        if self.domain == "finite":
+            del found["exp"]
         return found
 
     def number(self, low: float, high: float) -> float:
@@ -109,30 +114,30 @@ class _Grower:
 
     # -- one method per closure rule: the kernel by the public operators, the twin by naive -----------------------------
 
-    def several(self, depth: int, width: int, verb: str) -> list[Grown]:
-        parts = [self.grow(depth - 1, width, unlike=verb)]
+    def several(self, depth: int, width: int, unlike: tuple[str, ...]) -> list[Grown]:
+        parts = [self.grow(depth - 1, width, unlike)]
         for _ in range(int(self.rng.integers(1, 3))):
             parts.append(self.grow(int(self.rng.integers(0, depth)), width))
-        self.rng.shuffle(parts)  # type: ignore[arg-type]
+        self.rng.shuffle(parts)
         return parts
 
     def sum(self, depth: int, width: int) -> Grown:
-        first, *others = self.several(depth, width, "sum")
+        first, *others = self.several(depth, width, ("sum", "shift"))
         kernel = first.kernel
         for other in others:
             kernel = kernel + other.kernel
         return leaves.joined(kernel, naive.added(*[g.twin for g in (first, *others)]), [first, *others], sum)
 
     def product(self, depth: int, width: int) -> Grown:
-        first, *others = self.several(depth, width, "product")
+        first, *others = self.several(depth, width, ("product",))
         kernel = first.kernel
         for other in others:
             kernel = kernel * other.kernel
         twin = naive.multiplied(*[g.twin for g in (first, *others)])
-        return leaves.joined(kernel, twin, [first, *others], lambda sizes: float(np.prod(sizes)))
+        return leaves.joined(kernel, twin, [first, *others], math.prod)
 
     def shift(self, depth: int, width: int) -> Grown:
-        inner, number = self.grow(depth - 1, width, unlike="sum"), self.number(0.0, 2.0)
+        inner, number = self.grow(depth - 1, width, ("sum", "shift")), self.number(0.0, 2.0)
         kernel = inner.kernel + number if self.rng.random() < 0.5 else number + inner.kernel
         twin = naive.added(inner.twin, lambda x, z: naive.constant(x, z, number))
         return inner.become(kernel, twin, inner.size + number)

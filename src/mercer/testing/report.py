@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from mercer.errors import MercerError
 
 
-class LawViolation(MercerError, AssertionError):
+class LawError(MercerError, AssertionError):
     """A kernel breaks a law; `report` holds every law with its numbers."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         super().__init__(str(report))
 
-    def __reduce__(self) -> tuple[type[LawViolation], tuple[Report]]:
+    def __reduce__(self) -> tuple[type[LawError], tuple[Report]]:
         return type(self), (self.report,)
 
 
@@ -52,10 +52,14 @@ class Report:
 
     def __getitem__(self, name: str) -> Law:
         """The law of this name."""
-        return next(law for law in self.laws if law.name == name)
+        for law in self.laws:
+            if law.name == name:
+                return law
+        raise KeyError(name)
 
     def __str__(self) -> str:
-        verdict = f"obeys all {len(self.laws)} laws" if self.passed else f"breaks {len(self.failures)} of {len(self.laws)} laws"
+        count, broken = len(self.laws), len(self.failures)
+        verdict = f"breaks {broken} of {count} laws" if broken else f"obeys all {count} laws"
         # failures first: a test runner may cut the text
         ordered = sorted(self.laws, key=lambda law: law.status != "failed")
         return "\n  ".join([f"{self.kernel} {verdict}", *map(str, ordered)])

@@ -6,14 +6,14 @@ then multiplied as float32 (float64 on request) with all relabelings at once. Pr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.kernels.base import Kernel
 from mercer.numeric import tiles
 from mercer.numeric.threads import cpu_count, run
-from mercer.twosample.bundle import Bundle
 from mercer.twosample.labels import Labels, Moments
 
 #: Relabelings multiplied at a time: the product of one tile with so many stays in a core's L2.
@@ -29,26 +29,41 @@ SPREAD = 2**29
 ROUNDING = 64.0
 
 
+class Matrices(Protocol):
+    """The Gram matrices of several kernels on one pooled sample, tile by tile."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]: ...
+
+    @property
+    def length(self) -> int: ...
+
+    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]: ...
+
+    def diag(self) -> NDArray[np.float64]: ...
+
+
 class Forms:
     """The quadratic forms of every kernel of a bundle under relabelings of its rows."""
 
-    def __init__(self, bundle: Bundle, labels: Labels) -> None:
+    def __init__(self, bundle: Matrices, labels: Labels) -> None:
         self.bundle, self.labels = bundle, labels
+        self.count = len(bundle.kernels)
         self._tiles = list(tiles.tiles((labels.size, labels.size), symmetric=True))
         self._threads = min(cpu_count(), len(self._tiles))
         self._shift = self._constants()
         self._held: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        self._keep = len(bundle) * labels.size**2 * 2 <= HOLD
+        self._keep = self.count * labels.size**2 * 2 <= HOLD
 
     def _constants(self) -> NDArray[np.float64]:
         if not self.labels.shifted:
-            return np.zeros(len(self.bundle))
+            return np.zeros(self.count)
         few = slice(0, min(64, self.bundle.length)), slice(max(0, self.bundle.length - 64), self.bundle.length)
         return np.array([block.mean(dtype=np.float64) for block in self.bundle.tile(*few)])
 
     def first(self, signs: NDArray[np.int8]) -> tuple[NDArray[np.float64], Moments]:  # (B, size) -> (q, B)
         """The forms, and the moments of the observed labels from the same pass."""
-        book = Book(len(self.bundle), self.labels.observed, self._threads)
+        book = Book(self.count, self.labels.observed, self._threads)
         step = self._step()
         parts = [self._pass(signs[:step], np.float32, book)]
         parts += [self.more(signs[start : start + step]) for start in range(step, len(signs), step)]
@@ -71,7 +86,7 @@ class Forms:
         panels = {
             part.start: signs[:, part].astype(dtype) for part in (rows for rows, cols in self._tiles if rows == cols)
         }
-        totals = np.zeros((self._threads, len(self.bundle), len(signs)))
+        totals = np.zeros((self._threads, self.count, len(signs)))
         buffers = np.empty((self._threads, PORTION, tiles.SIDE), dtype)
 
         def work(tile: tuple[slice, slice], worker: int) -> None:
@@ -87,13 +102,13 @@ class Forms:
         key = rows.start, cols.start
         if dtype == np.float32 and book is None and key in self._held:
             return self._held[key]
-        sums: list[Any] = [0.0] * len(self.bundle)
+        sums: list[Any] = [None] * self.count
         for block in self.labels.blocks(rows, cols):
             for k, values in enumerate(self.bundle.tile(block.rows, block.cols)):
                 if book is not None:
                     book.enter(worker, k, block.rows, block.cols, values, block.paired)
-                signed = values if block.sign > 0 else -values
-                sums[k] = sums[k] + (signed + signed.T if block.twice else signed)
+                signed = values + values.T if block.twice else values
+                sums[k] = signed if sums[k] is None else _plus(sums[k], block.sign, signed)
         result = []
         for k, values in enumerate(sums):
             if self.labels.shifted:
@@ -106,6 +121,10 @@ class Forms:
         if self._keep and dtype == np.float32:
             self._held[key] = result
         return result
+
+
+def _plus(total: NDArray[Any], sign: float, values: NDArray[Any]) -> NDArray[Any]:
+    return np.add(total, values, out=total) if sign > 0 else np.subtract(total, values, out=total)
 
 
 def _add(

@@ -56,6 +56,7 @@ class Labels(abc.ABC):
         self.observed = np.repeat([1.0, 0.0], [m, n])  # v of the labels as they came
 
     size: int  # of the matrix in the form
+    words: str  # what is drawn, in words
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, count: int) -> NDArray[np.int8]:
@@ -96,7 +97,7 @@ class Labels(abc.ABC):
 class Permuted(Labels):
     """All ways to choose m of the m + n rows."""
 
-    shifted = True
+    shifted, words = True, "permutations"
 
     def __init__(self, m: int, n: int) -> None:
         super().__init__(m, n)
@@ -138,7 +139,7 @@ class Permuted(Labels):
 class Swapped(Labels):
     """All ways to swap x_i and y_i; both samples have n rows."""
 
-    shifted = False  # a constant cancels inside H
+    shifted, words = False, "swaps"  # a constant cancels inside H
 
     def __init__(self, m: int, n: int) -> None:
         super().__init__(m, n)

@@ -16,7 +16,7 @@ def permutations(rng: np.random.Generator, m: int, n: int, count: int) -> NDArra
 
     few = min(m, n)  # it is enough to draw the smaller sample
     signs = np.full((count, m + n), -1 if m <= n else 1, np.int8)
-    choose(rng.random((count, few)), signs, np.int8(1 if m <= n else -1))
+    choose(rng.random((count, few)), signs, 1 if m <= n else -1)
     return signs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,14 +64,14 @@ class Certificate:
             numbers[id(step)] = number
             used = ", ".join(f"[{numbers[id(premise)]}]" for premise in step.premises)
             rule = f"from {used} by the rule: {step.rule}" if used else f"rule: {step.rule}"
-            lines += [f"  [{number}] {label(step, numbers)} is a kernel ({rule}),", f"      since {step.because}."]
+            lines += [f"  [{number}] {label(step, numbers)} is a kernel ({rule}):", _indented(f"{step.because}.")]
         known = [FACTS[fact] for fact in FACTS if fact in self.facts]
         return "\n".join([*lines, *[f"  It is {fact}." for fact in known]])
 
     def _unproven_text(self) -> str:
         lines = [f"{name(self.kernel)} is unproven: there is neither a proof nor a counter-example."]
         lines += [f"  No rule says that {name(term)} is a kernel." for term in self.lacking]
-        return "\n".join([*lines, f"  The search: {self.searched}."])
+        return "\n".join([*lines, "  The search:", _indented(f"{self.searched}.")])
 
     @property
     def lacking(self) -> tuple[Kernel, ...]:
@@ -115,6 +116,11 @@ class Certificate:
             "lacking": [name(term) for term in self.lacking],
             "searched": self.searched or None,
         }
+
+
+def _indented(text: str) -> str:
+    """A sentence under its step, in lines that fit a terminal; formulas are not torn at their hyphens."""
+    return textwrap.fill(text, 112, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False)
 
 
 def certify(kernel: Kernel, X: Any = None) -> Certificate:

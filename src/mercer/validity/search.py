@@ -126,7 +126,7 @@ class Search:
 
     def _twos(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
         R = scaled(K)
-        i, j = np.triu_indices(len(R), 1)
+        j, i = np.tril_indices(len(R), -1)  # pairs of early points come first
         a, b, d = R[i, i], R[i, j], R[j, j]
         low = (a + d) / 2 - np.hypot((a - d) / 2, b)
         return self._first(collection, K, -low, list(zip(i.tolist(), j.tolist(), strict=True)))
@@ -135,8 +135,9 @@ class Search:
         if self.kernel._symmetric:
             return None
         gap = K.T - K  # > 0 where k(x_i, x_j) < k(x_j, x_i)
-        pairs: list[Chosen] = [(i, j) for i in range(len(K)) for j in range(len(K))]
-        for pair in _most_violated(gap.ravel() / np.abs(K).max(initial=1e-300), pairs, FLOOR, clear=1e-3):
+        pairs: list[Chosen] = sorted(np.ndindex(K.shape), key=max)
+        gaps = np.array([gap[pair] for pair in pairs]) / np.abs(K).max(initial=1e-300)
+        for pair in _most_violated(gaps, pairs, FLOOR, clear=1e-3):
             chosen = collection.take(list(pair))
             found = confirm_asymmetry(self.kernel, chosen.points)
             if found is not None:
@@ -147,7 +148,7 @@ class Search:
         R = scaled(K)[:TRIPLE_POINTS, :TRIPLE_POINTS]
         if len(R) < 3:
             return None
-        triples: list[Chosen] = list(combinations(range(len(R)), 3))
+        triples: list[Chosen] = sorted(combinations(range(len(R)), 3), key=max)
         i, j, k = np.array(triples).T
         a, b, c = R[i, j], R[i, k], R[j, k]
         # no pair fails here, so at most one eigenvalue is below 0, and the determinant tells
@@ -159,7 +160,7 @@ class Search:
         if low > -FLOOR * len(K):
             return None
         chosen = reduced(K)
-        return self._settle(collection.take(chosen), K[np.ix_(chosen, chosen)])
+        return self._settle(collection.take(chosen), K[np.ix_(chosen, chosen)], np.abs(K[chosen]).max())
 
     def _first(
         self,
@@ -171,21 +172,22 @@ class Search:
         clear: float = 0.3,
     ) -> CounterExample | None:
         for chosen in _most_violated(violation, sets, floor, clear):
-            found = self._settle(collection.take(list(chosen)), K[np.ix_(chosen, chosen)])
+            block, scale = K[np.ix_(chosen, chosen)], np.abs(K[list(chosen)]).max()
+            found = self._settle(collection.take(list(chosen)), block, scale)
             if found is not None:
                 return found
         return None
 
     # -- from a suspicion to a counter-example -----------------------------------------------------------------------
 
-    def _settle(self, chosen: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _settle(self, chosen: Collection, K: NDArray[np.float64], scale: float) -> CounterExample | None:
         """Try simple points and a simple vector first, then what was found as it is."""
         for points, block in self._simpler(chosen, K):
             low, v = lowest(block)
             if low >= 0.0:
                 continue
             for c in simple_vectors(v, block):
-                found = confirm(self.kernel, points, c)
+                found = confirm(self.kernel, points, c, scale)
                 if found is not None:
                     return _by_number(found, chosen)
         return None
@@ -229,10 +231,12 @@ class Search:
             if K is None:
                 return None
             blocks = [K[s : s + size, s : s + size] for s in range(0, len(K), size)]
-            lows = [lowest(block)[0] for block in blocks]
+            # a single point has no correlation to look at: its own value has to fall
+            lows = [float(block[0, 0]) if size == 1 else lowest(block)[0] for block in blocks]
             i = int(np.argmin(lows))
-            if lows[i] < -FLOOR * 100:
-                found = self._settle(Collection(proposals[i], "moved points", free=True), blocks[i])
+            if lows[i] < (0.0 if size == 1 else -100 * FLOOR):
+                scale = float(np.abs(K[i * size : (i + 1) * size]).max())
+                found = self._settle(Collection(proposals[i], "moved points", free=True), blocks[i], scale)
                 if found is not None:
                     return found
             if lows[i] < best:

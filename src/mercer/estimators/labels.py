@@ -1,0 +1,60 @@
+"""Class labels: whatever names classes, read once, and turned into the numbers 0 … C - 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.errors import InputError
+
+
+def read_labels(what: str, y: Any, n: int) -> NDArray[Any]:
+    """Check one class label per row: numbers or strings, no fractions, nothing missing."""
+    if y is None:
+        raise InputError(f"{what} requires y to be passed, but the target y is None; give one class label per row.")
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise InputError(f"{what}: y has {len(labels)} labels for {n} rows of X; give one class label per row.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        word = "NaN" if np.isnan(labels).any() else "infinity"
+        raise InputError(f"{what}: Input y contains {word}; drop such rows first.")
+    check_classification_targets(labels)
+    return np.asarray(labels)
+
+
+def classes_of(what: str, labels: NDArray[Any], weights: NDArray[Any] | None = None) -> NDArray[Any]:
+    """The classes, sorted; a class whose rows all weigh nothing is none."""
+    classes = np.unique(labels if weights is None else labels[weights > 0])
+    if len(classes) < 2:
+        raise InputError(
+            f"{what} needs at least two classes, and y holds one class only: {classes[0]!r}. "
+            "To tell new from known with one class, use NoveltyBall."
+        )
+    return classes
+
+
+def encode(what: str, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:  # (n,), (C,) -> (n,)
+    """The number of each label's class; a label that is none of the classes is refused."""
+    place = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
+    unknown = classes[place] != labels
+    if unknown.any():
+        label = labels[int(np.argmax(unknown))]
+        raise InputError(
+            f"{what}: the label {label!r} is none of the classes {classes.tolist()}; name all classes in the first call: "
+            "partial_fit(X, y, classes=…)."
+        )
+    return place
+
+
+def stream_classes(what: str, given: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """The classes of a stream: those named in its first call, or those of its first batch."""
+    if given is None:
+        return classes_of(what, labels)
+    classes = np.unique(np.asarray(given))
+    if len(classes) < 2:
+        raise InputError(f"{what}: classes= must name at least two classes; got {classes.tolist()}.")
+    return classes

@@ -1,0 +1,64 @@
+"""k(X, Z) @ A by the cheaper of two ways: through explicit features where they are few, else through tiles of the Gram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.gram import GramOperator
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.numeric.threads import Progress
+from mercer.plan import Route, Shape
+
+#: Rows of explicit features made at a time.
+BLOCK = 2048
+
+
+def product(
+    kernel: Kernel, X: Any, Z: Any, A: NDArray[Any], explicit: bool, progress: Progress | None = None
+) -> NDArray[np.float64]:
+    """Return k(X, Z) @ A for A (m,) or (m, r); explicit=True goes through the features."""
+    if explicit:
+        return from_features(kernel, X, to_features(kernel, Z, A))
+    return np.asarray(GramOperator(kernel, X, None if Z is X else Z, progress=progress) @ A)
+
+
+def to_features(kernel: Kernel, Z: Any, A: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (D, r)
+    """The vectors sum_i A_ij phi(z_i) by their coordinates, phi(Z)' A."""
+    parts = [np.asarray(block.T @ A[rows], dtype=np.float64) for rows, block in feature_blocks(kernel, Z)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def from_features(kernel: Kernel, X: Any, coef: NDArray[Any]) -> NDArray[np.float64]:  # (D, r) -> (n, r)
+    """<phi(x), w> for vectors w given by their coordinates."""
+    return np.concatenate([np.asarray(block @ coef, dtype=np.float64) for _, block in feature_blocks(kernel, X)])
+
+
+def feature_blocks(kernel: Kernel, X: Any) -> Iterator[tuple[slice, Any]]:
+    """Explicit features, some rows at a time."""
+    rows = Rows(X)
+    for start in range(0, len(rows), BLOCK):
+        part = slice(start, min(start + BLOCK, len(rows)))
+        block = kernel.feature_map(rows.take(part).data)
+        yield part, sp.csr_array(block) if sp.issparse(block) else block
+
+
+def routes(shape: Shape) -> tuple[Route, ...]:
+    """Explicit features while they are fewer than the rows, then tiles of the Gram."""
+    n, offered = float(shape.n), []
+    if shape.n_features is not None and shape.n_features < shape.n:
+        D = float(shape.n_features)
+        reason = f"{shape.n_features} explicit features against {shape.n} rows"
+        offered.append(Route("primal", int(16 * BLOCK * D), 8 * n * D / gemm_rate(), reason))
+    seconds = n * n * (2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()) / 2.0
+    needed = int(8 * n * (shape.width + 8))
+    offered.append(Route("dual", needed, seconds, "one pass over the Gram matrix in tiles, which is never held"))
+    return tuple(offered)
+
+

@@ -1,0 +1,34 @@
+"""Strips: a matrix walked row by row of tiles, for what is found per row without holding the matrix.
+
+Each strip of rows belongs to one thread, which sees its tiles from left to right. So a running answer per row (a maximum,
+a count, the k nearest) needs no lock, and comes out the same however many threads there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mercer.numeric.threads import Progress, cpu_count, run
+from mercer.numeric.tiles import SIDE, Block
+
+
+def walk(
+    block: Block,
+    shape: tuple[int, int],
+    visit: Callable[[slice, slice, NDArray[Any]], None],
+    progress: Progress | None = None,
+    side: int = SIDE,
+) -> None:
+    """Call visit(rows, cols, values) for every tile, strip by strip; `values` may be overwritten."""
+    n, m = shape
+    strips = [slice(i, min(i + side, n)) for i in range(0, n, side)]
+
+    def work(rows: slice, worker: int) -> None:
+        for j in range(0, m, side):
+            cols = slice(j, min(j + side, m))
+            visit(rows, cols, block(rows, cols))
+
+    run(strips, work, min(cpu_count(), len(strips)), len(strips), progress)

@@ -1,0 +1,63 @@
+"""A column of a table as a few bounded features whose means tell distributions apart.
+
+Numbers: cosines and sines at eight frequencies, the quadrature of a Gaussian kernel with the column's standard deviation
+as length scale. Everything else: one indicator per value. Missing cells: an indicator of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.twosample.samples import Pooled
+
+#: Frequencies: the middles of eight equally likely parts of |N(0, 1)|, for a length scale of one standard deviation.
+FREQUENCIES = np.array([0.0784, 0.2372, 0.4023, 0.5791, 0.7764, 1.0100, 1.3180, 1.8627])
+
+#: Values of a column of words that get an indicator each; rarer ones share the last.
+CATEGORIES = 32
+
+
+@dataclass(frozen=True)
+class ColumnFeatures:
+    """`features` (N, r) and the column in standard units, for a difference of means people can read."""
+
+    features: NDArray[np.float64]
+    standard: NDArray[np.float64]
+
+
+def column_features(pooled: Pooled, j: int) -> ColumnFeatures:
+    """The features of column j."""
+    if pooled.kind == "numbers":
+        return _numeric(np.asarray(pooled.rows.data[:, j], dtype=np.float64))
+    column = pooled.rows.data[pooled.rows.data.columns[j]]
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind in "fiub":
+        return _numeric(values.astype(np.float64))
+    return _words(values)
+
+
+def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
+    seen = np.isfinite(values)
+    center = float(values[seen].mean()) if seen.any() else 0.0
+    spread = float(values[seen].std()) if seen.any() else 0.0
+    standard = np.where(seen, values - center, 0.0) / (spread if spread > 0 else 1.0)
+    angles = np.multiply.outer(standard, FREQUENCIES)
+    parts = [np.cos(angles) * seen[:, None], np.sin(angles) * seen[:, None]]
+    if not seen.all():
+        parts.append(~seen[:, None] * 1.0)
+    features = np.concatenate(parts, axis=1) / np.sqrt(len(FREQUENCIES))
+    return ColumnFeatures(features, standard)
+
+
+def _words(values: NDArray[Any]) -> ColumnFeatures:
+    labels, codes, counts = np.unique(np.array([str(v) for v in values]), return_inverse=True, return_counts=True)
+    rank = np.empty(len(labels), np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(labels))
+    place = np.minimum(rank[codes], CATEGORIES - 1)
+    features = np.zeros((len(values), min(len(labels), CATEGORIES)))
+    features[np.arange(len(values)), place] = 1.0
+    return ColumnFeatures(features, (place == 0).astype(np.float64))

@@ -1,0 +1,134 @@
+"""`mmd_test`: the two-sample test by the difference of feature means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError, describe
+from mercer.kernels.base import Kernel
+from mercer.kernels.text import as_kernel
+from mercer.twosample.blocks import by_blocks
+from mercer.twosample.bundle import Bundle, check_symmetric
+from mercer.twosample.collection import as_light, default_kernels
+from mercer.twosample.procedure import Settings, choose_labels, run
+from mercer.twosample.result import MMDTestResult
+from mercer.twosample.samples import Pooled, pool
+
+#: Products of all kernels, pairs of rows and relabelings up to which every pair is looked at: about a minute.
+EXACT_WORK = 2e13
+
+
+def mmd_test(
+    X: Any,
+    Y: Any,
+    kernel: Any = None,
+    n_permutations: int = 1999,
+    random_state: Any = None,
+    *,
+    biased: bool = False,
+    aggregation: str = "quantile",
+    resampling: str = "auto",
+    method: str = "auto",
+    level: float = 0.05,
+    early_stopping: bool = False,
+    n_features: int = 128,
+) -> MMDTestResult:
+    """Test whether X and Y come from one distribution, by the squared distance of their mean feature vectors.
+
+    MMD^2 = mean_{i != j} k(x_i, x_j) + mean_{i != j} k(y_i, y_j) - 2 mean_{i, j} k(x_i, y_j), and
+    p = (1 + #{relabeled >= observed}) / (1 + B): valid for every sample size and every kernel.
+
+    Parameters
+    ----------
+    X, Y : collections
+        Two samples of one type, of any sizes >= 2: arrays, CSR, data frames, lists of strings or graphs.
+    kernel : Kernel, text, or a sequence of them, optional
+        Several kernels share one joint level. None takes Gaussian and Laplacian kernels at ten length scales each
+        (for strings: Spectrum kernels of p = 1 … 4).
+    n_permutations : int
+        B, the number of relabelings.
+    random_state : int, Generator or None
+        The seed of the relabelings.
+    biased : bool
+        Test with the biased MMD^2, which keeps the diagonal.
+    aggregation : "quantile" or "softmax"
+        How several kernels make one statistic: minus the logarithm of the smallest p-value (MMDAgg), or the soft
+        maximum of the standardized MMD^2 (MMD-FUSE).
+    resampling : "auto", "permutations" or "swaps"
+        "swaps" exchanges x_i and y_i at random, for equal sizes: a quarter of the work. "auto" does so where it can.
+    method : "auto", "exact" or "features"
+        "exact" looks at all pairs of rows; "features" takes time and memory linear in the rows, with `n_features`
+        random frequencies per family (or landmarks, for other kernels), and relabels blocks of rows.
+    level : float
+        For the summary, the power, and early stopping.
+    early_stopping : bool
+        Stop drawing when p > level is certain (Besag and Clifford's sequential p-value, still valid).
+    n_features : int
+        Size of the approximation of method="features".
+
+    >>> import numpy as np
+    >>> from mercer import Linear, mmd_test
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1.0, 1.0, size=(50, 2))
+    >>> result = mmd_test(X, Y, Linear(), random_state=0)
+    >>> bool(np.isclose(result.mmd2_biased, ((X.mean(axis=0) - Y.mean(axis=0)) ** 2).sum()))
+    True
+    >>> result.pvalue
+    0.0005
+    """
+    chosen = Settings(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
+    pooled = pool(X, Y)
+    _check(chosen, pooled)
+    rng = np.random.default_rng(random_state)
+    kernels = default_kernels(pooled, rng) if kernel is None else _given(kernel, pooled)
+    seed = int(rng.integers(2**63))
+    if _route(chosen, pooled, len(kernels)) == "features":
+        return by_blocks(pooled, None if kernel is None else kernels, chosen, rng, seed)
+    # a collection of vector kernels is aggregated by ranks and needs no digits beyond float32
+    bundle = Bundle(kernels, as_light(pooled) if kernel is None and pooled.kind != "objects" else pooled.rows)
+    check_symmetric(bundle)
+    labels = choose_labels(chosen.resampling, pooled.m, pooled.n)
+    return run(pooled, bundle, labels, chosen, rng, seed, "all pairs of rows")
+
+
+def _route(chosen: Settings, pooled: Pooled, count: int) -> str:
+    if chosen.method != "auto":
+        return chosen.method
+    work = float(count) * len(pooled) ** 2 * chosen.n_permutations
+    return "exact" if work <= EXACT_WORK else "features"
+
+
+def _given(kernel: Any, pooled: Pooled) -> tuple[Kernel, ...]:
+    several = isinstance(kernel, (list, tuple))
+    kernels = tuple(as_kernel(one).resolve(pooled.rows) for one in (kernel if several else [kernel]))
+    if not kernels:
+        raise InputError("mmd_test: kernel is an empty list; give at least one kernel, or None for the default collection.")
+    if len(set(kernels)) < len(kernels):
+        raise InputError("mmd_test: a kernel is given twice; every kernel of an aggregated test must differ.")
+    return kernels
+
+
+def _check(chosen: Settings, pooled: Pooled) -> None:
+    for name in ("n_permutations", "n_features"):
+        value = getattr(chosen, name)
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InputError(f"mmd_test: {name} is a whole number >= 1; got {describe(value)}.")
+    if not (isinstance(chosen.level, (int, float)) and 0 < chosen.level < 1):
+        raise InputError(f"mmd_test: level lies between 0 and 1; got {describe(chosen.level)}.")
+    for name, known in _CHOICES.items():
+        if getattr(chosen, name) not in known:
+            raise InputError(f"mmd_test: {name} is one of {', '.join(known)}; got {getattr(chosen, name)!r}.")
+    if chosen.resampling == "swaps" and pooled.m != pooled.n:
+        raise InputError(
+            f"mmd_test: swaps exchange x_i and y_i, so both samples need the same size; got {pooled.m} and {pooled.n}. "
+            'Take resampling="permutations".'
+        )
+
+
+_CHOICES = {
+    "aggregation": ("quantile", "softmax"),
+    "resampling": ("auto", "permutations", "swaps"),
+    "method": ("auto", "exact", "features"),
+}

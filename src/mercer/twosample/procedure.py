@@ -1,0 +1,151 @@
+"""One test, step by step: draw relabelings, compare, and put the result together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels.base import Kernel
+from mercer.twosample.combine import Verdict, by_quantiles, by_soft_maximum, sequential, stopping_count
+from mercer.twosample.forms import ROUNDING, Forms, Matrices
+from mercer.twosample.labels import Labels, Moments, Permuted, Swapped
+from mercer.twosample.power import estimate_power
+from mercer.twosample.result import KernelDetail, MMDTestResult, Monte
+from mercer.twosample.samples import Pooled
+
+#: Ties within this, in units of the largest kernel value, count as >=.
+TIES = 1e-12
+
+#: With fewer pairs there are too few swaps for small p-values: 2^15 of them for 16 pairs.
+FEWEST_PAIRS = 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The checked options of a test."""
+
+    n_permutations: int
+    biased: bool
+    aggregation: str
+    resampling: str
+    method: str
+    level: float
+    early_stopping: bool
+    n_features: int
+
+
+def run(
+    pooled: Pooled, matrices: Matrices, labels: Labels, chosen: Settings, rng: np.random.Generator, seed: int, route: str
+) -> MMDTestResult:
+    """The test on the matrices of some kernels under some relabelings."""
+    sample = Sample(Forms(matrices, labels), labels, chosen)
+    verdict, drawn = sample.draw(rng)
+    return _assemble(pooled, matrices.kernels, sample, verdict, drawn, seed, route)
+
+
+class Sample:
+    """The observed statistics of all kernels and their relabeled ones, as far as they have been drawn."""
+
+    moments: Moments
+    null: NDArray[np.float64]  # (q, B)
+
+    def __init__(self, forms: Forms, labels: Labels, chosen: Settings) -> None:
+        self.forms, self.labels, self.chosen = forms, labels, chosen
+
+    def draw(self, rng: np.random.Generator) -> tuple[Verdict, int]:
+        """Draw relabelings until the p-value is known; return it and how many there were."""
+        most = self.chosen.n_permutations
+        if self.chosen.early_stopping and self.forms.count == 1:
+            return self._until_certain(rng, most)
+        self._start(self.labels.draw(rng, most))
+        if self.forms.count == 1:
+            return self._single(float(1 + np.count_nonzero(self.exceeds)) / (1 + most)), most
+        columns = np.concatenate([self.observed[:, None], self.null], axis=1)
+        if self.chosen.aggregation == "quantile":
+            return by_quantiles(columns, self.tolerance, self.chosen.level), most
+        few = min(self.labels.m, self.labels.n)
+        scale = np.sqrt(self.moments.squares) / (few * (few - 1))
+        return by_soft_maximum(columns, self.tolerance, scale, self.chosen.level), most
+
+    def _start(self, signs: NDArray[np.int8]) -> None:
+        forms, self.moments = self.forms.first(signs)
+        biased = self.chosen.biased
+        self.observed = self.labels.estimate(self.moments, biased)
+        self.null = self.labels.statistics(forms, signs, self.moments, biased)
+        top = np.maximum(self.moments.peak, np.abs(self.moments.diag).max(axis=1))
+        rounding = ROUNDING * float(np.finfo(np.float32).eps) * self.labels.size * self.moments.peak * self.labels.slope()
+        self.ties = TIES * top
+        self.tolerance = rounding + self.ties
+        if len(self.observed) == 1:
+            self.exceeds = self._compare(signs, self.null[0])
+
+    def _compare(self, signs: NDArray[np.int8], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """relabeled >= observed; what float32 cannot tell apart is computed again in float64."""
+        close = np.flatnonzero(np.abs(values - self.observed[0]) <= self.tolerance[0])
+        if len(close):
+            again = self.forms.more(signs[close], exact=True)
+            values[close] = self.labels.statistics(again, signs[close], self.moments, self.chosen.biased)[0]
+        return values >= self.observed[0] - self.ties[0]
+
+    def _until_certain(self, rng: np.random.Generator, most: int) -> tuple[Verdict, int]:
+        enough = stopping_count(self.chosen.level, most)
+        size = min(most, 2 * enough)
+        self._start(self.labels.draw(rng, size))
+        while (found := sequential(self.exceeds, enough, most)) is None:
+            signs = self.labels.draw(rng, min(size, most - len(self.exceeds)))
+            values = self.labels.statistics(self.forms.more(signs), signs, self.moments, self.chosen.biased)
+            self.exceeds = np.concatenate([self.exceeds, self._compare(signs, values[0])])
+            self.null = np.concatenate([self.null, values], axis=1)
+        pvalue, used = found
+        self.null = self.null[:, :used]
+        return self._single(pvalue), used
+
+    def _single(self, pvalue: float) -> Verdict:
+        one = np.array([pvalue])
+        return Verdict(pvalue, float(self.observed[0]), self.null[0], one, one, self.chosen.level)
+
+
+def _assemble(
+    pooled: Pooled, kernels: Sequence[Kernel], sample: Sample, verdict: Verdict, drawn: int, seed: int, route: str
+) -> MMDTestResult:
+    """Put a result together; the leading kernel is the one of smallest p-value, then of largest standardized MMD^2."""
+    labels, chosen = sample.labels, sample.chosen
+    unbiased = labels.estimate(sample.moments, False)
+    biased = labels.estimate(sample.moments, True)
+    rows = zip(kernels, unbiased, biased, verdict.single, verdict.adjusted, strict=True)
+    details = tuple(KernelDetail(k, float(u), float(b), float(p), float(a)) for k, u, b, p, a in rows)
+    spread = sample.null.std(axis=1)
+    standard = (sample.observed - sample.null.mean(axis=1)) / np.where(spread > 0, spread, np.inf)
+    lead = int(np.lexsort((-standard, verdict.single))[0])
+    witness = _witness(sample.moments.sums[lead], labels.m, labels.n)
+    null = sample.null[lead] - (sample.null[lead].mean() if chosen.biased else 0.0)
+    cutoff = min(chosen.level, max(verdict.cutoff, 1e-6))
+    power = estimate_power(float(unbiased[lead]), witness, labels.m, (pooled.m, pooled.n), null, cutoff)
+    monte = Monte(labels.words, drawn, chosen.n_permutations, chosen.level)
+    return MMDTestResult(
+        verdict.statistic, verdict.pvalue, kernels[lead], details, verdict.null, monte, _words(route, kernels, chosen),
+        power, pooled, seed,
+    )  # fmt: skip
+
+
+def _witness(sums: NDArray[np.float64], m: int, n: int) -> NDArray[np.float64]:  # (N, 2) -> (N,)
+    """The witness at every row, leaving the row itself out of its own mean."""
+    own = np.repeat([m - 1, m], [m, n])
+    other = np.repeat([n, n - 1], [m, n])
+    return sums[:, 0] / own - (sums[:, 1] - sums[:, 0]) / other
+
+
+def _words(route: str, kernels: Sequence[Kernel], chosen: Settings) -> str:
+    if len(kernels) == 1:
+        return f"one kernel, {route}"
+    rule = {"quantile": "smallest p-value", "softmax": "soft maximum"}[chosen.aggregation]
+    return f"{len(kernels)} kernels with one joint level ({rule}), {route}"
+
+
+def choose_labels(resampling: str, m: int, n: int) -> Labels:
+    """Swaps where they are asked for, or possible and many enough to choose from; else permutations."""
+    swap = resampling == "swaps" or (resampling == "auto" and m == n and n >= FEWEST_PAIRS)
+    return Swapped(m, n) if swap and m == n else Permuted(m, n)

@@ -1,0 +1,221 @@
+"""Why two samples differ: columns, counted features or single examples, each with a p-value corrected for their number.
+
+Every candidate f has a statistic T_f, standardized over relabelings so that candidates compare. Its corrected p-value is
+the share of relabelings whose largest T, over all candidates, reaches T_f (Westfall and Young's single step): the chance
+of one false name or more in the list is at most the level, however the candidates depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation
+from mercer.numeric import tiles
+from mercer.numeric.encodings import Counts
+from mercer.twosample.columns import column_features
+from mercer.twosample.labels import Permuted
+from mercer.twosample.samples import Pooled
+from mercer.twosample.waves import lay_out
+
+#: Above so many rows, blocks of rows are relabeled instead of rows.
+MANY_ROWS = 20_000
+
+#: Counted features looked at, the most variable ones; and examples, drawn at random. Neither choice sees the labels.
+MOST_FEATURES, MOST_EXAMPLES = 5000, 1000
+
+#: Relabelings multiplied at a time.
+PORTION = 256
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One candidate: `score` in standard deviations over relabelings, `difference` positive where X has more."""
+
+    name: Any
+    score: float
+    pvalue: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What carries the difference, most telling first; `kind` is "columns", "features" or "examples"."""
+
+    kind: str
+    reasons: tuple[Reason, ...]
+    n_permutations: int
+
+    def significant(self, level: float = 0.05) -> tuple[Reason, ...]:
+        """The candidates with corrected p-values up to a level."""
+        return tuple(reason for reason in self.reasons if reason.pvalue <= level)
+
+    def __str__(self) -> str:
+        return self.table(10)
+
+    def table(self, rows: int) -> str:
+        """The first candidates as text."""
+        unit = {"columns": "mean difference / std", "features": "difference of mean features", "examples": "witness"}
+        lines = [f"{self.kind[:-1]:>20}  {'score':>7}  {'corrected p':>11}  {unit[self.kind]}"]
+        for reason in self.reasons[:rows]:
+            lines.append(f"{reason.name!s:>20}  {reason.score:7.2f}  {reason.pvalue:11.4g}  {reason.difference:+.4g}")
+        if len(self.reasons) > rows:
+            lines.append(f"{'…':>20}  {len(self.reasons)} in all")
+        return "\n".join(lines)
+
+
+def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
+    """Rank columns of a table; else what the kernel counts; else the examples themselves."""
+    if count < 1:
+        raise InputError(f"explain: n_permutations is a whole number >= 1; got {count!r}.")
+    names = pooled.column_names()
+    if names is not None and kernel._domain != "precomputed":
+        return _columns(pooled, names, count, rng)
+    if kernel._lacks_features() is None and pooled.kind == "objects":
+        return _counted(pooled, kernel, count, rng)
+    return _examples(pooled, kernel, count, rng)
+
+
+def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Generator) -> Explanation:
+    units = _units(pooled, rng)
+    signs = Permuted(units.m, units.n).draw(rng, count)
+    scores = np.empty((len(names), count + 1))
+    shifts = np.empty(len(names))
+    for j in range(len(names)):
+        values = column_features(pooled, j)
+        means = units.average(values.features)  # (units, r)
+        shifts[j] = values.standard[: pooled.m].mean() - values.standard[pooled.m :].mean()
+        # the root takes away most of the skewness, so that one yardstick serves all columns
+        scores[j] = np.sqrt((_differences(means, signs, units) ** 2).sum(axis=0))
+    return _ranked("columns", names, scores, shifts, count)
+
+
+def _counted(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
+    features = sp.csc_array(kernel.feature_map(pooled.rows))
+    names = _names(kernel._encode(pooled.rows)) or list(range(features.shape[1]))
+    mean = np.asarray(features.mean(axis=0)).ravel()
+    spread = np.sqrt(np.maximum(np.asarray(features.power(2).mean(axis=0)).ravel() - mean**2, 0.0))
+    kept = np.argsort(-spread, kind="stable")[:MOST_FEATURES]
+    kept = kept[spread[kept] > 1e-9 * max(1.0, float(spread.max(initial=0.0)))]
+    if len(kept) == 0:
+        return Explanation("features", (), count)
+    units = _units(pooled, rng)
+    signs = Permuted(units.m, units.n).draw(rng, count)
+    means = units.average(sp.csr_array(features[:, kept])) / spread[kept]
+    differences = _differences(means, signs, units)
+    found = _ranked("features", [names[k] for k in kept], np.abs(differences), differences[:, 0] * spread[kept], count)
+    return found
+
+
+def _examples(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
+    chosen = np.arange(len(pooled))
+    if len(chosen) > MOST_EXAMPLES:
+        chosen = np.sort(rng.choice(len(pooled), MOST_EXAMPLES, replace=False))
+    units = _units(pooled, rng)
+    signs = Permuted(units.m, units.n).draw(rng, count)
+    values = Evaluation(kernel, pooled.rows, pooled.rows) if kernel._domain == "precomputed" else None
+    values = Evaluation(kernel, pooled.rows.take(chosen), pooled.rows) if values is None else values
+    K = np.empty((len(chosen), len(pooled)))
+    block = values.rows(chosen) if kernel._domain == "precomputed" else values.block
+    tiles.fill(block, K, symmetric=False)
+    K[np.arange(len(chosen)), chosen] = 0.0  # a row says nothing about itself
+    differences = _differences(units.average(K.T), signs, units)
+    names = [f"X[{i}]" if i < pooled.m else f"Y[{i - pooled.m}]" for i in chosen]
+    return _ranked("examples", names, np.abs(differences), differences[:, 0], count)
+
+
+def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, count: int) -> Explanation:  # (f, B+1)
+    """Standardize over relabelings, correct by the largest, sort."""
+    spread = scores.std(axis=1, keepdims=True)
+    steady = spread > 1e-9 * np.abs(scores).max(axis=1, keepdims=True)
+    standard = np.where(steady, (scores - scores.mean(axis=1, keepdims=True)) / np.where(steady, spread, 1.0), 0.0)
+    largest = np.sort(standard.max(axis=0))
+    reached = len(largest) - np.searchsorted(largest, standard[:, 0] - 1e-9, side="left")
+    order = np.argsort(-standard[:, 0], kind="stable")
+    reasons = tuple(
+        Reason(names[i], float(standard[i, 0]), float(reached[i] / len(largest)), float(differences[i])) for i in order
+    )
+    return Explanation(kind, reasons, count)
+
+
+def _names(encoding: Any) -> Sequence[Any] | None:
+    """What a kernel counts, wherever it stands in a composite encoding."""
+    if isinstance(encoding, Counts):
+        return encoding.names
+    parts = [_names(part) for part in encoding] if isinstance(encoding, tuple) else []
+    return next((part for part in parts if part is not None), None)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is relabeled: rows, or blocks of rows of a large sample."""
+
+    m: int
+    n: int
+    index: NDArray[np.int64] | None  # (blocks, g)
+
+    def average(self, features: Any) -> Any:  # (N, r) -> (units, r)
+        """One row of features per unit."""
+        if self.index is None:
+            return features.toarray() if sp.issparse(features) else features
+        if not sp.issparse(features):
+            return np.stack([features[rows].mean(axis=0) for rows in self.index])
+        blocks, size = self.index.shape
+        where = np.repeat(np.arange(blocks), size), self.index.ravel()
+        weights = sp.csr_array((np.full(self.index.size, 1.0 / size), where), shape=(blocks, features.shape[0]))
+        return (weights @ features).toarray()
+
+
+def _units(pooled: Pooled, rng: np.random.Generator) -> Units:
+    if len(pooled) <= MANY_ROWS:
+        return Units(pooled.m, pooled.n, None)
+    layout = lay_out(pooled.m, pooled.n, rng)
+    return Units(layout.m, layout.n, layout.index)
+
+
+def _differences(means: Any, signs: NDArray[np.int8], units: Units) -> NDArray[np.float64]:  # (u, r), (B, u) -> (r, B+1)
+    """Mean of the first sample minus mean of the second, as observed (column 0) and under relabelings."""
+    means = means - means.mean(axis=0)  # then the two means are one sum, and differences are exact at zero
+    factor = 1.0 / units.m + 1.0 / units.n
+    out = np.empty((means.shape[1], len(signs) + 1))
+    out[:, 0] = means[: units.m].sum(axis=0) * factor
+    for start in range(0, len(signs), PORTION):
+        part = signs[start : start + PORTION]
+        out[:, 1 + start : 1 + start + len(part)] = (0.5 * factor) * (means.T @ part.T.astype(means.dtype))
+    return out
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """The rows at the extremes of the witness: `first` of X where X is denser, `second` of Y where Y is."""
+
+    first: Any
+    first_index: NDArray[np.int64]
+    first_witness: NDArray[np.float64]
+    second: Any
+    second_index: NDArray[np.int64]
+    second_witness: NDArray[np.float64]
+
+
+def prototypes(pooled: Pooled, witness: NDArray[np.float64], chosen: NDArray[np.int64], count: int) -> Prototypes:
+    """Choose the extremes from the witness at some pooled rows."""
+    if count < 1:
+        raise InputError(f"prototypes: count is a whole number >= 1; got {count!r}.")
+    in_first = chosen < pooled.m
+    left = chosen[in_first][np.argsort(-witness[in_first], kind="stable")[:count]]
+    right = chosen[~in_first][np.argsort(witness[~in_first], kind="stable")[:count]]
+    value = dict(zip(chosen.tolist(), witness.tolist(), strict=True))
+
+    def side(index: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64]]:
+        rows: Rows = pooled.rows.take(index)
+        return rows.data, np.array([value[i] for i in index.tolist()])
+
+    return Prototypes(side(left)[0], left, side(left)[1], side(right)[0], right - pooled.m, side(right)[1])
