@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Scoring:
-    """A score with a name: `rows` gives one number per row, (f, *t), (L, f, *t) -> (L, f, *t) or (L, f); `whole` one per fold.
+    """A score with a name: `rows` gives one number per row, (f, *t), (L, f, *t) -> (L, f, *t) or (L, f); `whole` per fold.
 
     `joint` marks scores that look at all targets of a row at once, such as the accuracy of coded classes.
     """
@@ -76,6 +76,8 @@ def _absolute(y: Array, predicted: Array) -> Array:
 
 def _coded_accuracy(y: Array, predicted: Array) -> Array:
     """Rows whose largest decision value, or its sign for one column, is that of the coded label."""
+    if y.ndim == 2 and y.shape[1] == 1:  # two classes share one column, which the surface hands over as a matrix
+        y, predicted = y[:, 0], predicted[..., 0]
     if y.ndim == 1:
         return ((predicted > 0) == (y > 0)).astype(np.float64)
     return (predicted.argmax(axis=-1) == y.argmax(axis=-1)).astype(np.float64)

@@ -20,12 +20,16 @@ from mercer.scoring import Scoring
 from mercer.solvers.crossval import cholesky_held_out
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
+from mercer.solvers.tridiagonal import TridiagonalPath
 
 Array = NDArray[Any]
 Step = Callable[[int, int], None]
 
 #: Up to this many alphas a Cholesky factor each is cheaper than one eigendecomposition.
 FEW_ALPHAS = 5
+
+#: From this many rows on leave-one-out takes the tridiagonal form; below it, loading its compiled loop would cost more.
+MANY_ROWS = 1000
 
 #: Targets are taken in portions of at most this many numbers (rows x alphas x targets).
 PORTION = 2**24
@@ -73,18 +77,20 @@ class Surface:
         return self.scores if self.scores.ndim == 2 else self.scores.mean(axis=2)
 
 
-def route_for(n_alphas: int, n: int, n_features: int | None) -> str:
-    """The way to all alphas of one kernel setting: explicit features, eigenvectors, or a factor per alpha."""
+def route_for(alphas: Array, n: int, n_features: int | None, leave_one_out: bool) -> str:
+    """The way to all alphas of one kernel setting: explicit features, a factor per alpha, or one decomposition."""
     if n_features is not None and n_features < n:
         return "primal"
-    return "cholesky" if n_alphas <= FEW_ALPHAS else "eigh"
+    if len(alphas) <= FEW_ALPHAS:
+        return "cholesky"
+    return "tridiagonal" if leave_one_out and n >= MANY_ROWS and alphas.min() > 0 else "eigh"
 
 
 def route_bytes(route: str, n: int, n_features: int | None) -> int:
-    """Peak memory of a route: one Gram matrix, and for eigenvectors LAPACK's two more of workspace."""
+    """Peak memory of a route: one Gram matrix, and what LAPACK needs beside it."""
     if route == "primal":
         return 8 * 3 * n * int(n_features or 1)
-    return 8 * n * n * (3 if route == "eigh" else 1)
+    return 8 * n * n * {"cholesky": 1, "tridiagonal": 2, "eigh": 3}[route]
 
 
 def surface(
@@ -105,7 +111,7 @@ def surface(
     for index, kernel in enumerate(kernels):
         if buffer is not None:
             # after the Cholesky route the Gram is whole again, and squaring it is cheaper than a new exponential
-            if previous is not None and route == "cholesky" and data.closed_form and kernel._squares(previous):
+            if previous is not None and _kept_whole(route, data) and kernel._squares(previous):
                 np.multiply(buffer, buffer, out=buffer)
             else:
                 gram(kernel, data.X, out=buffer)
@@ -121,6 +127,11 @@ def surface(
     )
 
 
+def _kept_whole(route: str, data: Data) -> bool:
+    """Whether the Gram is in its buffer again after a setting; rows of weight zero are packed out of it for good."""
+    return route == "cholesky" and data.closed_form and (data.weights is None or bool(data.weights.min() > 0))
+
+
 def _settings(
     kernel: Kernel, K: Array | None, data: Data, alphas: Array, scoring: Scoring, route: str, keep: bool
 ) -> tuple[Array, Array, Array | None]:
@@ -129,12 +140,12 @@ def _settings(
         assert K is not None
         return *_refits(K, data, alphas, scoring), None
     folds = None if data.splits is None else [test for _, test in data.splits]
-    if route == "cholesky":
+    if route == "cholesky" and K is not None:
         held = cholesky_held_out(
             K, data.Y, alphas, folds=folds, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True
         ).residuals
         return *_score(held, data, folds, scoring), held[0] if keep else None
-    path = _path(kernel, K, data)
+    path = _path(kernel, K, data, route)
     columns = data.Y.reshape(len(data.Y), -1)
     size = max(1, PORTION // (len(columns) * len(alphas)))
     if scoring.joint:  # a score that compares targets with each other needs them all at once
@@ -150,19 +161,23 @@ def _settings(
     return score, error, loo
 
 
-def _path(kernel: Kernel, K: Array | None, data: Data) -> EigenPath:
+def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath | TridiagonalPath:
     if K is None:
         Z = kernel.feature_map(data.X)
         Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
         return EigenPath.from_features(Z, weights=data.weights, fit_intercept=data.fit_intercept)
-    return EigenPath.from_gram(K, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True)
+    kind = TridiagonalPath if route == "tridiagonal" else EigenPath
+    return kind.from_gram(K, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True)
 
 
 def _path_portion(
-    path: EigenPath, Y: Array, data: Data, folds: Sequence[Array] | None, alphas: Array, scoring: Scoring, keep: bool
+    path: EigenPath | TridiagonalPath, Y: Array, data: Data, folds: Sequence[Array] | None, alphas: Array, scoring: Scoring, keep: bool
 ) -> tuple[Array, Array, Array | None]:
-    fit = EigenFit(path, Y)
-    held = [fit.leave_one_out(alphas)] if folds is None else fit.held_out(alphas, folds)
+    if isinstance(path, TridiagonalPath):
+        held = [path.leave_one_out(alphas, Y)]
+    else:
+        fit = EigenFit(path, Y)
+        held = [fit.leave_one_out(alphas)] if folds is None else fit.held_out(alphas, folds)
     portion = Data(data.X, Y, data.weights, data.fit_intercept, data.splits)
     return *_score(held, portion, folds, scoring), held[0] if keep else None
 
@@ -179,7 +194,8 @@ def _refits(K: Array, data: Data, alphas: Array, scoring: Scoring) -> tuple[Arra
     held = []
     for train, test in data.splits:
         weights = None if data.weights is None else data.weights[train]
-        path = EigenPath.from_gram(K[np.ix_(train, train)], weights=weights, fit_intercept=data.fit_intercept, overwrite=True)
+        block = K[np.ix_(train, train)]
+        path = EigenPath.from_gram(block, weights=weights, fit_intercept=data.fit_intercept, overwrite=True)
         fit = EigenFit(path, data.Y[train])
         cross = K[np.ix_(test, train)]
         solutions = [fit.solve(alpha) for alpha in alphas]

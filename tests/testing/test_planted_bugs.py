@@ -294,7 +294,7 @@ def vocabularies_taken_for_equal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Counts, "align", align)
 
 
-@bug("naive twin", "strings")
+@bug("blocks tile the whole", "strings")
 def alignment_remembered_by_length(patch: pytest.MonkeyPatch) -> None:
     real = encodings.align
 

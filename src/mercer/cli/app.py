@@ -16,9 +16,11 @@ from typer.core import TyperGroup
 
 from mercer.cli.check import check
 from mercer.cli.failures import BAD_INPUT, guarded
+from mercer.cli.fit import fit
+from mercer.cli.predict import predict
 
 #: In the order in which --help lists them.
-COMMANDS = (check,)
+COMMANDS = (fit, predict, check)
 
 
 class Commands(TyperGroup):

@@ -29,9 +29,19 @@ def print_text(*parts: str | Text) -> None:
     console.print(Text.assemble(*parts), soft_wrap=True)
 
 
+def note(words: str, word: str = "Note: ") -> None:
+    """Say something on stderr that is no part of the answer."""
+    print(f"{word}{words}", file=sys.stderr)
+
+
 def print_json(value: Any) -> None:
-    """Print a value as JSON: ASCII, so that any terminal takes it, and strict, so that any reader does."""
-    print(json.dumps(_strict(value), indent=2, allow_nan=False))
+    """Print a value as JSON."""
+    print(strict_json(value))
+
+
+def strict_json(value: Any) -> str:
+    """A value as JSON: ASCII, so that any terminal takes it, and strict, so that any reader does."""
+    return json.dumps(_strict(value), indent=2, allow_nan=False)
 
 
 def _strict(value: Any) -> Any:

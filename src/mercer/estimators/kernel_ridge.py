@@ -75,7 +75,7 @@ class RidgeFacts(DualModel):
         return self._diagnose().effective_dof
 
 
-class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):  # type: ignore[misc]
+class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     """Abstract: a fitted ridge regression."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:

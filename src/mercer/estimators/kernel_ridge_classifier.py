@@ -26,7 +26,7 @@ from mercer.scoring import ACCURACY
 from mercer.selection import Data
 
 
-class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):  # type: ignore[misc]
+class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     """Kernel ridge on labels coded -1 and +1; the largest of the class functions decides, two classes share one.
 
     With `alpha="loo"` the penalty (and the length scale) is chosen by exact leave-one-out accuracy on the surface of

@@ -152,18 +152,15 @@ def record_choice(model: Any, surface: Surface, row: int, column: int, data: Dat
 
 def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     """Ways to a surface: explicit features where they are few; else by the number of alphas, and by what fits."""
-    n_alphas = 21 if model.alphas is None else len(np.atleast_1d(model.alphas))
-    best = selection.route_for(n_alphas, shape.n, shape.n_features)
-    n, rate = float(shape.n), gemm_rate()
-    cost = {
-        "primal": 10.0 * n * float(shape.n_features or 1) ** 2,
-        "eigh": 9.0 * n**3,
-        "cholesky": n_alphas * n**3 * (1.0 if model.cv is None else 1.7),
-    }
-    reason = f"{n_alphas} alphas per kernel setting; seconds are for ten settings"
-    names = [best] if best == "primal" else [best, *({"eigh", "cholesky"} - {best})]
+    alphas = np.ones(21) if model.alphas is None else np.atleast_1d(np.asarray(model.alphas, dtype=np.float64))
+    best = selection.route_for(alphas, shape.n, shape.n_features, model.cv is None)
+    n, d, rate = float(shape.n), float(shape.n_features or 1), gemm_rate()
+    factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
+    flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
+    reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
+    names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
     return tuple(
-        Route(name, selection.route_bytes(name, shape.n, shape.n_features), 10 * cost[name] / rate, reason) for name in names
+        Route(name, selection.route_bytes(name, shape.n, shape.n_features), 10 * flops[name] / rate, reason) for name in names
     )
 
 

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+Watcher = Callable[[str, int, int], None]
+
+#: Who is told of progress instead of the terminal; set by `watched`.
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Send the progress of all work inside to watcher(label, done, total): for programs with a bar of their own."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 class Meter:
@@ -16,6 +34,7 @@ class Meter:
 
     def __init__(self, label: str, verbose: bool | None = None, after: float = 3.0, stream: Any = None) -> None:
         self.label = label
+        self.watcher = _watcher.get()  # now, since the calls may come from other threads
         self.stream = sys.stderr if stream is None else stream
         self.shown = verbose if verbose is not None else bool(getattr(self.stream, "isatty", lambda: False)())
         self.after = 0.0 if verbose else after
@@ -23,6 +42,9 @@ class Meter:
         self.written = False
 
     def __call__(self, done: int, total: int) -> None:
+        if self.watcher is not None:
+            self.watcher(self.label, done, total)
+            return
         now = time.monotonic()
         if not self.shown or total == 0 or now - self.start < self.after:
             return

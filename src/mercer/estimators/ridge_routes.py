@@ -15,7 +15,7 @@ from mercer.gram import GramOperator, gram
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
-from mercer.solvers.conjugate_gradient import conjugate_gradient
+from mercer.solvers.conjugate_gradient import Progress, conjugate_gradient
 from mercer.solvers.crossval import leave_one_out
 from mercer.solvers.dual import DualFit, fit_rows
 from mercer.solvers.eigen import EigenPath
@@ -240,11 +240,15 @@ def _primal_each(problem: Problem, meter: Meter) -> Fitted:
         _primal(Problem(problem.kernel, problem.X, problem.Y[:, j], np.asarray(a), problem.weights, problem.fit_intercept), meter)
         for j, a in enumerate(problem.alpha)
     ]
-    stack = [np.stack([getattr(c, name) for c in columns], axis=-1) for name in ("dual", "intercept", "residuals")]
-    norms = np.stack([c.norm_squared for c in columns], axis=-1)
-    value = np.stack([c.weights for c in columns if c.weights is not None], axis=-1)
-    jitter = max(c.jitter for c in columns)
-    return Fitted(*stack, norms, jitter, all(c.converged for c in columns), 1, columns[-1].message, None, value)
+
+    def stacked(name: str) -> Array:
+        return np.stack([getattr(column, name) for column in columns], axis=-1)
+
+    jitter, converged = max(c.jitter for c in columns), all(c.converged for c in columns)
+    return Fitted(
+        stacked("dual"), stacked("intercept"), stacked("residuals"), stacked("norm_squared"),
+        jitter, converged, 1, columns[-1].message, None, stacked("weights"),
+    )  # fmt: skip
 
 
 def _dense(Z: Any) -> Array:
@@ -261,10 +265,11 @@ def _cg(problem: Problem, meter: Meter) -> Fitted:
     shift = float(problem.alpha) / weights
     Y = problem.Y.reshape(problem.n, -1)
     rhs = np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
-    solution = conjugate_gradient(
-        K, rhs, shift=shift, tol=problem.tol, max_iter=problem.max_iter,
-        callback=lambda state: meter(state.n_iter, problem.max_iter or problem.n) or False,
-    )  # fmt: skip
+
+    def watch(state: Progress) -> None:
+        meter(state.n_iter, state.max_iter)
+
+    solution = conjugate_gradient(K, rhs, shift=shift, tol=problem.tol, max_iter=problem.max_iter, callback=watch)
     dual = solution.value
     intercept = np.zeros(Y.shape[1])
     if problem.fit_intercept:

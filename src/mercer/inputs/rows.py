@@ -80,6 +80,8 @@ class Rows:
         """Some of the rows, in the container they came in."""
         if hasattr(self.data, "iloc"):
             return Rows(self.data.iloc[rows], self.name)
+        if sp.issparse(self.data):  # not every sparse format can be cut by rows
+            return Rows(sp.csr_array(self.data)[rows], self.name)
         if isinstance(rows, slice) or hasattr(self.data, "shape"):
             return Rows(self.data[rows], self.name)
         return Rows([self.data[i] for i in rows], self.name)

@@ -33,7 +33,7 @@ def child() -> Any:
 def constant(value: float) -> Constant:
     """The number in `k + 2.0`, a kernel if it is >= 0."""
     if value < 0:
-        raise ClosureError(f"adding {value!r} is not implied by the closure rules: a constant is a kernel only if it is >= 0.")
+        raise ClosureError(f"adding {value!r} is not implied by the closure rules: a constant must be >= 0.")
     return Constant(value)
 
 
@@ -120,8 +120,8 @@ class Sum(Combination):
         return Derivation("sum", "c'(K1 + K2)c = c'K1c + c'K2c, a sum of numbers >= 0", self.terms)
 
     def _facts(self) -> frozenset[str]:
-        every = frozenset.intersection(*[term._facts() for term in self.terms])
-        some = frozenset.union(*[term._facts() for term in self.terms])
+        facts = [term._facts() for term in self.terms]
+        every, some = frozenset.intersection(*facts), frozenset.union(*facts)
         return (every & {STATIONARY}) | (some & {CHARACTERISTIC, UNIVERSAL})
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

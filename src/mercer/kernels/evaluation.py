@@ -64,7 +64,7 @@ class Evaluation:
 
     def rows(self, index: NDArray[np.integer[Any]]) -> Callable[[slice, slice], NDArray[Any]]:
         """The tiles of the matrix whose i-th row is row index[i] of this one."""
-        pair = Pair(gather(self.pair.A, index), self.pair.B, slice(0, len(index)), self.pair.cols)
+        pair = Pair(gather(self.pair.A, index), self.pair.B, slice(0, len(index)), self.pair.cols, self.pair.compiled)
         return lambda rows, cols: self.kernel._block(pair.tile(rows, cols))
 
     def crossings(

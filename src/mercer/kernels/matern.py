@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
-from mercer.kernels.stationary import BOCHNER, Stationary
+from mercer.kernels.stationary import BOCHNER, Exp, Stationary
+from mercer.numeric.exponential import exp_plain
 
 #: Half-integer nu whose profile is a polynomial times exp(-t), t = sqrt(2 nu) r: coefficients of 1, t, t^2, … as fractions
 _FRACTIONS = {0.5: ((1, 1),), 1.5: ((1, 1), (1, 1)), 2.5: ((1, 1), (1, 1), (1, 3)), 3.5: ((1, 1), (1, 1), (2, 5), (1, 15))}
 _POLYNOMIALS = {nu: [a / b for a, b in coefficients] for nu, coefficients in _FRACTIONS.items()}
+
+
+#: From here on the expansion for large nu has all its digits, and the Bessel function begins to overflow.
+LARGE = 50.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,10 +44,10 @@ class Matern(Stationary):
     def _rough(self) -> bool:  # type: ignore[override]
         return self.nu < 1.5
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
         t = np.sqrt(d2)
         t *= (2.0 * self.nu * factor) ** 0.5
-        return _matern(self.nu, t)
+        return _matern(self.nu, t, exp)
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         # d/dt [t^nu K_nu(t)] = -t^nu K_(nu-1)(t), and dt/ds = nu / t
@@ -71,13 +76,36 @@ class Matern(Stationary):
         return total * m.exp(m.number(-1.0) * t)
 
 
-def _matern(nu: float, t: NDArray[Any]) -> NDArray[Any]:
+def _matern_of_large_order(nu: float, t: NDArray[Any]) -> NDArray[Any]:
+    """The profile where Gamma(nu) and K_nu(t) overflow: Debye's uniform expansion, divided by its value at 0.
+
+    K_nu(nu z) ~ exp(-nu eta) / sqrt(s) sum_k (-1)^k U_k(1/s) / nu^k with s = sqrt(1 + z^2); see DLMF 10.41.4.
+    """
+    z2 = (t.astype(np.float64) / nu) ** 2
+    s = np.sqrt(1.0 + z2)
+    excess = z2 / (1.0 + s)  # s - 1, with all its digits
+    series = sum((U * (-1.0 / nu) ** k for k, U in enumerate(_debye_polynomials())), np.polynomial.Polynomial([0.0]))
+    values = np.exp(-nu * (excess - np.log1p(0.5 * excess))) / np.sqrt(s) * series(1.0 / s) / series(1.0)
+    return np.asarray(values.astype(t.dtype))
+
+
+def _debye_polynomials(count: int = 8) -> list[np.polynomial.Polynomial]:
+    """U_0 … of DLMF 10.41.9: U_(k+1) = p^2 (1 - p^2) U_k' / 2 + the integral of (1 - 5 p^2) U_k / 8."""
+    p2 = np.polynomial.Polynomial([0.0, 0.0, 1.0])
+    found = [np.polynomial.Polynomial([1.0])]
+    while len(found) < count:
+        found.append(p2 * (1 - p2) * found[-1].deriv() / 2 + ((1 - 5 * p2) * found[-1]).integ() / 8)
+    return found
+
+
+def _matern(nu: float, t: NDArray[Any], exp: Exp = exp_plain) -> NDArray[Any]:
     """The profile as a function of t = sqrt(2 nu) r; t may be overwritten."""
     if nu in _POLYNOMIALS:
         values = np.polynomial.polynomial.polyval(t, _POLYNOMIALS[nu]).astype(t.dtype, copy=False)
-        np.negative(t, out=t)
-        values *= np.exp(t, out=t)
+        values *= exp(t, -1.0, t)
         return np.asarray(values)
+    if nu >= LARGE:
+        return _matern_of_large_order(nu, t)
     from scipy.special import gammaln, kve
 
     r = np.where(t > 0, t, 1.0).astype(np.float64)

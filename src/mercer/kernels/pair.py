@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mercer.numeric.encodings import Encoding, align, length
+from mercer.numeric.exponential import COMPILED_FROM, exp_scaled
 from mercer.numeric.points import manhattan_distances, squared_distances
 
 
@@ -17,17 +18,26 @@ class Pair:
     Arrays from `inner`, `squared_distances` and `manhattan_distances` are shared between terms: read, never write.
     """
 
-    __slots__ = ("A", "B", "_memo", "cols", "rows")
+    __slots__ = ("A", "B", "_memo", "cols", "compiled", "rows")
 
-    def __init__(self, A: Encoding, B: Encoding, rows: slice, cols: slice, memo: dict[Hashable, Any] | None = None) -> None:
-        self.A, self.B, self.rows, self.cols = A, B, rows, cols
+    def __init__(
+        self,
+        A: Encoding,
+        B: Encoding,
+        rows: slice,
+        cols: slice,
+        compiled: bool = False,
+        memo: dict[Hashable, Any] | None = None,
+    ) -> None:
+        self.A, self.B, self.rows, self.cols, self.compiled = A, B, rows, cols, compiled
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
 
     @classmethod
     def whole(cls, A: Encoding, B: Encoding) -> Pair:
         """All rows of A against all rows of B, aligned."""
         A, B = align(A, B)
-        return cls(A, B, slice(0, length(A)), slice(0, length(B)))
+        n, m = length(A), length(B)
+        return cls(A, B, slice(0, n), slice(0, m), compiled=n * m >= COMPILED_FROM)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,11 +46,15 @@ class Pair:
 
     def part(self, i: int) -> Pair:
         """The same tile of the i-th part of composite encodings."""
-        return Pair(self.A[i], self.B[i], self.rows, self.cols, self._memo)
+        return Pair(self.A[i], self.B[i], self.rows, self.cols, self.compiled, self._memo)
 
     def tile(self, rows: slice, cols: slice) -> Pair:
         """Another tile of the same encodings."""
-        return Pair(self.A, self.B, rows, cols)
+        return Pair(self.A, self.B, rows, cols, self.compiled)
+
+    def exp(self, values: NDArray[Any], factor: float, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """exp(factor values) for arguments <= 0, in `out` or a new array."""
+        return exp_scaled(values, factor, self.compiled, out)
 
     @property
     def left(self) -> Any:

@@ -14,7 +14,7 @@ from mercer.inputs import Rows
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
 from mercer.kernels.pair import Pair
-from mercer.kernels.stationary import Gaussian, Stationary
+from mercer.kernels.stationary import Exp, Gaussian, Stationary
 from mercer.numeric.encodings import Dots, Encoding
 from mercer.numeric.points import Points
 
@@ -61,9 +61,8 @@ class Periodic(Stationary):
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
         return super()._diag(encoding[0])
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
-        values = np.multiply(d2, -0.5 * factor)
-        return np.exp(values, out=values)
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+        return exp(d2, -0.5 * factor)
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         S = self._block(pair) * W

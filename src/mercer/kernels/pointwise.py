@@ -69,7 +69,8 @@ class Power(Pointwise):
         return Derivation("power", f"k ** {self.power} is k times itself, a product of kernels", (self.inner,))
 
     def _facts(self) -> frozenset[str]:
-        return self.inner._facts() if STATIONARY in self.inner._facts() and self.power > 0 else frozenset()
+        facts = self.inner._facts()  # asked once: twice at every level would be 2^depth times
+        return facts if STATIONARY in facts and self.power > 0 else frozenset()
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base = self.inner._value(x, z, m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +24,8 @@ from mercer.numeric.frozen import FrozenArray
 from mercer.numeric.medians import median_distance
 from mercer.numeric.points import Points
 
+Exp = Callable[..., NDArray[Any]]
+
 FACTS = frozenset({"stationary", "characteristic", "universal"})
 BOCHNER = "a continuous function of x - z is a kernel on R^d exactly when it is the Fourier transform of a measure >= 0"
 
@@ -36,8 +39,8 @@ class Stationary(Kernel):
     length_scale: float | tuple[float, ...] | str
     _rough: ClassVar[bool] = False  # g depends on sqrt(s) near 0, so that small errors of s are large errors of g
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
-        """g(factor * d2) in a new array; d2 is shared and must not be written."""
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+        """g(factor * d2) in a new array; d2 is shared and must not be written. exp(x, a, out) is e^(a x) for a x <= 0."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
@@ -65,11 +68,11 @@ class Stationary(Kernel):
     def _distances(self, pair: Pair) -> NDArray[Any]:
         """Squared distances; those of near duplicates are refined where their rounding would show in the profile."""
         eps = float(np.finfo(pair.A.array.dtype).eps)
-        loss = 4 * eps * self._factor() * (pair.A.norms.max() + pair.B.norms.max())
+        loss = 4 * eps * self._factor() * (pair.A.reach + pair.B.reach)
         return pair.squared_distances(refine=self._rough or loss > 100 * eps)
 
     def _block(self, pair: Pair) -> NDArray[Any]:
-        return self._profile(self._distances(pair), self._factor())
+        return self._profile(self._distances(pair), self._factor(), pair.exp)
 
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
         return np.ones(len(encoding), encoding.array.dtype)
@@ -151,9 +154,8 @@ class Gaussian(Stationary):
         refuse_unresolved(self)
         return taylor_features(self._factor(), self._scales(), X, degree)
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
-        values = np.multiply(d2, -0.5 * factor)
-        return np.exp(values, out=values)
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+        return exp(d2, -0.5 * factor)
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K
@@ -204,10 +206,9 @@ class Exponential(Stationary):
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
     _rough = True
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
-        values = np.sqrt(d2)
-        values *= -(factor**0.5)
-        return np.exp(values, out=values)
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+        distance = np.sqrt(d2)
+        return exp(distance, -(factor**0.5), distance)
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K * _inverse(np.sqrt(s))
@@ -260,8 +261,7 @@ class Laplacian(Stationary):
         return super()._encode(rows)
 
     def _block(self, pair: Pair) -> NDArray[Any]:
-        values = pair.manhattan_distances() * pair.A.array.dtype.type(-(self._factor() ** 0.5))
-        return np.exp(values, out=values)
+        return pair.exp(pair.manhattan_distances(), -(self._factor() ** 0.5))
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         S = self._block(pair) * W
@@ -298,18 +298,17 @@ class RationalQuadratic(Stationary):
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
     shape: float = positive(1.0)
 
-    def _profile(self, d2: NDArray[Any], factor: float) -> NDArray[Any]:
+    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
         # log1p and exp keep the digits of values near 1, and the result is never 0 ** negative
         values = np.log1p(d2 * d2.dtype.type(factor / (2.0 * self.shape)))
-        values *= -self.shape
-        return np.exp(values, out=values)
+        return exp(values, -self.shape, values)
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K / (1.0 + s / (2.0 * self.shape))
 
     def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
         u = s / (2.0 * self.shape)
-        slope = self._profile(s, 1.0) * (u / (1.0 + u) - np.log1p(u))
+        slope = np.exp(-self.shape * np.log1p(u)) * (u / (1.0 + u) - np.log1p(u))
         return np.array([self.shape * np.vdot(W, slope)])
 
     def _derivation(self) -> Derivation:

@@ -26,7 +26,7 @@ FEW_COLUMNS = 3
 class Points:
     """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean."""
 
-    __slots__ = ("array", "left", "norms", "raw", "right", "scale", "shift")
+    __slots__ = ("array", "left", "norms", "raw", "reach", "right", "scale", "shift")
 
     def __init__(self, raw: Any, scale: NDArray[np.float64] | None = None, shift: NDArray[Any] | None = None) -> None:
         self.raw, self.scale = raw, scale
@@ -40,7 +40,8 @@ class Points:
             if scale is not None:
                 self.array *= (1.0 / scale).astype(raw.dtype)
         self.norms = squared_norms(self.array)
-        if not self.norms.max() < 0.1 * float(np.finfo(raw.dtype).max):
+        self.reach = float(self.norms.max())
+        if not self.reach < 0.1 * float(np.finfo(raw.dtype).max):
             raise InputError(f"values up to {abs(raw).max():.1e} overflow when squared in {raw.dtype}; scale the columns.")
         self.left, self.right = None, None
         if not sp.issparse(raw) and raw.shape[1] > FEW_COLUMNS:
@@ -114,7 +115,7 @@ def _zero_common(values: NDArray[Any], rows: slice, cols: slice) -> None:
 
 def _refine(values: NDArray[Any], A: Points, rows: slice, B: Points, cols: slice) -> None:
     """Replace small squared distances by sums of squared differences, in place."""
-    limit = NEAR * (A.norms[rows] + B.norms[cols].max())
+    limit = NEAR * (A.norms[rows] + B.reach)
     i, j = np.nonzero(values < limit[:, None].astype(values.dtype))
     # pairs are taken in portions, so that the differences of a tile full of duplicates stay small
     step = max(1, 2**18 // A.array.shape[1])

@@ -28,6 +28,11 @@ class Grams:
         """Rows of every matrix."""
         return len(self.arrays[0])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the entries."""
+        return self.arrays[0].dtype
+
     def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
         """A tile of every matrix, as arrays of their own."""
         return [array[rows, cols].copy() for array in self.arrays]

@@ -42,9 +42,10 @@ def column_features(pooled: Pooled, j: int) -> ColumnFeatures:
 
 def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
     seen = np.isfinite(values)
-    center = float(values[seen].mean()) if seen.any() else 0.0
-    spread = float(values[seen].std()) if seen.any() else 0.0
-    standard = np.where(seen, values - center, 0.0) / (spread if spread > 0 else 1.0)
+    known = values[seen]
+    varied = len(known) > 0 and float(np.ptp(known)) > 0  # the deviation of a constant may come out as rounding
+    center, spread = (float(known.mean()), float(known.std())) if varied else (known[0] if len(known) else 0.0, 1.0)
+    standard = np.where(seen, values - center, 0.0) / spread
     angles = np.multiply.outer(standard, FREQUENCIES)
     parts = [np.cos(angles) * seen[:, None], np.sin(angles) * seen[:, None]]
     if not seen.all():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
 from mercer.numeric import tiles
-from mercer.numeric.threads import cpu_count, run
+from mercer.numeric.threads import cpu_count, one_blas_thread, run
 from mercer.twosample.labels import Labels, Moments
 
 #: Relabelings multiplied at a time: the product of one tile with so many stays in a core's L2.
@@ -37,6 +37,9 @@ class Matrices(Protocol):
 
     @property
     def length(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
 
     def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]: ...
 
@@ -95,7 +98,8 @@ class Forms:
                 weight = 1.0 if rows == cols else 2.0
                 _add(totals[worker, k], weight, values, panels[rows.start], panels[cols.start], buffers[worker])
 
-        run(self._tiles, work, self._threads)
+        with one_blas_thread():  # also for a single tile: products this small lose by being shared out
+            run(self._tiles, work, self._threads)
         return np.asarray(totals.sum(axis=0))
 
     def _values(self, rows: slice, cols: slice, dtype: Any, book: Book | None, worker: int) -> list[NDArray[Any]]:

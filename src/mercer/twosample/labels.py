@@ -63,6 +63,10 @@ class Labels(abc.ABC):
         """Random relabelings, one per row."""
 
     @abc.abstractmethod
+    def identity(self) -> NDArray[np.int8]:
+        """The observed labels, as one row."""
+
+    @abc.abstractmethod
     def blocks(self, rows: slice, cols: slice) -> Iterator[Block]:
         """The blocks of the pooled Gram matrix whose signed sum is this tile of the form's matrix."""
 
@@ -106,6 +110,9 @@ class Permuted(Labels):
     def draw(self, rng: np.random.Generator, count: int) -> NDArray[np.int8]:
         return permutations(rng, self.m, self.n, count)
 
+    def identity(self) -> NDArray[np.int8]:
+        return np.repeat(np.array([1, -1], np.int8), [self.m, self.n])[None, :]
+
     def blocks(self, rows: slice, cols: slice) -> Iterator[Block]:
         yield Block(rows, cols, 1.0)
 
@@ -147,6 +154,9 @@ class Swapped(Labels):
 
     def draw(self, rng: np.random.Generator, count: int) -> NDArray[np.int8]:
         return swaps(rng, self.n, count)
+
+    def identity(self) -> NDArray[np.int8]:
+        return np.ones((1, self.n), np.int8)
 
     def blocks(self, rows: slice, cols: slice) -> Iterator[Block]:
         below, right = (slice(part.start + self.n, part.stop + self.n) for part in (rows, cols))

@@ -47,65 +47,75 @@ def run(
 
 
 class Sample:
-    """The observed statistics of all kernels and their relabeled ones, as far as they have been drawn."""
+    """The statistics of all kernels for the observed labels (column 0) and for the relabelings drawn so far.
+
+    The observed labels go through the same float32 arithmetic as the others, so that equal statistics stay equal.
+    """
 
     moments: Moments
-    null: NDArray[np.float64]  # (q, B)
+    columns: NDArray[np.float64]  # (q, 1 + B)
+    tolerance: NDArray[np.float64]  # (q,): float32 cannot tell statistics apart that are closer than this
+    ties: float  # and float64 not those closer than this
 
     def __init__(self, forms: Forms, labels: Labels, chosen: Settings) -> None:
         self.forms, self.labels, self.chosen = forms, labels, chosen
 
+    @property
+    def null(self) -> NDArray[np.float64]:
+        """The relabeled statistics, (q, B)."""
+        return self.columns[:, 1:]
+
     def draw(self, rng: np.random.Generator) -> tuple[Verdict, int]:
         """Draw relabelings until the p-value is known; return it and how many there were."""
         most = self.chosen.n_permutations
-        if self.chosen.early_stopping and self.forms.count == 1:
+        if self.forms.count == 1:
             return self._until_certain(rng, most)
         self._start(self.labels.draw(rng, most))
-        if self.forms.count == 1:
-            return self._single(float(1 + np.count_nonzero(self.exceeds)) / (1 + most)), most
-        columns = np.concatenate([self.observed[:, None], self.null], axis=1)
         if self.chosen.aggregation == "quantile":
-            return by_quantiles(columns, self.tolerance, self.chosen.level), most
+            return by_quantiles(self.columns, self.tolerance, self.chosen.level), most
         few = min(self.labels.m, self.labels.n)
         scale = np.sqrt(self.moments.squares) / (few * (few - 1))
-        return by_soft_maximum(columns, self.tolerance, scale, self.chosen.level), most
+        return by_soft_maximum(self.columns, self.tolerance, scale, self.chosen.level), most
 
     def _start(self, signs: NDArray[np.int8]) -> None:
+        signs = np.concatenate([self.labels.identity(), signs])
         forms, self.moments = self.forms.first(signs)
-        biased = self.chosen.biased
-        self.observed = self.labels.estimate(self.moments, biased)
-        self.null = self.labels.statistics(forms, signs, self.moments, biased)
+        self.columns = self.labels.statistics(forms, signs, self.moments, self.chosen.biased)
         top = np.maximum(self.moments.peak, np.abs(self.moments.diag).max(axis=1))
-        rounding = ROUNDING * float(np.finfo(np.float32).eps) * self.labels.size * self.moments.peak * self.labels.slope()
-        self.ties = TIES * top
-        self.tolerance = rounding + self.ties
-        if len(self.observed) == 1:
-            self.exceeds = self._compare(signs, self.null[0])
+        # float32 kernel values are rounded themselves, whatever is left of them after differences
+        entries = self.moments.peak + (top if self.forms.bundle.dtype == np.float32 else 0.0)
+        rounding = ROUNDING * float(np.finfo(np.float32).eps) * self.labels.size * self.labels.slope()
+        self.tolerance = rounding * entries + TIES * top
+        self.ties = TIES * float(top[0])
 
     def _compare(self, signs: NDArray[np.int8], values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """relabeled >= observed; what float32 cannot tell apart is computed again in float64."""
-        close = np.flatnonzero(np.abs(values - self.observed[0]) <= self.tolerance[0])
+        """relabeled >= observed for one kernel; what float32 cannot tell apart is computed again in float64."""
+        exceeds = values > self.columns[0, 0]
+        close = np.flatnonzero(np.abs(values - self.columns[0, 0]) <= self.tolerance[0])
         if len(close):
-            again = self.forms.more(signs[close], exact=True)
-            values[close] = self.labels.statistics(again, signs[close], self.moments, self.chosen.biased)[0]
-        return values >= self.observed[0] - self.ties[0]
+            again = np.concatenate([self.labels.identity(), signs[close]])
+            exact = self.labels.statistics(self.forms.more(again, exact=True), again, self.moments, self.chosen.biased)[0]
+            exceeds[close] = exact[1:] >= exact[0] - self.ties
+        return exceeds
 
     def _until_certain(self, rng: np.random.Generator, most: int) -> tuple[Verdict, int]:
-        enough = stopping_count(self.chosen.level, most)
+        """One kernel: all relabelings at once, or portions of them until the decision cannot change."""
+        early = self.chosen.early_stopping
+        enough = stopping_count(self.chosen.level, most) if early else most + 1
         size = min(most, 2 * enough)
-        self._start(self.labels.draw(rng, size))
-        while (found := sequential(self.exceeds, enough, most)) is None:
-            signs = self.labels.draw(rng, min(size, most - len(self.exceeds)))
+        signs = self.labels.draw(rng, size)
+        self._start(signs)
+        exceeds = self._compare(signs, self.null[0])
+        while (found := sequential(exceeds, enough, most)) is None:
+            signs = self.labels.draw(rng, min(size, most - len(exceeds)))
             values = self.labels.statistics(self.forms.more(signs), signs, self.moments, self.chosen.biased)
-            self.exceeds = np.concatenate([self.exceeds, self._compare(signs, values[0])])
-            self.null = np.concatenate([self.null, values], axis=1)
+            exceeds = np.concatenate([exceeds, self._compare(signs, values[0])])
+            self.columns = np.concatenate([self.columns, values], axis=1)
         pvalue, used = found
-        self.null = self.null[:, :used]
-        return self._single(pvalue), used
-
-    def _single(self, pvalue: float) -> Verdict:
+        self.columns = self.columns[:, : used + 1]
         one = np.array([pvalue])
-        return Verdict(pvalue, float(self.observed[0]), self.null[0], one, one, self.chosen.level)
+        observed = float(self.labels.estimate(self.moments, self.chosen.biased)[0])
+        return Verdict(pvalue, observed, self.null[0], one, one, self.chosen.level), used
 
 
 def _assemble(
@@ -118,7 +128,7 @@ def _assemble(
     rows = zip(kernels, unbiased, biased, verdict.single, verdict.adjusted, strict=True)
     details = tuple(KernelDetail(k, float(u), float(b), float(p), float(a)) for k, u, b, p, a in rows)
     spread = sample.null.std(axis=1)
-    standard = (sample.observed - sample.null.mean(axis=1)) / np.where(spread > 0, spread, np.inf)
+    standard = (sample.columns[:, 0] - sample.null.mean(axis=1)) / np.where(spread > 0, spread, np.inf)
     lead = int(np.lexsort((-standard, verdict.single))[0])
     witness = _witness(sample.moments.sums[lead], labels.m, labels.n)
     null = sample.null[lead] - (sample.null[lead].mean() if chosen.biased else 0.0)

@@ -59,9 +59,12 @@ def lay_out(m: int, n: int, rng: np.random.Generator) -> Layout:
     return Layout(np.concatenate([left, right]), first, second)
 
 
-def over_blocks(layout: Layout, work: Callable[[int, NDArray[np.int64]], None]) -> None:
-    """Call work(block, its rows) for every block, on all cores."""
-    run(range(len(layout.index)), lambda block, _: work(block, layout.index[block]), cpu_count(), len(layout.index))
+def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
+    """Call work(blocks) on all cores: so many blocks together as make up a portion of rows, at least one."""
+    step = max(1, ROWS // layout.size)
+    starts = range(0, len(layout.index), step)
+    parts = [slice(start, min(start + step, len(layout.index))) for start in starts]
+    run(parts, lambda part, _: work(part), min(cpu_count(), len(parts)))
 
 
 def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.random.Generator) -> list[NDArray[Any]]:
@@ -87,13 +90,17 @@ def _family(
     count = frequencies.shape[1]
     sums = np.zeros((len(layout.index), levels, 2 * count))
 
-    def work(block: int, rows: NDArray[np.int64]) -> None:
-        for start in range(0, len(rows), ROWS):
-            angles = (X[rows[start : start + ROWS]] - center) @ frequencies
+    def work(blocks: slice) -> None:
+        index = layout.index[blocks]
+        for start in range(0, layout.size, ROWS):
+            rows = index[:, start : start + ROWS]  # all of every block, or a portion of the only one
+            angles = (X[rows.ravel()] - center) @ frequencies
             # brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones
             angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
-            near = angles.astype(np.float32)
-            add_octaves(np.cos(near), np.sin(near), sums[block])
+            near = angles.astype(np.float32).reshape(*rows.shape, count)
+            cosines, sines = np.cos(near), np.sin(near)
+            for i in range(len(rows)):
+                add_octaves(cosines[i], sines[i], sums[blocks.start + i])
 
     over_blocks(layout, work)
     sums /= layout.size * np.sqrt(count)
@@ -118,16 +125,38 @@ def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: 
             return _sparse(kernel, rows, layout)
         if few.shape[1] <= EXPLICIT:
             return _by_portions(rows, layout, few.shape[1], lambda part: dense(kernel.feature_map(part)))
+    width, features = _nystroem(kernel, rows, count, rng)
+    return _by_portions(rows, layout, width, features)
+
+
+def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Nystroem features of all rows, whose inner products are k on and near the landmarks."""
+    width, features = _nystroem(kernel, rows, count, rng)
+    out = np.empty((len(rows), width))
+    parts = [slice(start, min(start + ROWS, len(rows))) for start in range(0, len(rows), ROWS)]
+
+    def work(part: slice, _: int) -> None:
+        out[part] = features(rows.take(part))
+
+    run(parts, work, cpu_count(), len(parts))
+    return out
+
+
+def _nystroem(
+    kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator
+) -> tuple[int, Callable[[Rows], NDArray[Any]]]:
+    """k(x, landmarks) times the inverse root of k(landmarks), as a function of rows, and how many columns it has."""
     landmarks = rows.take(np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False)))
     values, vectors = np.linalg.eigh(kernel(landmarks).astype(np.float64))
-    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    dtype = kernel.diag(landmarks).dtype
+    kept = values > len(values) * max(np.finfo(np.float64).eps, np.finfo(dtype).eps) * max(values[-1], 0.0)
     whitening = vectors[:, kept] / np.sqrt(values[kept])
 
     def features(part: Rows) -> NDArray[Any]:
         pair = Evaluation(kernel, part, landmarks)
         return np.asarray(pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1])) @ whitening)
 
-    return _by_portions(rows, layout, int(kept.sum()), features)
+    return int(kept.sum()), features
 
 
 def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:
@@ -142,9 +171,12 @@ def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:
 def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
     means = np.zeros((len(layout.index), width))
 
-    def work(block: int, index: NDArray[np.int64]) -> None:
-        for start in range(0, len(index), ROWS):
-            means[block] += features(rows.take(index[start : start + ROWS])).sum(axis=0, dtype=np.float64)
+    def work(blocks: slice) -> None:
+        index = layout.index[blocks]
+        for start in range(0, layout.size, ROWS):
+            part = index[:, start : start + ROWS]
+            values = features(rows.take(part.ravel())).reshape(*part.shape, width)
+            means[blocks] += values.sum(axis=1, dtype=np.float64)
 
     over_blocks(layout, work)
     means /= layout.size

@@ -32,8 +32,11 @@ MANY_ROWS = 20_000
 #: Counted features looked at, the most variable ones; and examples, drawn at random. Neither choice sees the labels.
 MOST_FEATURES, MOST_EXAMPLES = 5000, 1000
 
-#: Relabelings multiplied at a time.
-PORTION = 256
+#: Candidates whose scores vary less than this do not vary at all.
+NOISE = 1e-10
+
+#: Relabelings, and columns of a table, multiplied at a time.
+PORTION, GROUP = 256, 16
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,15 @@ def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Ge
     signs = Permuted(units.m, units.n).draw(rng, count)
     scores = np.empty((len(names), count + 1))
     shifts = np.empty(len(names))
-    for j in range(len(names)):
-        values = column_features(pooled, j)
-        means = units.average(values.features)  # (units, r)
-        shifts[j] = values.standard[: pooled.m].mean() - values.standard[pooled.m :].mean()
-        # the root takes away most of the skewness, so that one yardstick serves all columns
-        scores[j] = np.sqrt((_differences(means, signs, units) ** 2).sum(axis=0))
+    for start in range(0, len(names), GROUP):  # several columns share one product
+        group = range(start, min(start + GROUP, len(names)))
+        values = [column_features(pooled, j) for j in group]
+        differences = _differences(np.concatenate([units.average(v.features) for v in values], axis=1), signs, units)
+        ends = np.cumsum([v.features.shape[1] for v in values])
+        for j, part, v in zip(group, np.split(differences, ends[:-1]), values, strict=True):
+            shifts[j] = v.standard[: pooled.m].mean() - v.standard[pooled.m :].mean()
+            # the root takes away most of the skewness, so that one yardstick serves all columns
+            scores[j] = np.sqrt((part**2).sum(axis=0))
     return _ranked("columns", names, scores, shifts, count)
 
 
@@ -127,15 +133,16 @@ def _examples(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generat
     block = values.rows(chosen) if kernel._domain == "precomputed" else values.block
     tiles.fill(block, K, symmetric=False)
     K[np.arange(len(chosen)), chosen] = 0.0  # a row says nothing about itself
-    differences = _differences(units.average(K.T), signs, units)
+    peak = max(float(np.abs(K).max()), np.finfo(np.float64).tiny)
+    differences = _differences(units.average(K.T) / peak, signs, units)
     names = [f"X[{i}]" if i < pooled.m else f"Y[{i - pooled.m}]" for i in chosen]
-    return _ranked("examples", names, np.abs(differences), differences[:, 0], count)
+    return _ranked("examples", names, np.abs(differences), differences[:, 0] * peak, count)
 
 
 def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, count: int) -> Explanation:  # (f, B+1)
-    """Standardize over relabelings, correct by the largest, sort."""
+    """Standardize over relabelings, correct by the largest, sort. Scores are of order one: less than NOISE is rounding."""
     spread = scores.std(axis=1, keepdims=True)
-    steady = spread > 1e-9 * np.abs(scores).max(axis=1, keepdims=True)
+    steady = spread > NOISE
     standard = np.where(steady, (scores - scores.mean(axis=1, keepdims=True)) / np.where(steady, spread, 1.0), 0.0)
     largest = np.sort(standard.max(axis=0))
     reached = len(largest) - np.searchsorted(largest, standard[:, 0] - 1e-9, side="left")

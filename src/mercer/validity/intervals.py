@@ -112,7 +112,7 @@ def _quotient(a: float, b: float, outward: Callable[[float], float]) -> float:
 class IntervalArithmetic:
     """The operations of a scalar formula, on intervals; `limit` bounds the number of constants a formula may use."""
 
-    def __init__(self, limit: int = 200_000) -> None:
+    def __init__(self, limit: int = 30_000) -> None:
         self._left = limit
 
     def number(self, value: float) -> Interval:

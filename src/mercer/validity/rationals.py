@@ -52,7 +52,7 @@ class Rational:
 class RationalArithmetic:
     """The operations of a scalar formula, on fractions; functions that lead out of them raise `IrrationalError`."""
 
-    def __init__(self, limit: int = 200_000) -> None:
+    def __init__(self, limit: int = 30_000) -> None:
         self._left = limit
 
     def number(self, value: float) -> Rational:

@@ -27,7 +27,7 @@ FLOOR = 1e-12
 ATTEMPTS = 3
 
 #: No new evaluation starts after so many seconds: for slow functions only, all built-in kernels need far less.
-SECONDS = 10.0
+SECONDS = 5.0
 
 #: Triples are looked through among so many points of a collection: all of a generated one.
 TRIPLE_POINTS = 45
@@ -187,6 +187,8 @@ class Search:
             if low >= 0.0:
                 continue
             for c in simple_vectors(v, block):
+                if self._late():
+                    return None
                 found = confirm(self.kernel, points, c, scale)
                 if found is not None:
                     return _by_number(found, chosen)

@@ -1,0 +1,39 @@
+"""The pictures that `mercer fit` leaves beside the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.cli.columns import Question
+    from mercer.cli.training import Trained
+
+DPI = 150
+
+
+def draw(trained: Trained, question: Question, coverage: float, surface: Path, predictions: Path) -> None:
+    """Write the surface, and the predictions for the rows held out."""
+    import matplotlib
+
+    matplotlib.use("Agg")  # files only: there need not be a screen
+    from mercer.report.ridge import PredictionDisplay, SurfaceDisplay
+
+    _save(SurfaceDisplay.from_estimator(trained.model).figure_, surface)
+    if question.task == "regression":
+        shown: Any = PredictionDisplay.from_estimator(trained.model, trained.X_test, trained.y_test, coverage=coverage)
+    else:
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        predicted = trained.model.predict(trained.X_test)
+        shown = ConfusionMatrixDisplay.from_predictions(trained.y_test, predicted, xticks_rotation="vertical")
+    title = shown.ax_.get_title() or f"{len(trained.y_test)} rows"  # what the display says of itself
+    shown.ax_.set_title(f"{question.target}, held out: {title}")
+    _save(shown.figure_, predictions)
+
+
+def _save(figure: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+    plt.close(figure)

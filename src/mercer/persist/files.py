@@ -1,0 +1,202 @@
+"""Model files: written whole or not at all, and read without ever running code.
+
+A model file is a skops file that holds plain data only: a text (JSON) and a list of arrays. `load` refuses a file that
+names any other type before skops builds anything, and then rebuilds the model from the text by the tables of `packing`:
+classes by name from a list of our own, kernels through `mercer.parse`, functions by the names given to
+`mercer.register`. A later estimator joins by one more entry in ESTIMATORS (and in RECORDS, for the values it holds).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mercer.errors import InputError, MissingExtraError
+from mercer.persist.packing import Packer, unpack
+
+FORMAT, VERSION = "mercer model", 1
+
+#: All that a model file may be made of: skops' own node, and the type it builds. skops itself trusts far more.
+PLAIN = frozenset(
+    {
+        ("DictNode", "builtins", "dict"),
+        ("ListNode", "builtins", "list"),
+        ("JsonNode", "builtins", "str"),  # strings and numbers
+        ("TypeNode", "builtins", "str"),  # the type of a dictionary's keys
+        ("NdArrayNode", "numpy", "ndarray"),
+    }
+)
+
+
+def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> int:
+    """Write a fitted model to a file, whole or not at all; return the size of the file in bytes.
+
+    Functions inside a kernel are saved by the name given to `mercer.register`. `notes` are facts of your own beside the
+    model: plain values, for `load_with_notes`. scikit-learn's Pipeline and StandardScaler round a model are saved too.
+
+    >>> import tempfile, numpy as np, mercer
+    >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
+    >>> model = mercer.KernelRidge(alpha=0.1).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = save(model, folder + "/sine.mercer")
+    ...     again = load(folder + "/sine.mercer")
+    >>> bool(np.all(again.predict(X) == model.predict(X)))
+    True
+    """
+    content = to_bytes(model, notes)
+    write_whole(path, content)
+    return len(content)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model of a file written by `save`; nothing in the file is ever run.
+
+    A function inside a kernel must be registered under its name before: `mercer.register(name, function)`.
+    """
+    return load_with_notes(path)[0]
+
+
+def load_with_notes(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a file and the notes saved beside it."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the name and the folder.") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+    return from_bytes(content, str(path))
+
+
+def to_bytes(model: Any, notes: Mapping[str, Any] | None = None) -> bytes:
+    """The content of a model file."""
+    skops = _skops("saving")
+    from importlib.metadata import version
+
+    packer = Packer()
+    body = {"model": packer.pack(model, type(model).__name__), "notes": packer.pack(dict(notes or {}), "notes")}
+    text = json.dumps({**body, "lists": packer.lists})
+    document = {"format": FORMAT, "version": VERSION, "mercer": version("mercer"), "text": text, "arrays": packer.arrays}
+    return bytes(skops.dumps(document))
+
+
+def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, Any]]:
+    """The model and the notes in the content of a model file."""
+    skops = _skops("loading")
+    _refuse_all_but_plain_data(content, name)
+    try:
+        if skops.get_untrusted_types(data=content):  # the second lock
+            raise _foreign(name)
+        document = skops.loads(content, trusted=[])
+        kind, version, text, arrays = (document[key] for key in ("format", "version", "text", "arrays"))
+    except InputError:
+        raise
+    except Exception:  # a damaged file can fail in any way; whatever it is, there is no model in it
+        raise _damaged(name) from None
+    if kind != FORMAT:
+        raise _foreign(name)
+    if not isinstance(version, int) or version > VERSION:
+        raise InputError(
+            f"{name}: written by mercer {document.get('mercer')} in format {version}, and this mercer reads formats up to "
+            f"{VERSION}: pip install --upgrade mercer"
+        )
+    return _rebuilt(text, arrays, name)
+
+
+def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, Any]]:
+    try:
+        body = json.loads(text)
+        return unpack(body["model"], body["lists"], arrays), unpack(body["notes"], body["lists"], arrays)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    except MissingExtraError:
+        raise
+    except Exception:
+        raise _damaged(name) from None
+
+
+def _refuse_all_but_plain_data(content: bytes, name: str) -> None:
+    """Read the plan of a skops file, and nothing else, and refuse every type that is not plain data."""
+    if not content.startswith(b"PK"):
+        raise InputError(f"{name}: not a mercer model file; nothing in it was run. Models are written by mercer.save.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
+                raise _foreign(name)  # ours are not compressed, so that no file is larger inside than outside
+            schema = json.loads(archive.read("schema.json"))
+        plain = _is_plain(schema)
+    except InputError:
+        raise
+    except KeyError:  # a zip archive of something else
+        raise _foreign(name) from None
+    except Exception:
+        raise _damaged(name) from None
+    if not plain:
+        raise _foreign(name)
+
+
+def _is_plain(node: Any) -> bool:
+    if not isinstance(node, dict) or (node.get("__loader__"), node.get("__module__"), node.get("__class__")) not in PLAIN:
+        return False
+    if node["__loader__"] == "NdArrayNode":  # the other type is a list of objects
+        return node.get("type") == "numpy"
+    if node["__loader__"] == "DictNode":
+        return _is_plain(node["key_types"]) and all(_is_plain(item) for item in node["content"].values())
+    return node["__loader__"] != "ListNode" or all(_is_plain(item) for item in node["content"])
+
+
+def _foreign(name: str) -> InputError:
+    return InputError(
+        f"{name}: holds more than the numbers and names of a mercer model; it was not loaded, and nothing was run."
+    )
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(f"{name}: the file is damaged or cut short. Copy it again, or save the model again.")
+
+
+def _skops(verb: str) -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise MissingExtraError(f'{verb} a model needs the package skops: pip install "mercer[cli]"') from None
+    return skops.io
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all: beside it first, onto the disk, and then under its name."""
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    try:
+        try:
+            with beside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        finally:
+            with suppress(OSError):
+                beside.unlink()
+        _sync_folder(target.parent)
+    except FileNotFoundError:
+        raise InputError(f"{target}: there is no folder {target.parent}; create it, or choose another.") from None
+    except IsADirectoryError:
+        raise InputError(f"{target}: this is a folder; name a file in it.") from None
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}; choose another place.") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name has to reach the disk too; where folders cannot be opened (Windows), the system does it."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,283 @@
+"""Models as plain data and back: JSON values with arrays and lists kept apart, every other object under a name we know.
+
+A JSON object always has a key "is" that says what it stands for. Nothing is looked up by import: names lead into the
+tables here, or, for functions, into what was registered by `mercer.register`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import model_selection
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.kernel_ridge import KernelRidge
+from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier
+from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
+from mercer.estimators.ridge_routes import Diagnosis, Fitted, Problem
+from mercer.inputs import Graph
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import name_of, registered
+from mercer.persist.kernels import join, split
+from mercer.plan import Route
+from mercer.selection import Surface
+from mercer.solvers.robust import RobustFit
+
+#: Estimators that a file may hold.
+ESTIMATORS = {kind.__name__: kind for kind in (KernelRidge, KernelRidgeCV, KernelRidgeClassifier, Pipeline, StandardScaler)}
+
+#: Frozen dataclasses that fitted estimators hold.
+RECORDS = {kind.__name__: kind for kind in (Diagnosis, Fitted, Problem, RobustFit, Route, Surface)}
+
+#: Fields that are left out, because nothing that a loaded model does needs them, and they are large.
+LEFT_OUT = {("Surface", "loo")}
+
+#: Splitters that `cv=` may be: each is made of its own parameters.
+SPLITTERS = {
+    name: getattr(model_selection, name)
+    for name in ("GroupKFold", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "ShuffleSplit", "StratifiedKFold")
+}
+
+#: What NumPy writes without pickle.
+ARRAY_KINDS = "biufcUSMm"
+
+
+class Packer:
+    """One model on its way to plain data; `arrays` and `lists` are stored once each, however often they are held."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray[Any, Any]] = []
+        self.lists: list[Any] = []
+        self._numbers: dict[int, int] = {}  # id -> place in arrays or lists
+        self._kept: list[Any] = []  # so that no id is given to a second object while we work
+
+    def pack(self, value: Any, where: str) -> Any:
+        """The plain form of a value; `where` is its name in messages."""
+        if value is None or isinstance(value, (bool, str)):
+            return str(value) if isinstance(value, str) else value
+        if type(value) in (int, float):
+            return value if isinstance(value, int) or math.isfinite(value) else {"is": "float", "text": repr(value)}
+        for kind, pack in self._doors():
+            if isinstance(value, kind):
+                return pack(value, where)
+        if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+            return self._frame(value, where)
+        if hasattr(value, "to_numpy") and hasattr(value, "__len__"):  # a column of a data frame
+            return self._list(list(value), where)
+        if type(value).__name__ in SPLITTERS and type(value) is SPLITTERS[type(value).__name__]:
+            return self._splitter(value, where)
+        name = name_of(value) if callable(value) else ""
+        if name and registered(name) is value:
+            return {"is": "function", "name": name}
+        raise InputError(_cannot_save(value, where))
+
+    def _doors(self) -> tuple[tuple[Any, Callable[[Any, str], Any]], ...]:
+        return (
+            (np.generic, lambda value, where: {"is": "scalar", "at": self._place(np.asarray(value))}),
+            (np.ndarray, self._array),
+            (Kernel, self._kernel),
+            (Graph, self._graph),
+            (list, self._list),
+            (tuple, lambda value, where: {"is": "tuple", "items": [self.pack(item, where) for item in value]}),
+            (dict, self._dict),
+            (tuple(RECORDS.values()), self._record),
+            (tuple(ESTIMATORS.values()), self._estimator),
+            ((sp.sparray, sp.spmatrix), self._sparse),
+        )
+
+    def _place(self, array: np.ndarray[Any, Any]) -> int:
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self.arrays)
+            self._kept.append(array)
+            self.arrays.append(np.asarray(array))
+        return self._numbers[id(array)]
+
+    def _array(self, value: Any, where: str) -> Any:
+        if value.dtype.kind in ARRAY_KINDS:
+            return {"is": "array", "at": self._place(value)}
+        if value.dtype.kind == "O":
+            items = [self.pack(item, where) for item in value.ravel().tolist()]
+            return {"is": "objects", "shape": list(value.shape), "items": items}
+        raise InputError(_cannot_save(value, where))
+
+    def _list(self, value: list[Any], where: str) -> Any:
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self.lists)
+            self._kept.append(value)
+            place = len(self.lists)
+            self.lists.append(None)
+            self.lists[place] = [self.pack(item, where) for item in value]
+        return {"is": "list", "at": self._numbers[id(value)]}
+
+    def _dict(self, value: dict[Any, Any], where: str) -> Any:
+        items = [[self.pack(key, where), self.pack(item, f"{where}[{key!r}]")] for key, item in value.items()]
+        return {"is": "dict", "items": items}
+
+    def _sparse(self, value: Any, where: str) -> Any:
+        rows = sp.csr_array(value)
+        parts = {name: self._place(getattr(rows, name)) for name in ("data", "indices", "indptr")}
+        return {"is": "csr", "shape": list(rows.shape), "matrix": isinstance(value, sp.spmatrix), **parts}
+
+    def _frame(self, value: Any, where: str) -> Any:
+        library = type(value).__module__.split(".")[0]
+        if library not in ("pandas", "polars"):
+            raise InputError(_cannot_save(value, where))
+        columns = [[self.pack(name, where), self.pack(value[name].to_numpy(), where)] for name in value.columns]
+        return {"is": "frame", "library": library, "columns": columns}
+
+    def _graph(self, value: Graph, where: str) -> Any:
+        labels = [self.pack(part, where) for part in (value.node_labels, value.edge_labels)]
+        return {"is": "graph", "nodes": value.n_nodes, "edges": value.edges, "labels": labels}
+
+    def _kernel(self, value: Kernel, where: str) -> Any:
+        text, parts = split(value)
+        return {"is": "kernel", "text": text, "parts": [[path, self.pack(part, where)] for path, part in parts]}
+
+    def _splitter(self, value: Any, where: str) -> Any:
+        names = inspect.signature(type(value)).parameters
+        fields = {name: self.pack(getattr(value, name), f"{where}.{name}") for name in names}
+        return {"is": "splitter", "class": type(value).__name__, "fields": fields}
+
+    def _record(self, value: Any, where: str) -> Any:
+        name = type(value).__name__
+        kept = [item.name for item in dataclasses.fields(value)]
+        fields = {
+            item: None if (name, item) in LEFT_OUT else self.pack(getattr(value, item), f"{where}.{item}") for item in kept
+        }
+        return {"is": "record", "class": name, "fields": fields}
+
+    def _estimator(self, value: Any, where: str) -> Any:
+        name = type(value).__name__
+        if ESTIMATORS.get(name) is not type(value):  # a class derived from one of ours
+            raise InputError(_cannot_save(value, where))
+        params = value.get_params(deep=False)
+        state = {key: item for key, item in vars(value).items() if key not in params}
+        return {
+            "is": "estimator",
+            "class": name,
+            "params": {key: self.pack(item, f"{name}.{key}") for key, item in params.items()},
+            "state": {key: self.pack(item, f"{name}.{key}") for key, item in state.items()},
+        }
+
+
+def _cannot_save(value: Any, where: str) -> str:
+    if callable(value) and not isinstance(value, type) and hasattr(value, "__name__"):
+        return (
+            f"{where}: the function {name_of(value)} cannot be saved, since a model file holds no code; give it a name, "
+            "here and before loading: mercer.register(name, function)."
+        )
+    return (
+        f"{where}: {describe(value)} cannot be saved. A model file holds numbers, texts, graphs, data frames, kernels and "
+        f"these estimators: {', '.join(ESTIMATORS)}."
+    )
+
+
+def unpack(value: Any, lists: list[Any], arrays: list[Any]) -> Any:
+    """The inverse of Packer.pack."""
+    return _Unpacker(lists, arrays).unpack(value)
+
+
+class _Unpacker:
+    def __init__(self, lists: list[Any], arrays: list[Any]) -> None:
+        self.lists, self.arrays = lists, arrays
+        self._made: dict[int, Any] = {}
+
+    def unpack(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return getattr(self, f"_{_known(value['is'], KINDS)}")(value)
+
+    def _several(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.unpack(item) for name, item in values.items()}
+
+    def _float(self, value: Any) -> float:
+        return float(value["text"])
+
+    def _scalar(self, value: Any) -> Any:
+        return self.arrays[value["at"]][()]
+
+    def _array(self, value: Any) -> Any:
+        return self.arrays[value["at"]]
+
+    def _objects(self, value: Any) -> Any:
+        items = [self.unpack(item) for item in value["items"]]
+        array = np.empty(len(items), dtype=object)
+        array[:] = items
+        return array.reshape(value["shape"])
+
+    def _list(self, value: Any) -> Any:
+        place = value["at"]
+        if place not in self._made:
+            self._made[place] = [self.unpack(item) for item in self.lists[place]]
+        return self._made[place]
+
+    def _tuple(self, value: Any) -> Any:
+        return tuple(self.unpack(item) for item in value["items"])
+
+    def _dict(self, value: Any) -> Any:
+        return {self.unpack(key): self.unpack(item) for key, item in value["items"]}
+
+    def _csr(self, value: Any) -> Any:
+        make = sp.csr_matrix if value["matrix"] else sp.csr_array
+        rows = make(tuple(self.arrays[value[name]] for name in ("data", "indices", "indptr")), shape=tuple(value["shape"]))
+        rows.check_format(full_check=True)  # an index out of bounds would read memory that is not ours
+        return rows
+
+    def _frame(self, value: Any) -> Any:
+        columns = {self.unpack(name): self.unpack(values) for name, values in value["columns"]}
+        try:
+            if _known(value["library"], ("pandas", "polars")) == "pandas":
+                import pandas
+
+                return pandas.DataFrame(columns)
+            import polars
+
+            return polars.DataFrame(columns)
+        except ImportError as error:
+            raise MissingExtraError(f"this model holds a data frame of {error.name}: pip install {error.name}") from None
+
+    def _graph(self, value: Any) -> Graph:
+        node_labels, edge_labels = (self.unpack(part) for part in value["labels"])
+        return Graph(value["nodes"], value["edges"], node_labels, edge_labels)
+
+    def _kernel(self, value: Any) -> Kernel:
+        return join(value["text"], [(path, self.unpack(part)) for path, part in value["parts"]])
+
+    def _function(self, value: Any) -> Any:
+        function = registered(value["name"])
+        if function is None:
+            name = value["name"]
+            raise InputError(f"needs the function {name!r}; call mercer.register({name!r}, function) first.")
+        return function
+
+    def _splitter(self, value: Any) -> Any:
+        return SPLITTERS[_known(value["class"], SPLITTERS)](**self._several(value["fields"]))
+
+    def _record(self, value: Any) -> Any:
+        return RECORDS[_known(value["class"], RECORDS)](**self._several(value["fields"]))
+
+    def _estimator(self, value: Any) -> Any:
+        model = ESTIMATORS[_known(value["class"], ESTIMATORS)](**self._several(value["params"]))
+        for name, item in self._several(value["state"]).items():
+            # what fit stores, and nothing else: a method must not be hidden by data
+            if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hasattr(type(model), name):
+                raise InputError(f"holds {name!r}, which is no attribute of a fitted {type(model).__name__}.")
+            setattr(model, name, item)
+        return model
+
+
+KINDS = frozenset(name[1:] for name in vars(_Unpacker) if name.startswith("_") and name[1:2].isalpha()) - {"several"}
+
+
+def _known(name: Any, table: Any) -> str:
+    if not isinstance(name, str) or name not in table:
+        raise InputError(f"names {name!r}, which this version of mercer does not read.")
+    return name

@@ -1,0 +1,236 @@
+"""`hsic_test`: are the rows of X and Y independent?
+
+HSIC is the MMD between the joint distribution of (x, y) and the product of its marginals, with the kernel k(x, x') l(y, y').
+Its unbiased estimate is a mean of products of entries of two centered Gram matrices; permuting the rows of Y breaks every
+dependence and nothing else, so the permutation test is valid for every sample size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, describe
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import Gaussian
+from mercer.kernels.text import as_kernel
+from mercer.numeric.threads import cpu_count, run
+from mercer.twosample.combine import by_quantiles
+from mercer.twosample.procedure import TIES
+from mercer.twosample.waves import landmark_features
+
+#: Above so many rows, features of landmarks stand for the Gram matrices.
+EXACT_ROWS = 4000
+
+#: Permutations handed to a thread at a time.
+PORTION = 32
+
+#: Length scales of the default kernels, in units of the median distance.
+FACTORS = (0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class PairDetail:
+    """One pair of kernels: HSIC, its p-value alone, and corrected for the number of pairs."""
+
+    kernel: Kernel
+    kernel_y: Kernel
+    statistic: float
+    pvalue: float
+    adjusted_pvalue: float
+
+
+@dataclass(frozen=True)
+class HSICTestResult:
+    """The result of `mercer.hsic_test`; unpacks into statistic and pvalue."""
+
+    statistic: float
+    pvalue: float
+    details: tuple[PairDetail, ...]
+    null_distribution: NDArray[np.float64] = field(repr=False)
+    n_permutations: int
+    method: str
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.statistic, self.pvalue))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel on X of the pair that speaks most clearly."""
+        return self._leading().kernel
+
+    @property
+    def kernel_y(self) -> Kernel:
+        """The kernel on Y of the pair that speaks most clearly."""
+        return self._leading().kernel_y
+
+    @property
+    def hsic(self) -> float:
+        """HSIC of that pair."""
+        return self._leading().statistic
+
+    def _leading(self) -> PairDetail:
+        return min(self.details, key=lambda detail: detail.pvalue)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """The result in words."""
+        best = self._leading()
+        return "\n".join([
+            f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} permutations)",
+            f"  method       {self.method}",
+            f"  kernels      {best.kernel} and {best.kernel_y}",
+            f"  HSIC         {best.statistic:.6g}",
+        ])  # fmt: skip
+
+
+def hsic_test(
+    X: Any,
+    Y: Any,
+    kernel: Any = None,
+    kernel_y: Any = None,
+    n_permutations: int = 999,
+    random_state: Any = None,
+    *,
+    method: str = "auto",
+    n_features: int = 64,
+) -> HSICTestResult:
+    """Test whether paired rows of X and Y are independent, by the Hilbert-Schmidt norm of their cross-covariance.
+
+    HSIC = mean_{i != j} of K~_ij L~_ij, times (n-1)/(n-3), with K~, L~ the Gram matrices without diagonal, centered so
+    that off-diagonal rows sum to zero; p = (1 + #{>=}) / (1 + B) over permutations of the rows of Y.
+
+    Parameters
+    ----------
+    X, Y : collections of the same length >= 4
+        Row i of X belongs to row i of Y; the two may be of different types.
+    kernel, kernel_y : Kernel, text, or sequences of the same length, optional
+        Kernels on X and on Y; several pairs share one joint level. None takes Gaussian kernels at 1/2, 1 and 2 times the
+        median distance.
+    n_permutations, random_state
+        The number of permutations and their seed.
+    method : "auto", "exact" or "features"
+        "features" takes memory and time linear in the rows, with `n_features` landmarks for either side.
+
+    >>> import numpy as np
+    >>> from mercer import hsic_test
+    >>> x = np.random.default_rng(0).normal(size=(100, 1))
+    >>> hsic_test(x, x**2, random_state=0).pvalue  # uncorrelated, and far from independent
+    0.001
+    """
+    left, right = Rows(X, "X"), Rows(Y, "Y")
+    _check(left, right, n_permutations, method)
+    pairs = _pairs(kernel, kernel_y, left, right)
+    rng = np.random.default_rng(random_state)
+    seed = int(rng.integers(2**63))
+    exact = method == "exact" or (method == "auto" and len(left) <= EXACT_ROWS)
+    orders = draw_orders(seed, len(left), n_permutations) if exact else None
+    columns = np.empty((len(pairs), n_permutations + 1))
+    peak = np.empty(len(pairs))
+    for i, (k, l) in enumerate(pairs):  # noqa: E741 - k and l are what kernels on X and Y are called
+        if orders is not None:
+            columns[i], peak[i] = _by_pairs_of_rows(k(left), l(right), orders)
+        else:
+            first, second = (landmark_features(one, rows, n_features, rng) for one, rows in ((k, left), (l, right)))
+            columns[i], peak[i] = _by_features(first, second, n_permutations, seed)
+    words = "all pairs of rows" if exact else f"{n_features} landmarks"
+    return _assemble(pairs, columns, TIES * peak, words)
+
+
+def _assemble(pairs: Sequence[tuple[Kernel, Kernel]], columns: NDArray[np.float64], ties: Any, words: str) -> HSICTestResult:
+    verdict = by_quantiles(columns, ties, 0.05)
+    rows = zip(pairs, columns[:, 0], verdict.single, verdict.adjusted, strict=True)
+    details = tuple(PairDetail(k, m, float(s), float(p), float(a)) for (k, m), s, p, a in rows)
+    count = columns.shape[1] - 1
+    if len(pairs) == 1:
+        return HSICTestResult(float(columns[0, 0]), float(verdict.single[0]), details, columns[0, 1:], count, words)
+    method = f"{len(pairs)} pairs of kernels with one joint level (smallest p-value), {words}"
+    return HSICTestResult(verdict.statistic, verdict.pvalue, details, verdict.null, count, method)
+
+
+def centered(K: NDArray[Any]) -> NDArray[np.float64]:  # (n, n) -> (n, n)
+    """K without its diagonal, centered so that off-diagonal rows sum to zero (U-centering)."""
+    K = np.array(K, dtype=np.float64)
+    n = len(K)
+    np.fill_diagonal(K, 0.0)
+    sums = K.sum(axis=1)
+    K -= (sums / (n - 2))[:, None]
+    K -= (sums / (n - 2))[None, :]
+    K += sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(K, 0.0)
+    return K
+
+
+def draw_orders(seed: int, n: int, count: int) -> NDArray[np.int64]:  # -> (1 + count, n)
+    """The identity, then random permutations."""
+    orders = np.tile(np.arange(n), (count + 1, 1))
+    orders[1:] = np.random.default_rng(seed).permuted(orders[1:], axis=1)
+    return orders
+
+
+def _by_pairs_of_rows(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+    from mercer.numeric.compiled.permutations import permuted_products
+
+    K, L = centered(K), centered(L)
+    n = len(K)
+    out = np.empty(len(orders))
+
+    def work(part: slice, _: int) -> None:
+        permuted_products(K, L, orders[part], out[part])
+
+    parts = [slice(start, start + PORTION) for start in range(0, len(orders), PORTION)]
+    run(parts, work, min(cpu_count(), len(parts)))
+    return out / (n * (n - 3)), float(np.abs(K).max() * np.abs(L).max())
+
+
+def _by_features(left: NDArray[Any], right: NDArray[Any], count: int, seed: int) -> tuple[NDArray[np.float64], float]:
+    """The squared norm of the cross-covariance of centered features; biased, by the same amount for all permutations."""
+    left, right = left - left.mean(axis=0), right - right.mean(axis=0)
+    n = len(left)
+    out = np.empty(count + 1)
+
+    def work(b: int, _: int) -> None:
+        # made where it is used, since all permutations together may not fit; the first is the identity
+        order = np.random.default_rng([seed, b]).permutation(n) if b else slice(None)
+        out[b] = np.square(left.T @ right[order]).sum()
+
+    run(range(count + 1), work, cpu_count(), count + 1)
+    scale = float(np.square(left).sum(axis=1).max() * np.square(right).sum(axis=1).max())
+    return out / n**2, scale
+
+
+def _pairs(kernel: Any, kernel_y: Any, X: Rows, Y: Rows) -> list[tuple[Kernel, Kernel]]:
+    sides: list[list[Kernel]] = []
+    for given, rows in ((kernel, X), (kernel_y, Y)):
+        if given is None:
+            median = Gaussian("median").resolve(rows).get_params()["length_scale"]
+            sides.append([Gaussian(factor * median) for factor in FACTORS])
+        else:
+            several = given if isinstance(given, (list, tuple)) else [given]
+            sides.append([as_kernel(one).resolve(rows) for one in several])
+    first, second = sides
+    if len(first) != len(second) and 1 in (len(first), len(second)):  # one kernel goes with each of the other side
+        first, second = first * max(1, len(second) // len(first)), second * max(1, len(first) // len(second))
+    if not first or len(first) != len(second):
+        raise InputError(
+            f"hsic_test: {len(first)} kernels on X and {len(second)} on Y; give as many for Y as for X, or one for either."
+        )
+    return list(zip(first, second, strict=True))
+
+
+def _check(X: Rows, Y: Rows, count: Any, method: str) -> None:
+    if len(X) != len(Y):
+        raise InputError(f"hsic_test: X has {len(X)} rows, Y has {len(Y)}; rows are pairs, so both need the same number.")
+    if len(X) < 4:
+        raise InputError(f"hsic_test: {len(X)} rows; the unbiased statistic needs at least 4.")
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        raise InputError(f"hsic_test: n_permutations is a whole number >= 1; got {describe(count)}.")
+    if method not in ("auto", "exact", "features"):
+        raise InputError(f"hsic_test: method is one of auto, exact, features; got {method!r}.")

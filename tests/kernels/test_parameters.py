@@ -1,0 +1,146 @@
+"""Parameters by path and as a vector; kernels as values: equality, hash, copies, scikit-learn's protocol."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from mercer import Bilinear, Constant, Gaussian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.errors import InputError
+
+k = 2.0 * Gaussian(1.5) + Matern(2.5, length_scale=(1.0, 3.0)) * Polynomial(3, offset=0.5).normalized()
+
+
+def test_paths_number_the_children_of_wrappers_too() -> None:
+    params = k.get_params()
+    assert params["0__scale"] == 2.0
+    assert params["0__0__length_scale"] == 1.5
+    assert params["0__0"] == Gaussian(1.5)
+    assert params["1__0__length_scale"] == (1.0, 3.0)
+    assert params["1__1__0__degree"] == 3
+    assert k.get_params(deep=False) == {}
+    assert Gaussian(2.0).get_params(deep=False) == {"length_scale": 2.0}
+
+
+def test_setting_returns_a_new_kernel() -> None:
+    changed = k.set_params(**{"0__0__length_scale": 9.0, "1__1__0__degree": 2})
+    assert changed.get_params()["0__0__length_scale"] == 9.0
+    assert changed.get_params()["1__1__0__degree"] == 2
+    assert k.get_params()["0__0__length_scale"] == 1.5
+    assert (Gaussian() + Linear()).set_params(**{"0__length_scale": 3.0}) == Gaussian(3.0) + Linear()
+
+
+def test_a_child_and_what_lies_inside_it_at_once() -> None:
+    changed = (Gaussian() + Linear()).set_params(**{"1__offset": 2.0, "1": Polynomial(3)})
+    assert changed == Gaussian() + Polynomial(3, offset=2.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"length_scale": 1.0}, "no parameter 'length_scale'; it has 0, 0__scale"),
+        ({"7__scale": 1.0}, "no parameter '7__scale'"),
+        ({"0__0__gamma": 1.0}, "no parameter 'gamma'"),
+        ({"0": 3.0}, "parameter '0' is a kernel; got 3.0"),
+        ({"0__scale": -1.0}, "closure rules"),
+        ({"0__scale": "a"}, "scale must be a finite number >= 0"),
+        ({"0__0__length_scale": 0.0}, "length_scale must be"),
+    ],
+)
+def test_parameters_that_are_refused(params: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        k.set_params(**params)
+
+
+def test_theta_is_one_walk_over_the_tree_in_logarithms() -> None:
+    assert k.theta_names == [
+        "0__scale", "0__0__length_scale", "1__0__length_scale[0]", "1__0__length_scale[1]", "1__1__0__offset",
+    ]  # fmt: skip
+    np.testing.assert_allclose(k.theta, np.log([2.0, 1.5, 1.0, 3.0, 0.5]), rtol=1e-15)
+    moved = k.with_theta(k.theta + 0.5)
+    np.testing.assert_allclose(moved.theta, k.theta + 0.5, rtol=0, atol=1e-15)
+    assert isinstance(moved.get_params()["1__0__length_scale"], tuple)
+
+
+def test_what_is_not_free_is_not_in_theta() -> None:
+    for kernel in (Linear(), Bilinear(np.eye(2)), Polynomial(2, offset=0.0), Constant(0.0), 0.0 * Linear(), Gaussian("median")):
+        assert kernel.theta.shape == (0,)
+        assert kernel.with_theta([]) == kernel
+    assert RationalQuadratic(1.0, shape=2.0).theta_names == ["length_scale", "shape"]
+
+
+def test_theta_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(InputError, match=r"has 5 entries; got shape \(2,\)"):
+        k.with_theta([1.0, 2.0])
+    with pytest.raises(InputError, match="length_scale must be"):
+        Gaussian().with_theta([np.inf])
+
+
+def test_pullback_wants_weights_of_the_shape_of_the_matrix() -> None:
+    X = np.ones((3, 2))
+    with pytest.raises(InputError, match=r"weights has shape \(2, 2\); it must be that of k\(X, Z\), \(3, 3\)"):
+        Gaussian().pullback(X, weights=np.ones((2, 2)))
+    assert Linear().pullback(X, weights=np.ones((3, 3))).shape == (0,)
+
+
+def test_gradients_over_several_tiles_are_the_sum_of_their_tiles() -> None:
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    W = np.random.default_rng(1).normal(size=(600, 600))
+    kernel = 2.0 * Gaussian(1.5) * Matern(2.5, length_scale=(1.0, 3.0))
+    cuts = [(0, 200), (200, 600)]
+    parts = [kernel.pullback(X[a:b], X[c:d], weights=W[a:b, c:d]) for a, b in cuts for c, d in cuts]
+    np.testing.assert_allclose(kernel.pullback(X, weights=W), np.sum(parts, axis=0), rtol=1e-9, atol=1e-9)
+
+
+# -- values ----------------------------------------------------------------------------------------------------------------
+
+
+def test_equal_by_content() -> None:
+    assert Gaussian(1) == Gaussian(1.0) == Gaussian(np.float64(1.0))
+    assert hash(Gaussian(1)) == hash(Gaussian(np.float32(1.0)))
+    assert Gaussian([1, 2]) == Gaussian((1.0, 2.0)) == Gaussian(np.array([1.0, 2.0]))
+    assert Bilinear([[0.0]]) == Bilinear([[-0.0]])
+    assert hash(Bilinear([[0.0]])) == hash(Bilinear([[-0.0]]))
+    assert Gaussian(1.0) != Gaussian((1.0,))
+    assert Gaussian(1.0) != Matern(1.0)
+    assert Gaussian() + Linear() != Linear() + Gaussian()
+    assert len({Gaussian(1.0), Gaussian(1), Gaussian(2.0)}) == 2
+
+
+def test_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Gaussian().length_scale = 2.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        k.terms = ()  # type: ignore[attr-defined]
+
+
+def test_copies_of_every_kind_are_equal() -> None:
+    buffer = io.BytesIO()
+    joblib.dump(k, buffer)
+    buffer.seek(0)
+    for again in (copy.copy(k), copy.deepcopy(k), pickle.loads(pickle.dumps(k)), joblib.load(buffer)):
+        assert again == k
+        assert hash(again) == hash(k)
+        assert repr(again) == repr(k)
+
+
+def test_clone_returns_the_kernel_itself() -> None:
+    assert clone(k) is k
+
+
+def test_a_kernel_works_inside_a_scikit_learn_estimator() -> None:
+    """A callable kernel is what SVC of scikit-learn takes; clone and get_params of the estimator reach into it."""
+    from sklearn.svm import SVC
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = clone(SVC(kernel=Gaussian(1.0) + Linear())).fit(X, y)
+    assert model.score(X, y) > 0.9

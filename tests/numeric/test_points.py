@@ -1,0 +1,107 @@
+"""Points and their distances: never negative, exact zeros, near duplicates, offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mercer.errors import InputError
+from mercer.numeric.points import Points, manhattan_distances, squared_distances
+
+
+def distances(A: Points, B: Points, refine: bool = True) -> Any:
+    return squared_distances(A, slice(0, len(A)), B, slice(0, len(B)), refine)
+
+
+def exact(X: Any, Z: Any) -> Any:
+    return ((X[:, None].astype(np.longdouble) - Z.astype(np.longdouble)) ** 2).sum(axis=2)
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=st.floats(-1e3, 1e3)))
+def test_never_negative_and_zero_on_the_diagonal(X: Any) -> None:
+    points = Points(X)
+    for refine in (False, True):
+        d2 = distances(points, points, refine)
+        assert (d2 >= 0).all()
+        assert (np.diagonal(d2) == 0).all()
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 40])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_refined_distances_are_good_to_all_digits(d: int, offset: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, d)) + offset
+    X[1], X[2], X[3] = X[0], X[0] + 1e-9, X[0] + 1e-6
+    found = distances(Points(X), Points(X))
+    true = exact(X, X).astype(np.float64)
+    # relative, except for what a distance of zero allows
+    assert np.abs(found - true).max() <= 1e-12 * true.max()
+    near = true < 1e-6
+    assert np.allclose(found[near], true[near], rtol=1e-6, atol=1e-30)
+
+
+def test_two_collections_share_one_mean() -> None:
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(30, 5)) + 1e6, rng.normal(size=(8, 5)) + 1e6
+    for A, B in ((X, Z), (Z, X)):
+        left, right = Points(A).align(Points(B))
+        assert left.shift is right.shift
+        assert np.abs(distances(left, right) - exact(A, B)).max() < 1e-8  # the data themselves carry 1e-10
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_sparse_points(mixed: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(9, 6)) * (np.random.default_rng(1).random((9, 6)) < 0.5)
+    left, right = Points(sp.csr_array(X)).align(Points(X[:4] if mixed else sp.csr_array(X[:4])))
+    assert np.allclose(distances(left, right), exact(X, X[:4]).astype(float), rtol=1e-13, atol=1e-14)
+
+
+def test_scales_divide_the_columns() -> None:
+    X, scale = np.random.default_rng(0).normal(size=(7, 5)), np.linspace(0.5, 3.0, 5)
+    for raw in (X, sp.csr_array(X)):
+        assert np.allclose(distances(Points(raw, scale), Points(raw, scale)), exact(X / scale, X / scale).astype(float))
+
+
+def test_taking_rows_keeps_the_shift() -> None:
+    X = np.random.default_rng(0).normal(size=(7, 5)) + 100
+    points = Points(X)
+    part = points.take(slice(2, 5))
+    assert part.shift is points.shift
+    assert np.array_equal(part.array, points.array[2:5])
+
+
+def test_rows_in_common_are_zero_in_any_tile() -> None:
+    points = Points(np.random.default_rng(0).normal(size=(20, 30)) * 1e3)
+    tile = squared_distances(points, slice(5, 15), points, slice(8, 20), refine=False)
+    rows, cols = np.nonzero(tile == 0)
+    assert (rows + 5 == cols + 8).all()
+    assert len(rows) == 7
+
+
+def test_many_duplicates_are_taken_in_portions() -> None:
+    X = np.repeat(np.random.default_rng(0).normal(size=(2, 5000)), 40, axis=0)
+    points = Points(X)
+    d2 = distances(points, points)
+    assert (d2[:40, :40] == 0).all()
+    assert (d2[:40, 40:] > 1).all()
+
+
+def test_manhattan() -> None:
+    X, Z = np.random.default_rng(0).normal(size=(9, 6)), np.random.default_rng(1).normal(size=(4, 6))
+    for dtype in (np.float64, np.float32):
+        left, right = Points(X.astype(dtype)).align(Points(Z.astype(dtype)))
+        found = manhattan_distances(left, slice(1, 9), right, slice(0, 3))
+        assert found.dtype == dtype
+        assert np.allclose(found, np.abs(X[1:, None] - Z[:3]).sum(axis=2), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(1e160, np.float64), (1e20, np.float32)])
+def test_what_overflows_when_squared_is_refused(value: float, dtype: Any) -> None:
+    with pytest.raises(InputError, match="overflow when squared"):
+        Points(np.array([[value], [-value]], dtype=dtype))
