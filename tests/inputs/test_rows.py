@@ -17,7 +17,8 @@ X = np.arange(12.0).reshape(4, 3)
 
 
 @pytest.mark.parametrize(
-    "data", [X, X.tolist(), sp.csr_array(X), sp.coo_array(X), pd.DataFrame(X), pl.DataFrame(X), ["a"] * 4, pd.Series(["a"] * 4)]
+    "data",
+    [X, X.tolist(), sp.csr_array(X), sp.coo_array(X), pd.DataFrame(X), pl.DataFrame(X), ["a"] * 4, pd.Series(["a"] * 4)],
 )
 def test_length_of_every_container(data: Any) -> None:
     assert len(Rows(data)) == 4

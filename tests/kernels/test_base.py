@@ -60,7 +60,10 @@ def test_resolving_goes_through_the_tree_with_the_data_each_term_sees() -> None:
     assert found.resolve(X) is found
 
 
-@pytest.mark.parametrize("kernel", [Gaussian("median"), Linear() + Laplacian("median"), Gaussian("median").centered(X)], ids=str)
+UNRESOLVED = [Gaussian("median"), Linear() + Laplacian("median"), Gaussian("median").centered(X)]
+
+
+@pytest.mark.parametrize("kernel", UNRESOLVED, ids=str)
 def test_an_unresolved_kernel_has_no_values(kernel: Kernel) -> None:
     for ask in (kernel, kernel.diag):
         with pytest.raises(InputError, match=r'still has length_scale="median"; call k.resolve\(X\)'):

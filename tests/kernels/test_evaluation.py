@@ -36,7 +36,7 @@ def test_rows_may_be_given_and_keep_their_memory() -> None:
 
 
 def test_errors_name_the_collection() -> None:
-    with pytest.raises(InputError, match="^Z has NaN"):
+    with pytest.raises(InputError, match=r"^Z has NaN"):
         Gaussian()(X, np.full((1, 3), np.nan))
     with pytest.raises(InputError, match="Z has 2 columns but X has 3"):
         Gaussian()(X, X[:, :2])

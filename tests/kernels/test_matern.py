@@ -20,8 +20,8 @@ NUS = [0.5, 0.7, 1.0, 1.5, 2.5, 3.5, 4.2]
 @pytest.mark.parametrize("nu", NUS)
 def test_values_are_those_of_scikit_learn(nu: float, d: int, hard_pairs: Callable[[int], Any]) -> None:
     X, Z = hard_pairs(d)
-    l = 1.3 * d**0.5
-    kernel, peer = Matern(nu, length_scale=l), gp.Matern(l, nu=nu)
+    scale = 1.3 * d**0.5
+    kernel, peer = Matern(nu, length_scale=scale), gp.Matern(scale, nu=nu)
     assert np.abs(kernel(X) - peer(X)).max() < 1e-12
     assert np.abs(kernel(X, Z) - peer(X, Z)).max() < 1e-12
 

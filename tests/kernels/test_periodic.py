@@ -14,10 +14,10 @@ from mercer import Periodic
 from mercer.errors import InputError
 
 
-@pytest.mark.parametrize(("l", "period"), [(1.3, 1.1), (0.5, 3.0), (4.0, 0.3)])
-def test_one_column_is_scikit_learns(l: float, period: float, hard_pairs: Callable[[int], Any]) -> None:
+@pytest.mark.parametrize(("scale", "period"), [(1.3, 1.1), (0.5, 3.0), (4.0, 0.3)])
+def test_one_column_is_scikit_learns(scale: float, period: float, hard_pairs: Callable[[int], Any]) -> None:
     X, Z = hard_pairs(1)
-    kernel, peer = Periodic(l, period=period), gp.ExpSineSquared(l, period)
+    kernel, peer = Periodic(scale, period=period), gp.ExpSineSquared(scale, period)
     assert np.abs(kernel(X) - peer(X)).max() < 1e-12
     assert np.abs(kernel(X, Z) - peer(X, Z)).max() < 1e-12
 
@@ -25,7 +25,7 @@ def test_one_column_is_scikit_learns(l: float, period: float, hard_pairs: Callab
 def test_several_columns_are_a_product() -> None:
     X = np.random.default_rng(0).normal(size=(30, 3))
     scales = (0.7, 1.5, 2.0)
-    parts = [Periodic(l, period=1.7)(X[:, [k]]) for k, l in enumerate(scales)]
+    parts = [Periodic(scale, period=1.7)(X[:, [k]]) for k, scale in enumerate(scales)]
     assert np.abs(Periodic(scales, period=1.7)(X) - np.prod(parts, axis=0)).max() < 1e-14
 
 

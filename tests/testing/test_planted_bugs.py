@@ -108,12 +108,13 @@ def diagonal_of_linear_is_one(patch: pytest.MonkeyPatch) -> None:
 
 @bug("naive twin")
 def matern_on_l1(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Matern, "_block", lambda self, pair: self._profile(pair.manhattan_distances() ** 2, self._factor()))
+    patch.setattr(Matern, "_distances", lambda self, pair: pair.manhattan_distances() ** 2)
 
 
 @bug("naive twin")
 def gaussian_without_the_two(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Gaussian, "_profile", lambda self, d2, factor: np.exp(-factor * d2))
+    real = Gaussian._profile
+    patch.setattr(Gaussian, "_profile", lambda self, d2, factor, *rest: real(self, d2, 2.0 * factor, *rest))
 
 
 @bug("naive twin")
@@ -247,9 +248,7 @@ def exponential_gradient_without_the_inner_slope(patch: pytest.MonkeyPatch) -> N
 
 @bug("pullback is the gradient")
 def normalized_gradient_without_the_norms(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        Normalized, "_pullback", lambda self, pair, W: self.inner._pullback(pair.part(0), W * self._weights(pair))
-    )
+    patch.setattr(Normalized, "_pullback", lambda self, pair, W: self.inner._pullback(pair.part(0), W * self._weights(pair)))
 
 
 @bug("feature map", "finite")

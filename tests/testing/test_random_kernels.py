@@ -62,8 +62,8 @@ def test_the_same_seed_gives_the_same_kernel() -> None:
 
 
 def test_the_twin_is_not_made_from_the_finished_tree() -> None:
-    """A kernel that is replaced afterwards leaves the twin as it was: it holds no reference to the tree."""
-    kernel, twin = random_kernel(np.random.default_rng(3), domain="vectors")
+    """No function inside the twin holds a kernel: it cannot have asked the tree."""
+    _, twin = random_kernel(np.random.default_rng(3), domain="vectors")
     seen, stack = [], [twin]
     while stack:
         function = stack.pop()

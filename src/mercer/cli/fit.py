@@ -162,9 +162,10 @@ def _announce(question: Question, parts: Parts, plan: Plan, settings: Settings) 
     if parts.n_unused:
         less = "--rows" if n == settings.max_rows else "--memory"
         note(f"fitting on {n} rows drawn with seed {settings.seed}; {parts.n_unused} are not used ({less} changes this).")
-    if n > LONG:
+    if n >= LONG:
         cost = f"{format_bytes(plan.bytes)} and roughly {format_seconds(plan.seconds)}"
-        note(f"this takes up to {cost} ({plan.route.solver}); Ctrl-C leaves nothing behind.")
+        once = "; the first such fit also compiles, for some seconds" if plan.route.solver == "tridiagonal" else ""
+        note(f"this takes up to {cost} ({plan.route.solver}{once}). Ctrl-C leaves nothing behind.")
 
 
 def _write(made: Path, data: Path, question: Question, parts: Parts, settings: Settings, trained: Trained) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mercer.report.held_out import HeldOut
 
 #: From this many training rows on, the cost of a fit is said before it starts.
-LONG = 2000
+LONG = 1000
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from mercer.solvers.perceptron_budget import Budgeted
 from mercer.solvers.perceptron_forms import Blocked
 
 
-class KernelPerceptron(ClassifierMixin, PerceptronModel):  # type: ignore[misc]
+class KernelPerceptron(ClassifierMixin, PerceptronModel):
     """Rosenblatt's algorithm in feature space: w <- w + y_i phi(x_i) whenever y_i <w, phi(x_i)> <= 0.
 
     If some unit vector separates the classes with margin gamma and ||phi(x)|| <= R, at most R^2 / gamma^2 updates are

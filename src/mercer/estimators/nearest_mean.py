@@ -23,7 +23,7 @@ from mercer.plan import Route, Shape, choose
 from mercer.solvers.class_means import ClassMeans, temperature
 
 
-class NearestMean(ClassifierMixin, DualModel):  # type: ignore[misc]
+class NearestMean(ClassifierMixin, DualModel):
     """Classify by the nearest class mean: h(x) = sgn(||phi(x) - m_0||^2 - ||phi(x) - m_1||^2).
 
     By kernel sums this is sgn(<w, phi(x)> - b) with w = m_1 - m_0 and b = (||m_1||^2 - ||m_0||^2) / 2; ties go to the
@@ -51,6 +51,8 @@ class NearestMean(ClassifierMixin, DualModel):  # type: ignore[misc]
     >>> model.predict([[3.0, 2.0], [3.1, 2.0]]).tolist()
     ['a', 'b']
     """
+
+    coef_: Any
 
     def __init__(
         self, kernel: Any = DEFAULT_KERNEL, *, memory: int | float | str | None = None, verbose: bool | None = None

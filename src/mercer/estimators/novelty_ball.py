@@ -23,7 +23,7 @@ from mercer.plan import Route, Shape, choose
 from mercer.solvers.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
 
 
-class NoveltyBall(OutlierMixin, DualModel):  # type: ignore[misc]
+class NoveltyBall(OutlierMixin, DualModel):
     """Call x novel if ||phi(x) - phi_S|| > max_i ||phi(x_i) - phi_S||, or a quantile of leave-one-out distances.
 
     By kernel values ||phi(x) - phi_S||^2 = k(x, x) - (2/m) sum_i k(x, x_i) + (1/m^2) sum_ij k(x_i, x_j).
@@ -53,6 +53,8 @@ class NoveltyBall(OutlierMixin, DualModel):  # type: ignore[misc]
     >>> ball.radius_, ball.predict([[0.9, 0.0], [0.0, 1.1]]).tolist()
     (1.0, [1, -1])
     """
+
+    coef_: Any
 
     def __init__(
         self,

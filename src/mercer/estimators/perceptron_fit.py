@@ -73,7 +73,7 @@ def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tupl
         reason = f"at most {budget} support vectors"
         return (Route("budget", small + 24 * budget**2, n * budget * value, reason, exact=False),)
     offered = {
-        "gram": Route("gram", small + shape.n**2 * shape.itemsize, n * n * value / 2, "the Gram matrix fits: counts per row"),
+        "gram": Route("gram", small + shape.n**2 * shape.itemsize, n * n * value / 2, "the Gram matrix, counts per row"),
         "blocked": Route("blocked", small, n * n * value / 4, "counts per row, kernel rows made for blocks of mistakes"),
         "online": Route("online", small, n * n * value / 4, "the list of mistakes"),
     }
@@ -82,7 +82,7 @@ def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tupl
         reason = f"{D} explicit features against {shape.n} rows"
         offered["primal"] = Route("primal", int(8 * n * D * 2), 8 * n * D / rate, reason)
     if solver == "primal" and "primal" not in offered:
-        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, such as Polynomial(degree=2).')
+        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, such as Linear().')
     if solver != "auto":
         return (offered[solver],)
     order = ["primal"] if "primal" in offered and (shape.n_features or 0) < shape.n else []

@@ -46,6 +46,10 @@ class PerceptronModel(DualModel):
 
     classes_: Array
     ledger_: Any
+    coef_: Any
+    _all: Mistakes
+    _signs: Array
+    _norms: list[Array]
 
     def _store(self, kernel: Kernel, X: Any, Y: Array, fitted: Fitted, values: Values) -> None:
         """Everything known after a fit: X_fit_ is the training set."""
@@ -199,7 +203,7 @@ def check_parameters(model: Any) -> None:
             raise InputError(f"KernelPerceptron: {name} must be one of {shown}; got {getattr(model, name)!r}.")
     if model.budget is not None and model.average == "voted":
         raise InputError(
-            'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True with a budget.'
+            'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'
         )
 
 

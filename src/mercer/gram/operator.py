@@ -102,12 +102,10 @@ class GramOperator(LinearOperator):
             first, last, _ = cols.indices(self.shape[1])
             out = allocate((len(rows), max(0, last - first)), self._values.dtype, "the submatrix", REMEDY)
             values = self._values.rows(rows)
-
-            def block(r: slice, c: slice) -> NDArray[Any]:
-                return values(r, slice(c.start + first, c.stop + first))
+            block = lambda r, c: values(r, slice(c.start + first, c.stop + first))  # noqa: E731
         elif "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
             return self.rows(rows)[:, cols]
         else:
             out = allocate((len(rows), len(cols)), self._values.dtype, "the submatrix", REMEDY)
             block = self._values.crossings(rows, cols)
-        return tiles.fill(block, out, symmetric=False) if out.size else out
+        return tiles.fill_wide(block, out) if out.size else out

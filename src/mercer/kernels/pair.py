@@ -75,7 +75,7 @@ class Pair:
         refine = refine or ("squared", True, id(self.A), id(self.B)) in self._memo
         return self._remember(
             ("squared", refine, id(self.A), id(self.B)),
-            lambda: squared_distances(self.A, self.rows, self.B, self.cols, refine),
+            lambda: squared_distances(self.A, self.rows, self.B, self.cols, refine, self.compiled),
         )
 
     def manhattan_distances(self) -> NDArray[Any]:

@@ -76,7 +76,7 @@ class Points:
 
 
 def squared_distances(
-    A: Points, rows: slice, B: Points, cols: slice, refine: bool
+    A: Points, rows: slice, B: Points, cols: slice, refine: bool, compiled: bool = False
 ) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
     """Return ||a_i - b_j||^2 / scale^2 for two slices: never negative, and zero where A and B are the same row."""
     if A.left is None and not sp.issparse(A.array):
@@ -88,9 +88,13 @@ def squared_distances(
         values *= -2.0
         values += A.norms[rows, None].astype(values.dtype)
         values += B.norms[None, cols].astype(values.dtype)
-    if refine:
-        _refine(values, A, rows, B, cols)
-    np.maximum(values, 0.0, out=values)
+    limits = NEAR * (A.norms[rows] + B.reach) if refine else np.zeros(len(values))
+    if compiled and A.left is not None:
+        from mercer.numeric.compiled.distances import recompute_below
+
+        recompute_below(values, limits.astype(values.dtype), A.array[rows], B.array[cols])
+    else:
+        _recompute_below(values, limits, _rows_for_differences(A, rows), _rows_for_differences(B, cols))
     if A is B:
         _zero_common(values, rows, cols)
     return values
@@ -113,13 +117,11 @@ def _zero_common(values: NDArray[Any], rows: slice, cols: slice) -> None:
         values[common - rows.start, common - cols.start] = 0.0
 
 
-def _refine(values: NDArray[Any], A: Points, rows: slice, B: Points, cols: slice) -> None:
-    """Replace small squared distances by sums of squared differences, in place."""
-    limit = NEAR * (A.norms[rows] + B.reach)
-    i, j = np.nonzero(values < limit[:, None].astype(values.dtype))
+def _recompute_below(values: NDArray[Any], limits: NDArray[Any], a: Any, b: Any) -> None:
+    """Replace values[i, j] < limits[i] by sums of squared differences, in place; negative ones are always replaced."""
+    i, j = np.nonzero(values < limits[:, None].astype(values.dtype))
     # pairs are taken in portions, so that the differences of a tile full of duplicates stay small
-    step = max(1, 2**18 // A.array.shape[1])
-    a, b = _rows_for_differences(A, rows), _rows_for_differences(B, cols)
+    step = max(1, 2**18 // a.shape[1])
     for start in range(0, len(i), step):
         part = slice(start, start + step)
         difference = a[i[part]] - b[j[part]]

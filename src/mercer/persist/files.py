@@ -112,6 +112,8 @@ def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, A
 def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, Any]]:
     try:
         body = json.loads(text)
+        if body["model"]["is"] != "estimator":
+            raise InputError("holds no estimator.")
         return unpack(body["model"], body["lists"], arrays), unpack(body["notes"], body["lists"], arrays)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None

@@ -64,8 +64,8 @@ def many_axes(ax: Any, rows: int, columns: int, size: tuple[float, float], **sha
 def positive(values: Sequence[float] | Array) -> Array:  # (m,) -> (m,)
     """Places on a logarithmic axis: as given, and a zero one step below the smallest positive value.
 
-    >>> positive([0.0, 0.1, 1.0]).tolist()
-    [0.01, 0.1, 1.0]
+    >>> positive([0.0, 1.0, 4.0]).tolist()
+    [0.25, 1.0, 4.0]
     """
     places = np.asarray(values, dtype=np.float64).copy()
     above = np.sort(places[places > 0])

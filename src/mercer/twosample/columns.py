@@ -1,7 +1,8 @@
 """A column of a table as a few bounded features whose means tell distributions apart.
 
-Numbers: cosines and sines at eight frequencies, the quadrature of a Gaussian kernel with the column's standard deviation
-as length scale. Everything else: one indicator per value. Missing cells: an indicator of their own.
+Numbers: cosines and sines at eight frequencies, the quadrature of a Gaussian kernel, for two length scales: one standard
+deviation, which sees shapes, and 2.5 of them, which sees means more sharply. Everything else: one indicator per value.
+Missing cells: an indicator of their own.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from mercer.twosample.samples import Pooled
 #: Frequencies: the middles of eight equally likely parts of |N(0, 1)|, for a length scale of one standard deviation.
 FREQUENCIES = np.array([0.0784, 0.2372, 0.4023, 0.5791, 0.7764, 1.0100, 1.3180, 1.8627])
 
+#: Length scales in standard deviations.
+SCALES = (1.0, 2.5)
+
 #: Values of a column of words that get an indicator each; rarer ones share the last.
 CATEGORIES = 32
 
 
 @dataclass(frozen=True)
 class ColumnFeatures:
-    """`features` (N, r) and the column in standard units, for a difference of means people can read."""
+    """One (N, r) array of features per length scale; the column in standard units, for a difference people can read."""
 
-    features: NDArray[np.float64]
+    views: tuple[NDArray[np.float64], ...]
     standard: NDArray[np.float64]
 
 
@@ -46,12 +50,13 @@ def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
     varied = len(known) > 0 and float(np.ptp(known)) > 0  # the deviation of a constant may come out as rounding
     center, spread = (float(known.mean()), float(known.std())) if varied else (known[0] if len(known) else 0.0, 1.0)
     standard = np.where(seen, values - center, 0.0) / spread
-    angles = np.multiply.outer(standard, FREQUENCIES)
-    parts = [np.cos(angles) * seen[:, None], np.sin(angles) * seen[:, None]]
-    if not seen.all():
-        parts.append(~seen[:, None] * 1.0)
-    features = np.concatenate(parts, axis=1) / np.sqrt(len(FREQUENCIES))
-    return ColumnFeatures(features, standard)
+    missing = [] if seen.all() else [~seen[:, None] * 1.0]
+    views = []
+    for scale in SCALES:
+        angles = np.multiply.outer(standard, FREQUENCIES / scale)
+        waves = [np.cos(angles) * seen[:, None], np.sin(angles) * seen[:, None], *missing]
+        views.append(np.concatenate(waves, axis=1) / np.sqrt(len(FREQUENCIES)))
+    return ColumnFeatures(tuple(views), standard)
 
 
 def _words(values: NDArray[Any]) -> ColumnFeatures:
@@ -61,4 +66,4 @@ def _words(values: NDArray[Any]) -> ColumnFeatures:
     place = np.minimum(rank[codes], CATEGORIES - 1)
     features = np.zeros((len(values), min(len(labels), CATEGORIES)))
     features[np.arange(len(values)), place] = 1.0
-    return ColumnFeatures(features, (place == 0).astype(np.float64))
+    return ColumnFeatures((features,), (place == 0).astype(np.float64))

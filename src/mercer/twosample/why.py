@@ -94,13 +94,15 @@ def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Ge
     shifts = np.empty(len(names))
     for start in range(0, len(names), GROUP):  # several columns share one product
         group = range(start, min(start + GROUP, len(names)))
-        values = [column_features(pooled, j) for j in group]
-        differences = _differences(np.concatenate([units.average(v.features) for v in values], axis=1), signs, units)
-        ends = np.cumsum([v.features.shape[1] for v in values])
-        for j, part, v in zip(group, np.split(differences, ends[:-1]), values, strict=True):
-            shifts[j] = v.standard[: pooled.m].mean() - v.standard[pooled.m :].mean()
+        columns = [column_features(pooled, j) for j in group]
+        views = [units.average(view) for column in columns for view in column.views]
+        differences = _differences(np.concatenate(views, axis=1), signs, units)
+        parts = iter(np.split(differences, np.cumsum([view.shape[1] for view in views])[:-1]))
+        for j, column in zip(group, columns, strict=True):
+            shifts[j] = column.standard[: pooled.m].mean() - column.standard[pooled.m :].mean()
             # the root takes away most of the skewness, so that one yardstick serves all columns
-            scores[j] = np.sqrt((part**2).sum(axis=0))
+            each = [_standardized(np.sqrt((next(parts) ** 2).sum(axis=0, keepdims=True))) for _ in column.views]
+            scores[j] = np.max(each, axis=0)
     return _ranked("columns", names, scores, shifts, count)
 
 
@@ -141,9 +143,7 @@ def _examples(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generat
 
 def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, count: int) -> Explanation:  # (f, B+1)
     """Standardize over relabelings, correct by the largest, sort. Scores are of order one: less than NOISE is rounding."""
-    spread = scores.std(axis=1, keepdims=True)
-    steady = spread > NOISE
-    standard = np.where(steady, (scores - scores.mean(axis=1, keepdims=True)) / np.where(steady, spread, 1.0), 0.0)
+    standard = _standardized(scores)
     largest = np.sort(standard.max(axis=0))
     reached = len(largest) - np.searchsorted(largest, standard[:, 0] - 1e-9, side="left")
     order = np.argsort(-standard[:, 0], kind="stable")
@@ -151,6 +151,13 @@ def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, coun
         Reason(names[i], float(standard[i, 0]), float(reached[i] / len(largest)), float(differences[i])) for i in order
     )
     return Explanation(kind, reasons, count)
+
+
+def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # (f, B+1) -> (f, B+1)
+    """Every row with mean 0 and deviation 1 over relabelings; rows without variation are 0."""
+    spread = scores.std(axis=1, keepdims=True)
+    steady = spread > NOISE
+    return np.where(steady, (scores - scores.mean(axis=1, keepdims=True)) / np.where(steady, spread, 1.0), 0.0)
 
 
 def _names(encoding: Any) -> Sequence[Any] | None:

@@ -1,4 +1,4 @@
-"""Distances that are no matrix product."""
+"""Distances that are no matrix product, and what a matrix product of distances needs afterwards."""
 
 from __future__ import annotations
 
@@ -10,13 +10,40 @@ from numpy.typing import NDArray
 
 @numba.njit(cache=True, nogil=True)
 def manhattan(a: NDArray[Any], bt: NDArray[Any], out: NDArray[Any]) -> None:  # (n, d), (d, m) -> (n, m)
-    """out[i, j] = sum_k |a[i, k] - bt[k, j]|."""
+    """out[i, j] = sum_k |a[i, k] - bt[k, j]|, four columns at a time: each pass over a row costs a load and a store."""
+    d, m = bt.shape
+    whole = d - d % 4
     for i in range(a.shape[0]):
         row = out[i]
-        x = a[i, 0]
-        for j in range(bt.shape[1]):
-            row[j] = abs(x - bt[0, j])
-        for k in range(1, a.shape[1]):
+        row[:] = 0.0
+        for k in range(0, whole, 4):
+            x0, x1, x2, x3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+            b0, b1, b2, b3 = bt[k], bt[k + 1], bt[k + 2], bt[k + 3]
+            for j in range(m):
+                row[j] += (abs(x0 - b0[j]) + abs(x1 - b1[j])) + (abs(x2 - b2[j]) + abs(x3 - b3[j]))
+        for k in range(whole, d):
             x = a[i, k]
-            for j in range(bt.shape[1]):
-                row[j] += abs(x - bt[k, j])
+            b = bt[k]
+            for j in range(m):
+                row[j] += abs(x - b[j])
+
+
+@numba.njit(cache=True, nogil=True)
+def recompute_below(values: NDArray[Any], limits: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Replace values[i, j] < limits[i] by ||a_i - b_j||^2 from differences, in place; (n, m), (n,), (n, d), (m, d)."""
+    for i in range(values.shape[0]):
+        row = values[i]
+        limit = limits[i]
+        count = 0
+        for j in range(row.size):  # counting vectorizes, branching does not: most rows have nothing to mend
+            count += row[j] < limit
+        if count == 0:
+            continue
+        for j in range(row.size):
+            if row[j] < limit:
+                total = 0.0
+                for k in range(a.shape[1]):
+                    difference = a[i, k] - b[j, k]
+                    total += difference * difference
+                row[j] = total
+

@@ -96,8 +96,8 @@ def removal_pass(
 ) -> tuple[int, int]:  # (b, b), (b, B), (C, B), (C, B), (n,), (B,), (3,)  # fmt: skip
     """A block with at most B support vectors: V[a, s] = k(x_a, vector in slot s); the oldest makes room for a new one.
 
-    `state` is (slots in use, oldest slot, vectors that left). With whole=False the pass ends where room would have to be made. Returns the
-    number of mistakes and of examples seen.
+    `state` is (slots in use, oldest slot, vectors that left). With whole=False the pass ends where room would have to be
+    made. Returns the number of mistakes and of examples seen.
     """
     count, limit = 0, alpha.shape[1]
     for a in range(order.shape[0]):
