@@ -32,8 +32,18 @@ $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 
 setup: $(STAMPS)/dev  ## make .venv with everything for development
 
-demo: $(STAMPS)/cli  ## proofs and counter-examples for a set of expressions
+DEMO := build/demo
+
+demo: $(STAMPS)/cli  ## proofs and counter-examples, then mercer fit and predict on a real table
 	$(PY) examples/is_it_a_kernel.py
+	@echo
+	$(PY) examples/demo_table.py $(DEMO)
+	$(VENV)/bin/mercer fit $(DEMO)/diabetes.csv --target progression --out $(DEMO)/results
+	@echo
+	$(VENV)/bin/mercer predict $(DEMO)/results $(DEMO)/diabetes-new.csv --interval 0.9 --out $(DEMO)/results/new.csv
+	@head -4 $(DEMO)/results/new.csv
+	@echo
+	@echo "The results are in $(DEMO)/results: surface.png and predictions.png to look at, metrics.json, model.mercer, new.csv"
 
 test: lint typecheck  ## ruff, mypy, tests and doctests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile

@@ -117,7 +117,7 @@ def test_a_median_without_data_is_told_where_to_get_them() -> None:
         ("-2 * Linear()", "not implied by the closure rules", 0),
         ("Linear", "needs brackets", 0),
         ("3", "a kernel was expected", 0),
-        ("Linear().fit()", "there is no method .fit()", 0),
+        ("Linear().fit()", "there is no method .fit()", 9),
         ("'größer' * Gausian()", "there is no kernel 'Gausian'", 11),
         ("", "the text is empty", 0),
     ],

@@ -11,10 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import selection
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
-from mercer.estimators.grids import read_splits
 from mercer.estimators.kernel_ridge import RidgeFacts, read_alpha
 from mercer.estimators.kernel_ridge_cv import explore, record_choice, surface_routes
 from mercer.estimators.progress import Meter
@@ -22,8 +20,10 @@ from mercer.estimators.ridge_routes import Problem, fit, routes
 from mercer.estimators.ridge_summary import summarize_classifier
 from mercer.estimators.summary import Summary
 from mercer.plan import Route, Shape, choose
-from mercer.scoring import ACCURACY
-from mercer.selection import Data
+from mercer.selection import surface as selection
+from mercer.selection.grids import read_splits
+from mercer.selection.scoring import ACCURACY
+from mercer.selection.surface import Data
 
 
 class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):

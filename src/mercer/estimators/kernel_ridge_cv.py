@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer import selection
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
-from mercer.estimators.grids import length_scale_paths, read_alphas, read_grid, read_splits
 from mercer.estimators.kernel_ridge import RidgeModel
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge_routes import Problem, fit
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import gemm_rate
 from mercer.plan import Route, Shape, choose
-from mercer.scoring import Scoring, as_scoring
-from mercer.selection import Data, Surface
+from mercer.selection import surface as selection
+from mercer.selection.grids import length_scale_paths, read_alphas, read_grid, read_splits
+from mercer.selection.scoring import Scoring, as_scoring
+from mercer.selection.surface import Data, Surface
 
 
 class KernelRidgeCV(RidgeModel):

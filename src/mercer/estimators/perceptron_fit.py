@@ -29,6 +29,8 @@ SOLVERS = ("auto", "primal", "gram", "blocked", "online")
 SMALL = 4096
 #: Epochs after which a run that still errs is searched for a proof that it must; then after twice as many, and so on.
 FIRST_SEARCH = 10
+#: A score below this times R^2 is 0: the sums of kernel values behind it have different orders in different forms.
+ZERO = 1e-10
 #: Steps of the first search; each next one takes twice as many.
 STEPS = 200
 
@@ -39,10 +41,15 @@ class Values:
     def __init__(self, kernel: Kernel, X: Any, shift: float) -> None:
         self.K, self.shift = GramOperator(kernel, X), shift
         self.diagonal = np.asarray(kernel.diag(X), dtype=np.float64) + shift
+        some = np.arange(min(len(self.diagonal), BLOCK))
+        values = self.submatrix(some, some)
+        # sums of whole numbers are exact; others may be off by rounding, and then a score that is 0 must still be a mistake
+        whole = bool((values == np.rint(values)).all()) and float(np.abs(self.diagonal).max()) < 2.0**40
+        self.zero = 0.0 if whole else ZERO * float(np.abs(self.diagonal).max())
 
-    def submatrix(self, rows: Array, cols: Array | slice) -> Array:
+    def submatrix(self, rows: Array, cols: Array | slice, out: Array | None = None) -> Array:
         """Values at the crossings of rows and columns."""
-        values = self.K.submatrix(rows, cols)
+        values = self.K.submatrix(rows, cols, out)
         if self.shift:
             values += self.shift
         return values
@@ -94,12 +101,12 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
     """The form that goes by that name, ready to run."""
     if solver == "primal":
         Z = np.vstack([dense(block) for _, block in feature_blocks(kernel, X)])
-        return Primal(np.ascontiguousarray(np.column_stack([Z, np.ones(len(Z))]) if values.shift else Z), Y)
+        return Primal(np.ascontiguousarray(np.column_stack([Z, np.ones(len(Z))]) if values.shift else Z), Y, values.zero)
     if solver == "gram":
         K = gram(kernel, X, memory=float("inf"))
         if values.shift:
             K += values.shift
-        return Gram(K, Y)
+        return Gram(K, Y, values.zero)
     if solver == "online":
         return Online(values, Y)
     return Blocked(values, Y, parse_bytes(memory) // 2)

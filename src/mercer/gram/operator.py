@@ -14,6 +14,7 @@ from mercer.kernels.evaluation import REMEDY, Evaluation
 from mercer.kernels.text import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.memory import allocate
+from mercer.numeric.strips import fill_wide
 from mercer.numeric.threads import Progress
 
 
@@ -96,16 +97,26 @@ class GramOperator(LinearOperator):
         chosen = self._values.rows(wanted % self.shape[0])
         return tiles.fill(chosen, out, symmetric=False)
 
-    def submatrix(self, rows: NDArray[np.integer[Any]], cols: NDArray[np.integer[Any]] | slice) -> NDArray[Any]:
-        """The values at the crossings of the given row numbers with column numbers, or with a run of columns."""
+    def submatrix(
+        self,
+        rows: NDArray[np.integer[Any]],
+        cols: NDArray[np.integer[Any]] | slice,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """The values at the crossings of the given row numbers with column numbers, or with a run of columns.
+
+        `out` is where to write them, if given.
+        """
         if isinstance(cols, slice):
             first, last, _ = cols.indices(self.shape[1])
-            out = allocate((len(rows), max(0, last - first)), self._values.dtype, "the submatrix", REMEDY)
+            shape = (len(rows), max(0, last - first))
             values = self._values.rows(rows)
             block = lambda r, c: values(r, slice(c.start + first, c.stop + first))  # noqa: E731
         elif "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
             return self.rows(rows)[:, cols]
         else:
-            out = allocate((len(rows), len(cols)), self._values.dtype, "the submatrix", REMEDY)
+            shape = (len(rows), len(cols))
             block = self._values.crossings(rows, cols)
-        return tiles.fill_wide(block, out) if out.size else out
+        if out is None:
+            out = allocate(shape, self._values.dtype, "the submatrix", REMEDY)
+        return fill_wide(block, out) if out.size else out

@@ -73,7 +73,8 @@ class Evaluation:
         """The tiles of the matrix whose entry (i, j) is entry (rows[i], cols[j]) of this one."""
         same = self.pair.A is self.pair.B and rows is cols  # one object for both sides keeps its diagonal exact
         left = gather(self.pair.A, rows)
-        pair = Pair(left, left if same else gather(self.pair.B, cols), slice(0, len(rows)), slice(0, len(cols)))
+        right = left if same else gather(self.pair.B, cols)
+        pair = Pair(left, right, slice(0, len(rows)), slice(0, len(cols)), self.pair.compiled)
         return lambda r, c: self.kernel._block(pair.tile(r, c))
 
     def diag(self) -> NDArray[Any]:

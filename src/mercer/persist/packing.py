@@ -28,7 +28,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
 from mercer.plan import Route
-from mercer.selection import Surface
+from mercer.selection.surface import Surface
 from mercer.solvers.robust import RobustFit
 
 #: Estimators that a file may hold.

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.grids import length_scale_paths
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, many_axes, one_axes, one_column
+from mercer.selection.grids import length_scale_paths
 
 Array = NDArray[Any]
 

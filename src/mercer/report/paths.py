@@ -15,7 +15,7 @@ from mercer.estimators.ridge_summary import rms
 from mercer.gram import gram
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, log_axis, many_axes, positive
-from mercer.selection import default_alphas
+from mercer.selection.surface import default_alphas
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, edges, log_axis, one_axes, positive
-from mercer.selection import Surface
+from mercer.selection.surface import Surface
 
 Array = NDArray[Any]
 

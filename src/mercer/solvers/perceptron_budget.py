@@ -58,15 +58,16 @@ class Budgeted:
                 held = self.held.copy()
                 self.inverse = pinvh(np.asarray(self.source.submatrix(held, held), dtype=np.float64))
             mistakes = record.take(
-                projection_pass(V @ self.inverse, V, self.alpha, self.beta, Y, rows, active, clock, *record.arrays)
+                projection_pass(V @ self.inverse, V, self.alpha, self.beta, Y, rows, active, clock, self.source.zero, *record.arrays)
             )
             self.left |= bool((self.slot_of[mistakes.rows] < 0).any())
             return mistakes, len(rows)
         K = self.source.submatrix(rows, rows)
         whole = self.policy == "removal"
         count, seen = removal_pass(
-            K, V, self.alpha, self.beta, self.slot_of, self.held, self.state, whole, Y, rows, active, clock, *record.arrays
-        )
+            K, V, self.alpha, self.beta, self.slot_of, self.held, self.state, whole,
+            Y, rows, active, clock, self.source.zero, *record.arrays,
+        )  # fmt: skip
         self.left |= bool(self.state[2])
         return record.take(count), seen
 

@@ -25,7 +25,9 @@ STRIP = 2048
 class Source(Protocol):
     """Kernel values of one collection with itself."""
 
-    def submatrix(self, rows: Array, cols: Array | slice) -> Array:
+    zero: float  # what rounding may leave of a score that is 0
+
+    def submatrix(self, rows: Array, cols: Array | slice, out: Array | None = None) -> Array:
         """Values at the crossings of rows and columns."""
         ...
 
@@ -44,15 +46,15 @@ class Recorder:
 class Primal:
     """w by its coordinates."""
 
-    def __init__(self, Z: Array, Y: Array) -> None:  # (n, D), (C, n)
-        self.Z, self.Y, self.W = Z, Y, np.zeros((len(Y), Z.shape[1]))
+    def __init__(self, Z: Array, Y: Array, zero: float = 0.0) -> None:  # (n, D), (C, n)
+        self.Z, self.Y, self.W, self.zero = Z, Y, np.zeros((len(Y), Z.shape[1])), zero
 
     def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
         """One pass in compiled code."""
         from mercer.numeric.compiled.perceptron import primal_pass
 
         record = Recorder(len(order) * len(self.Y))
-        return record.take(primal_pass(self.Z, self.W, self.Y, order, active, clock, *record.arrays))
+        return record.take(primal_pass(self.Z, self.W, self.Y, order, active, clock, self.zero, *record.arrays))
 
     def scores(self) -> Array:
         """W Z'."""
@@ -62,15 +64,15 @@ class Primal:
 class Gram:
     """The dual with counts on a Gram matrix that is at hand."""
 
-    def __init__(self, K: Array, Y: Array) -> None:  # (n, n), (C, n)
-        self.K, self.Y, self.F = K, Y, np.zeros(Y.shape)
+    def __init__(self, K: Array, Y: Array, zero: float = 0.0) -> None:  # (n, n), (C, n)
+        self.K, self.Y, self.F, self.zero = K, Y, np.zeros(Y.shape), zero
 
     def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
         """One pass in compiled code."""
         from mercer.numeric.compiled.perceptron import gram_pass
 
         record = Recorder(len(order) * len(self.Y))
-        return record.take(gram_pass(self.K, self.F, self.Y, order, active, clock, *record.arrays))
+        return record.take(gram_pass(self.K, self.F, self.Y, order, active, clock, self.zero, *record.arrays))
 
     def scores(self) -> Array:
         """The scores it keeps."""
@@ -81,12 +83,14 @@ class Blocked:
     """The dual with counts, kernel rows made when a mistake asks for them and kept while there is room."""
 
     def __init__(self, source: Source, Y: Array, room: int, F: Array | None = None) -> None:  # (C, n), bytes
-        self.source, self.Y = source, Y
+        self.source, self.Y, self.zero = source, Y, source.zero
         self.F = np.zeros(Y.shape) if F is None else F
         n = Y.shape[1]
         self.capacity = min(n, room // (8 * n))
         self.kept: Array | None = None  # (capacity, n), touched only as far as it is filled
+        self.scratch: Array | None = None  # (BLOCK, n) for the rows of one block
         self.slots = np.full(n, -1, np.int64)
+        self.asked = np.zeros(n, bool)
         self.used = 0
         self.complete = True  # whether F is right for all rows
 
@@ -100,7 +104,7 @@ class Blocked:
             rows = order[start : start + BLOCK]
             f, Y = self.F[:, rows], np.ascontiguousarray(self.Y[:, rows])
             K = self.source.submatrix(rows, rows)
-            mistakes = record.take(block_pass(K, f, Y, active, clock + start, *record.arrays))
+            mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
             if len(mistakes.rows):
                 mistakes = mistakes.renamed(rows[mistakes.rows])
                 found.append(mistakes)
@@ -118,10 +122,20 @@ class Blocked:
             self._add(self.kept, self.slots[rows[known]], delta[:, known], 0)
         if not known.all():
             new = rows[~known]
-            values = self.source.submatrix(new, slice(first, None))
+            values = self._rows(new, first)
             self._add(values, np.arange(len(new)), delta[:, ~known], first)
-            if keep:
-                self._keep(new, values)
+            if keep:  # from the second mistake on: most rows are wrong once, and those that are wrong twice go on being so
+                again = np.flatnonzero(self.asked[new])
+                self._keep(new[again], values, again)
+                self.asked[new] = True
+
+    def _rows(self, rows: Array, first: int) -> Array:
+        """Kernel rows from column `first` on, in memory that is used over and over."""
+        shape = (len(rows), self.Y.shape[1] - first)
+        if self.scratch is None or self.scratch.size < shape[0] * shape[1]:
+            self.scratch = np.empty(BLOCK * self.Y.shape[1])
+        out = self.scratch[: shape[0] * shape[1]].reshape(shape)
+        return self.source.submatrix(rows, slice(first, None), out)
 
     def _add(self, values: Array, slots: Array, delta: Array, first: int) -> None:
         from mercer.numeric.compiled.perceptron import push
@@ -132,13 +146,13 @@ class Blocked:
         threads = min(cpu_count(), len(strips)) if len(slots) * n > 2**18 else 1
         run(strips, lambda j, worker: push(F, values, slots, delta, j, min(j + STRIP, n)), threads)
 
-    def _keep(self, rows: Array, values: Array) -> None:
+    def _keep(self, rows: Array, values: Array, places: Array) -> None:
         few = min(len(rows), self.capacity - self.used)
         if few <= 0:
             return
         if self.kept is None:
             self.kept = np.empty((self.capacity, self.Y.shape[1]), values.dtype)
-        self.kept[self.used : self.used + few] = values[:few]
+        self.kept[self.used : self.used + few] = values[places[:few]]
         self.slots[rows[:few]] = np.arange(self.used, self.used + few)
         self.used += few
 
@@ -151,7 +165,7 @@ class Online:
     """The list of mistakes, evaluated anew for every block of incoming rows."""
 
     def __init__(self, source: Source, Y: Array) -> None:  # (C, n)
-        self.source, self.Y = source, Y
+        self.source, self.Y, self.zero = source, Y, source.zero
         self.list = Mistakes.none()
 
     def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
@@ -163,7 +177,7 @@ class Online:
             rows = order[start : start + BLOCK]
             f, Y = self._evaluate(rows), np.ascontiguousarray(self.Y[:, rows])
             K = self.source.submatrix(rows, rows)
-            mistakes = record.take(block_pass(K, f, Y, active, clock + start, *record.arrays))
+            mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
             found.append(mistakes.renamed(rows[mistakes.rows]))
             self.list = Mistakes.joined([self.list, found[-1]])
         return Mistakes.joined(found)

@@ -2,6 +2,7 @@
 
 Every pass writes the mistakes it makes, in order, into `rows`, `labels`, `times` and `scores`, and returns their number.
 Y holds -1 and +1 for C problems at once; a problem that is not `active` makes no mistakes. Time counts presentations.
+A score is wrong if y score <= zero, where `zero` is what rounding leaves of a score that is 0.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ Ints = NDArray[np.int64]
 
 @numba.njit(cache=True, nogil=True)
 def block_pass(
-    K: NDArray[Any], f: Floats, Y: Floats, active: NDArray[np.bool_], clock: Ints,
+    K: NDArray[Any], f: Floats, Y: Floats, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (b, b), (C, b), (C, b), (C,), (C,)  # fmt: skip
     """The examples of one block, whose scores before the block are f; an update moves the scores behind it."""
     count = 0
     for a in range(K.shape[0]):
         for c in range(f.shape[0]):
-            if active[c] and Y[c, a] * f[c, a] <= 0.0:
+            if active[c] and Y[c, a] * f[c, a] <= zero:
                 rows[count], labels[count], times[count], scores[count] = a, c, clock[c] + a + 1, f[c, a]
                 count += 1
                 y = Y[c, a]
@@ -36,7 +37,7 @@ def block_pass(
 
 @numba.njit(cache=True, nogil=True)
 def gram_pass(
-    K: NDArray[Any], F: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints,
+    K: NDArray[Any], F: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (n, n), (C, n), (C, n), (b,)  # fmt: skip
     """Examples in the given order with the whole Gram matrix at hand; F are the scores of all rows, kept up to date."""
@@ -44,7 +45,7 @@ def gram_pass(
     for a in range(order.shape[0]):
         i = order[a]
         for c in range(F.shape[0]):
-            if active[c] and Y[c, i] * F[c, i] <= 0.0:
+            if active[c] and Y[c, i] * F[c, i] <= zero:
                 rows[count], labels[count], times[count], scores[count] = i, c, clock[c] + a + 1, F[c, i]
                 count += 1
                 y = Y[c, i]
@@ -55,7 +56,7 @@ def gram_pass(
 
 @numba.njit(cache=True, nogil=True)
 def primal_pass(
-    Z: NDArray[Any], W: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints,
+    Z: NDArray[Any], W: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (n, D), (C, D), (C, n), (b,)  # fmt: skip
     """Examples in the given order with explicit features: w += y phi(x)."""
@@ -68,7 +69,7 @@ def primal_pass(
             score = 0.0
             for k in range(Z.shape[1]):
                 score += W[c, k] * Z[i, k]
-            if Y[c, i] * score <= 0.0:
+            if Y[c, i] * score <= zero:
                 rows[count], labels[count], times[count], scores[count] = i, c, clock[c] + a + 1, score
                 count += 1
                 for k in range(Z.shape[1]):
@@ -92,7 +93,8 @@ def push(F: Floats, values: NDArray[Any], slots: Ints, delta: Floats, start: int
 @numba.njit(cache=True, nogil=True)
 def removal_pass(
     K: NDArray[Any], V: Floats, alpha: Floats, beta: Floats, slot_of: Ints, held: Ints, state: Ints, whole: bool,
-    Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, rows: Ints, labels: Ints, times: Ints, scores: Floats,
+    Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
+    rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> tuple[int, int]:  # (b, b), (b, B), (C, B), (C, B), (n,), (B,), (3,)  # fmt: skip
     """A block with at most B support vectors: V[a, s] = k(x_a, vector in slot s); the oldest makes room for a new one.
 
@@ -108,7 +110,7 @@ def removal_pass(
             score = 0.0
             for s in range(state[0]):
                 score += alpha[c, s] * V[a, s]
-            if Y[c, a] * score > 0.0:
+            if Y[c, a] * score > zero:
                 continue
             if slot < 0:
                 slot = slot_of[i]
@@ -137,7 +139,8 @@ def removal_pass(
 @numba.njit(cache=True, nogil=True)
 def projection_pass(
     P: Floats, V: Floats, alpha: Floats, beta: Floats,
-    Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, rows: Ints, labels: Ints, times: Ints, scores: Floats,
+    Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
+    rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (b, B), (b, B), (C, B), (C, B)  # fmt: skip
     """A block with a full set: an update goes to the projection of phi(x_a) on the span, whose coordinates are P[a]."""
     count = 0
@@ -148,7 +151,7 @@ def projection_pass(
             score = 0.0
             for s in range(V.shape[1]):
                 score += alpha[c, s] * V[a, s]
-            if Y[c, a] * score <= 0.0:
+            if Y[c, a] * score <= zero:
                 rows[count], labels[count], times[count], scores[count] = order[a], c, clock[c] + a + 1, score
                 count += 1
                 for s in range(V.shape[1]):

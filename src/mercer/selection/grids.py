@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.selection import Data, Surface, choose, default_alphas, length_scale_steps
+from mercer.selection.surface import Data, Surface, choose, default_alphas, length_scale_steps
 
 #: With more rows than this, a grid of our own choosing is narrowed on a sample of this many first.
 SAMPLE, SEED = 2000, 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.gram import gram
 from mercer.kernels.base import Kernel
-from mercer.scoring import Scoring
+from mercer.selection.scoring import Scoring
 from mercer.solvers.crossval import cholesky_held_out
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
