@@ -107,7 +107,12 @@ def _as_csv(known: NDArray[np.bool_], columns: dict[str, NDArray[Any]]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
-    answers = zip(*[values.tolist() for values in columns.values()], strict=True)
+    answers = zip(*[[_cell(value) for value in values.tolist()] for values in columns.values()], strict=True)
     for is_known in known:
         writer.writerow(next(answers) if is_known else [""] * len(columns))
     return stream.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """Ten digits: more than any prediction is good for, and the same on every machine."""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -57,10 +57,6 @@ class Meter:
         self.stream.flush()
         self.written = True
 
-    def part(self, done: int, total: int, index: int, count: int) -> None:
-        """Progress of the index-th of `count` equal parts."""
-        self(index * total + done, count * total)
-
     def close(self) -> None:
         """End the line, if one was written."""
         if self.written:
