@@ -41,10 +41,12 @@ PUBLIC = [
     "find_counterexample",
     "geometry",
     "gram",
+    "load",
     "parse",
     "plan",
     "register",
     "repair",
+    "save",
     "testing",
 ]
 

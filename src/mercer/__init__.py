@@ -33,6 +33,8 @@ from mercer.kernels.vectors import Constant as Constant
 from mercer.kernels.vectors import Linear as Linear
 from mercer.kernels.vectors import Polynomial as Polynomial
 from mercer.kernels.vectors import Tanh as Tanh
+from mercer.persist import load as load
+from mercer.persist import save as save
 from mercer.plan import plan as plan
 from mercer.validity.counterexamples import find_counterexample as find_counterexample
 from mercer.validity.grams import check_gram as check_gram
@@ -68,9 +70,11 @@ __all__ = [
     "find_counterexample",
     "geometry",
     "gram",
+    "load",
     "parse",
     "plan",
     "register",
     "repair",
+    "save",
     "testing",
 ]

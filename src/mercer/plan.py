@@ -6,6 +6,7 @@ nothing and allocates nothing.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,11 +67,17 @@ class Plan:
         return "\n".join(lines)
 
 
-def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: str) -> Route:
-    """Return the first route within the budget, or say what the smallest one needs."""
+def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
+    """Return the first route within the budget, or say what the smallest one needs; leaving exactness is announced."""
     budget = parse_bytes(memory)
     for route in routes:
         if route.bytes <= budget:
+            if announce and routes[0].exact and not route.exact:
+                warnings.warn(
+                    f"{what}: {routes[0].solver} needs {format_bytes(routes[0].bytes)}, over the memory budget of "
+                    f"{format_bytes(budget)}, so {route.solver} is taken, which is not exact. memory= raises the budget.",
+                    stacklevel=3,
+                )
             return route
     least = min(routes, key=lambda route: route.bytes)
     raise MemoryBudgetError(
@@ -92,7 +99,7 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
     budget = parse_bytes(memory if memory is not None else getattr(estimator, "memory", None))
     routes = tuple(estimator._routes(estimator._shape(X, y)))
-    return Plan(choose(routes, budget, type(estimator).__name__), routes, budget)
+    return Plan(choose(routes, budget, type(estimator).__name__, announce=False), routes, budget)
 
 
 def format_seconds(seconds: float) -> str:

@@ -85,3 +85,13 @@ def test_every_real_set_is_in_the_list(shared_data: Path) -> None:
     assert {path.stem[4:] for path in shared_data.glob("reg_*.npz")} == set(quality.SETS)
     X, y, folds = quality.load("srtm_n43e006", shared_data)
     assert X.shape == (1201 * 1201, 2) and y.shape == (1201 * 1201,) and folds is None
+
+
+def test_large_sets_keep_the_parameters_of_their_first_fold(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quality, "PROMISED_ROWS", 70)  # energy has 80 rows here, kin8nm 60
+    start(data, 3)
+    sets = json.loads((data / "ridge_quality.json").read_text(encoding="utf-8"))["sets"]
+    chosen = [
+        {(fold["alpha"], fold["length_scale"]) for fold in sets[name]["folds"].values()} for name in ("energy", "kin8nm")
+    ]
+    assert len(chosen[0]) == 1 and len(chosen[1]) > 1

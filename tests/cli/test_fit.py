@@ -133,6 +133,8 @@ def test_the_task_is_found_or_taken(target: Any, task: str, found: str, tmp_path
     assert question.task == found
     if found == "classification" and task == "auto":
         assert question.y.dtype.kind == "i" and "--task regression" in question.reason
+    if list(target) == [0.5, 1.5]:
+        assert set(question.y) == {"0.5", "1.5"}
 
 
 def test_other_formats_are_the_same_table(tmp_path: Path) -> None:
@@ -152,8 +154,9 @@ def test_other_formats_are_the_same_table(tmp_path: Path) -> None:
 def test_options_reach_the_fit(tmp_path: Path) -> None:
     data = table(tmp_path / "d.csv", 80)
     result = invoke(
-        "fit", data, "--target", "y", "--out", tmp_path / "out", "--json", "--kernel", "Linear().on('small') + Gaussian(1.0)",
-        "--alpha", 0.1, "--alpha", 1.0, "--drop", "constant", "--rows", 30, "--coverage", 0.5, "--test-size", 0.25,
+        "fit", data, "--target", "y", "--out", tmp_path / "out", "--json",
+        "--kernel", "Linear().on('small') + Gaussian(1.0)", "--alpha", 0.1, "--alpha", 1.0,
+        "--drop", "constant", "--rows", 30, "--coverage", 0.5, "--test-size", 0.25,
     )  # fmt: skip
     metrics = json.loads(result.stdout)
     assert metrics["columns"] == ["small", "large"]
@@ -209,6 +212,19 @@ def test_without_a_target_the_columns_are_listed(tmp_path: Path) -> None:
     assert "--target" in result.stderr and result.stderr.count("\n") == 1
 
 
+def test_progress_goes_to_whoever_watches() -> None:
+    from mercer.estimators.progress import watched
+
+    seen: list[tuple[str, int, int]] = []
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with watched(lambda *step: seen.append(step)):
+        mercer.KernelRidgeCV().fit(X, X[:, 0])
+    assert ("KernelRidgeCV: kernels", 10, 10) in seen
+    told = len(seen)
+    mercer.KernelRidgeCV().fit(X, X[:, 0])
+    assert len(seen) == told  # nobody watches any more
+
+
 def test_quiet_is_quiet(tmp_path: Path) -> None:
     result = invoke("fit", table(tmp_path / "d.csv"), "--target", "y", "--out", tmp_path / "out", "--quiet", "--rows", 20)
     assert result.exit_code == 0 and result.stdout == "" and result.stderr == ""
@@ -220,8 +236,7 @@ def test_quiet_is_quiet(tmp_path: Path) -> None:
 BAD = {
     "missing target": ("a,b\n1,2\n", ["--target", "c"], "there is no column 'c'. There are: 'a', 'b'."),
     "misspelled target": ("speed,size\n1,2\n", ["--target", "sped"], "Did you mean 'speed'?"),
-    "text column": ("a,b,c\n1,x,2\n", ["--target", "c"], "1 column holds text, and a table of numbers is needed: 'b'. "
-                    "Leave it out: --drop b"),
+    "text column": ("a,b,c\n1,x,2\n", ["--target", "c"], "1 column does not hold numbers: 'b'. Leave it out: --drop b"),
     "decimal commas": ("a;b\n1,5;2\n", ["--target", "b"], "decimal commas are read as text"),
     "empty file": ("", ["--target", "c"], "the file is empty"),
     "names only": ("a,b\n", ["--target", "b"], "no rows below it"),
@@ -230,6 +245,8 @@ BAD = {
     "one column": ("a\n1\n", ["--target", "a"], "no column is left to predict 'a' from"),
     "dropped target": ("a,b\n1,2\n", ["--target", "b", "--drop", "b"], "both the target and dropped"),
     "unknown drop": ("a,b\n1,2\n", ["--target", "b", "--drop", "c"], "there is no column 'c'"),
+    "too large": ("a,b\n" + "1e200,1\n2e200,2\n" * 9, ["--target", "b", "--task", "regression"], "beyond 1e+150"),
+    "nothing to fit": ("a,b\n" + "1,2\n3,4\n" * 6, ["--target", "b", "--test-size", "0.99"], "leaves too few rows"),
     "constant target": ("a,b\n" + "1,2\n" * 12, ["--target", "b"], "the same value in every row"),
     "a name per row": ("a,b\n" + "".join(f"{i},n{i}\n" for i in range(12)), ["--target", "b"], "too many for classes"),
     "text regression": ("a,b\n" + "1,x\n1,y\n" * 9, ["--target", "b", "--task", "regression"], "holds text"),

@@ -92,7 +92,7 @@ def test_missing_values(folder: Path) -> None:
     [
         ("a\n1\n", [], "the model needs 1 column that the file does not have: 'b'"),
         ("x:y\n1:2\n", [], "is its delimiter a comma"),
-        ("a,b\n1,x\n", [], "1 column holds text, and a table of numbers is needed: 'b'"),
+        ("a,b\n1,x\n", [], "1 column does not hold numbers: 'b'"),
         ("", [], "the file is empty"),
         ("a,b\n1,2\n", ["--interval", "90"], "--interval must be a fraction"),
         ("a,b\n1,2\n", ["--out", "none/p.csv"], "there is no folder"),

@@ -43,6 +43,17 @@ def test_tuning_by_leave_one_out_accuracy() -> None:
     assert "leave-one-out accuracy" in str(model)
 
 
+def test_two_classes_are_tuned_by_what_leave_one_out_predicts(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(120, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120) > 0, "yes", "no")
+    for cv in (None, 4):
+        model = KernelRidgeClassifier(alpha="loo", cv=cv).fit(X, y)
+        assert 0.75 < model.best_score_ < 1.0
+        assert len(np.unique(model.surface_.scores)) > 10
+    model = KernelRidgeClassifier(alpha="loo").fit(X, y)
+    assert model.best_score_ == np.mean(model.loo_predictions_ == y)
+
+
 def test_ties_go_to_the_first_class() -> None:
     model = KernelRidgeClassifier(Linear(), fit_intercept=False).fit([[-1.0], [1.0]], ["no", "yes"])
     assert model.predict([[0.0]]).tolist() == ["no"]

@@ -26,3 +26,9 @@ def near_duplicates(d: int, n: int = 600, m: int = 300) -> Pair:
 def hard_pairs() -> Callable[[int], Pair]:
     """The function that makes X and Z for a number of columns."""
     return near_duplicates
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def both_loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices are made in NumPy, large ones in compiled loops; a test that asks for this runs in both."""
+    monkeypatch.setattr("mercer.kernels.pair.COMPILED_FROM", 0 if request.param == "compiled" else 2**62)

@@ -65,7 +65,7 @@ def test_no_symmetry_is_assumed() -> None:
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (lambda A, B: 1.0, r"returned shape \(\) for 600 and 600|returned shape \(\) for 256 and 256"),
+        (lambda A, B: 1.0, r"returned shape \(\) for \d+ and \d+ objects"),
         (lambda A, B: np.ones((len(B) + 1, len(A))), "it must return"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN or infinite"),
     ],

@@ -16,6 +16,7 @@ from mercer.testing import naive
 NUS = [0.5, 0.7, 1.0, 1.5, 2.5, 3.5, 4.2]
 
 
+@pytest.mark.usefixtures("both_loops")
 @pytest.mark.parametrize("d", [1, 2, 5, 50])
 @pytest.mark.parametrize("nu", NUS)
 def test_values_are_those_of_scikit_learn(nu: float, d: int, hard_pairs: Callable[[int], Any]) -> None:

@@ -14,6 +14,7 @@ from mercer import Periodic
 from mercer.errors import InputError
 
 
+@pytest.mark.usefixtures("both_loops")
 @pytest.mark.parametrize(("scale", "period"), [(1.3, 1.1), (0.5, 3.0), (4.0, 0.3)])
 def test_one_column_is_scikit_learns(scale: float, period: float, hard_pairs: Callable[[int], Any]) -> None:
     X, Z = hard_pairs(1)

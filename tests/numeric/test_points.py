@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from mercer.errors import InputError
 from mercer.numeric.points import Points, manhattan_distances, squared_distances
 
 
-def distances(A: Points, B: Points, refine: bool = True) -> Any:
-    return squared_distances(A, slice(0, len(A)), B, slice(0, len(B)), refine)
+def distances(A: Points, B: Points, refine: bool = True, compiled: bool = False) -> Any:
+    return squared_distances(A, slice(0, len(A)), B, slice(0, len(B)), refine, compiled)
 
 
 def exact(X: Any, Z: Any) -> Any:
@@ -26,19 +27,20 @@ def exact(X: Any, Z: Any) -> Any:
 @given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=st.floats(-1e3, 1e3)))
 def test_never_negative_and_zero_on_the_diagonal(X: Any) -> None:
     points = Points(X)
-    for refine in (False, True):
-        d2 = distances(points, points, refine)
+    for refine, compiled in product((False, True), repeat=2):
+        d2 = distances(points, points, refine, compiled)
         assert (d2 >= 0).all()
         assert (np.diagonal(d2) == 0).all()
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, 40])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_refined_distances_are_good_to_all_digits(d: int, offset: float) -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_refined_distances_are_good_to_all_digits(d: int, offset: float, compiled: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, d)) + offset
     X[1], X[2], X[3] = X[0], X[0] + 1e-9, X[0] + 1e-6
-    found = distances(Points(X), Points(X))
+    found = distances(Points(X), Points(X), compiled=compiled)
     true = exact(X, X).astype(np.float64)
     # relative, except for what a distance of zero allows
     assert np.abs(found - true).max() <= 1e-12 * true.max()
@@ -84,10 +86,11 @@ def test_rows_in_common_are_zero_in_any_tile() -> None:
     assert len(rows) == 7
 
 
-def test_many_duplicates_are_taken_in_portions() -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_many_duplicates_are_taken_in_portions(compiled: bool) -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(2, 5000)), 40, axis=0)
     points = Points(X)
-    d2 = distances(points, points)
+    d2 = distances(points, points, compiled=compiled)
     assert (d2[:40, :40] == 0).all()
     assert (d2[:40, 40:] > 1).all()
 

@@ -149,13 +149,13 @@ def test_an_interrupt_in_the_caller_stops_the_workers() -> None:
 
 
 INTERRUPTED = """
-import threading, time
+import os, threading, time
 import numpy as np
 import mercer
 from mercer.numeric import tiles
 tiles.cpu_count = lambda: 2
 def slow(A, B):
-    print("started", flush=True)
+    os.write(1, b"started\\n")  # in one piece: two threads call this
     time.sleep(0.05)
     return A @ B.T
 try:
@@ -168,10 +168,13 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_ends_a_gram_and_its_threads() -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "started\n"
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "started\n"
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()  # nothing is left behind if an assertion fails
     assert output.splitlines()[-1] == "interrupted 1"
     assert process.returncode == 0
 

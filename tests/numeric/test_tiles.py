@@ -36,7 +36,7 @@ def block_of(matrix: Any) -> Any:
     return lambda rows, cols: matrix[rows, cols].copy()
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 600])
+@pytest.mark.parametrize("n", [1, tiles.SIDE - 1, tiles.SIDE, tiles.SIDE + 1, 600])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_fill(n: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "cpu_count", lambda: threads)

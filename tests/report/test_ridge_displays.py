@@ -11,6 +11,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
 from mercer import (
     Exponential,
@@ -226,8 +228,6 @@ def test_path_on_strings_and_of_several_targets() -> None:
     drawn(PathDisplay.from_data(strings, y, kernel=Spectrum(2), alphas=[0.0, 0.1, 1.0], resamples=2))
     with pytest.raises(InputError, match="draws one target"):
         PathDisplay.from_data(X, np.c_[Y, Y])
-    with pytest.raises(InputError, match="one alpha per target"):
-        PathDisplay.from_estimator(KernelRidge(alpha=[0.1, 1.0]).fit(X, np.c_[Y, Y]), X, Y)
 
 
 # -- smoothness --------------------------------------------------------------------------------------------------------
@@ -277,8 +277,6 @@ def test_what_smoothness_cannot_draw() -> None:
         SmoothnessDisplay.from_estimator(slow, basis="fourier")
     with pytest.raises(InputError, match='"mercer" or "fourier"'):
         SmoothnessDisplay.from_estimator(slow, basis="wavelets")
-    with pytest.raises(InputError, match="one target"):
-        SmoothnessDisplay.from_estimator(KernelRidge(Gaussian(1.0)).fit(X, np.c_[Y, Y]))
 
 
 # -- predictions -------------------------------------------------------------------------------------------------------
@@ -318,6 +316,17 @@ def test_displays_draw_on_given_axes() -> None:
     assert display.ax_ is axes[1]
     again = display.plot()
     assert again is display and display.ax_ is not axes[1]
+
+
+@pytest.mark.parametrize("display", [FitDisplay, PathDisplay, RobustDisplay, SmoothnessDisplay])
+def test_displays_of_one_ridge_say_what_they_need(display: Any) -> None:
+    data = () if display is SmoothnessDisplay else (X, Y)
+    with pytest.raises(InputError, match=f"{display.__name__} draws one target; the estimator was fitted to 2"):
+        display.from_estimator(KernelRidge(alpha=[0.1, 1.0]).fit(X, np.c_[Y, Y]), *data)
+    with pytest.raises(NotFittedError):
+        display.from_estimator(KernelRidge(), *data)
+    with pytest.raises(InputError, match=f"{display.__name__} draws a KernelRidge or KernelRidgeCV; got LinearRegression"):
+        display.from_estimator(LinearRegression().fit(X, Y), *data)
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,18 +12,6 @@ from mercer.errors import InputError, MissingExtraError
 from mercer.report.twosample import NullDisplay, RankingDisplay, WitnessDisplay
 from mercer.twosample import hsic_test, mmd_test
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """No figure outlives its test."""
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
 
 def _result(d, kernel=Gaussian(1.0)):  # noqa: B008 - a kernel is a value
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import Gaussian
 from mercer.twosample import mmd_test
-from mercer.twosample.combine import by_quantiles, by_soft_maximum, ranks, sequential, stopping_count
+from mercer.twosample.combine import Yardstick, by_quantiles, by_soft_maximum, ranks, sequential, stopping_count
 
 
 def _columns(q=4, count=50, seed=0):
@@ -96,6 +96,28 @@ def test_early_stopping_saves_draws_and_decides_the_same():
     assert abs(early.pvalue - full.pvalue) < 0.1
     far = mmd_test(X, Y + 1.0, Gaussian(1.0), n_permutations=1999, random_state=1, early_stopping=True)
     assert far.monte_carlo.drawn == 1999 and far.pvalue == 1 / 2000
+
+
+def test_early_stopping_of_an_aggregated_test():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 2)), rng.normal(size=(70, 2))
+    full = mmd_test(X, Y, n_permutations=999, random_state=1)
+    early = mmd_test(X, Y, n_permutations=999, random_state=1, early_stopping=True)
+    assert early.monte_carlo.drawn < 999 and early.pvalue > 0.05 and abs(early.pvalue - full.pvalue) < 0.15
+    assert len(early.null_distribution) == early.monte_carlo.drawn
+    far = mmd_test(X, Y + 1.0, n_permutations=999, random_state=1, early_stopping=True)
+    assert far.monte_carlo.drawn == 999 and far.pvalue == 1 / 1000
+
+
+def test_the_yardstick_is_its_definition():
+    pilot, columns = _columns(3, 40, 1), _columns(3, 30, 2)
+    yardstick = Yardstick(pilot, np.zeros(3))
+    least, largest = yardstick.measure(columns)
+    for b in range(30):
+        shares = [(1 + np.sum(pilot[k] >= columns[k, b])) / 41 for k in range(3)]
+        assert least[b] == pytest.approx(min(shares))
+        assert largest[b] == pytest.approx(((columns[:, b] - pilot.mean(axis=1)) / pilot.std(axis=1)).max())
+    assert yardstick.exceeds(columns[:, :1], columns[:, :1]).tolist() == [True]
 
 
 def test_the_summary_and_the_intervals():

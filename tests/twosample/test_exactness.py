@@ -98,10 +98,11 @@ def test_float32_forms_stay_within_the_stated_rounding(labels, kernel):
     assert error <= bound / 4
 
 
-def test_further_relabelings_are_those_of_one_pass():
+@pytest.mark.parametrize("hold", [True, False])
+def test_further_relabelings_are_those_of_one_pass(hold):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(530, 3))
-    forms = Forms(Bundle([Gaussian(1.0), Laplacian(2.0)], Rows(X)), Permuted(200, 330))
+    forms = Forms(Bundle([Gaussian(1.0), Laplacian(2.0)], Rows(X)), Permuted(200, 330), hold)
     signs = permutations(rng, 200, 330, 40)
     whole, _ = forms.first(signs)
     assert np.allclose(forms.more(signs[10:25]), whole[:, 10:25], rtol=1e-5, atol=1e-3)

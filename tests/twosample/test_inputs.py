@@ -90,6 +90,7 @@ def test_graphs_have_no_default_kernel():
         ({"aggregation": "mean"}, "aggregation is one of quantile, softmax"),
         ({"resampling": "bootstrap"}, "resampling is one of"),
         ({"resampling": "swaps"}, "both samples need the same size; got 20 and 30"),
+        ({"early_stopping": True, "aggregation": "softmax"}, "early_stopping goes with"),
         ({"method": "fast"}, "method is one of"),
         ({"kernel": []}, "empty list"),
         ({"kernel": [Linear(), Linear()]}, "given twice"),
@@ -120,7 +121,18 @@ def test_polars_frames():
     polars = pytest.importorskip("polars")
     X, Y = (polars.DataFrame(part, schema=["a", "b"]) for part in _xy())
     plain = mmd_test(*_xy(), Gaussian(1.0), n_permutations=99, random_state=0)
-    assert mmd_test(X, Y, Gaussian(1.0), n_permutations=99, random_state=0).pvalue == plain.pvalue
+    found = mmd_test(X, Y, Gaussian(1.0), n_permutations=99, random_state=0)
+    assert found.pvalue == plain.pvalue
+    assert {reason.name for reason in found.explain(99).reasons} == {"a", "b"}
+    assert len(found.prototypes(2).first) == 2
+
+
+def test_sequences_of_tokens_may_be_numbers():
+    X, Y = [[1, 2, 3], [1, 2], [2, 2, 1, 3]], [[3, 3, 3], [3, 1], [3, 3, 2, 3]]
+    words = [[[str(token) for token in row] for row in sample] for sample in (X, Y)]
+    one = mmd_test(X, Y, Spectrum(1), n_permutations=99, random_state=0)
+    assert one.statistic == mmd_test(*words, Spectrum(1), n_permutations=99, random_state=0).statistic
+    assert one.explain(99).reasons[0].name == (3,)
 
 
 def test_sparse_lists_and_float32():

@@ -55,6 +55,7 @@ CASES = {
     "one kernel, very unequal": (_sized(6, 70), {"kernel": Laplacian(1.0)}, True),
     "biased, very unequal": (_sized(6, 70), {"kernel": Laplacian(1.0), "biased": True}, True),
     "early stopping": (_vectors(25, 35), {"kernel": Gaussian(1.5), "early_stopping": True}, True),
+    "default, early stopping": (_vectors(25, 25), {"early_stopping": True}, True),
     "discrete": (_coins, {}, False),
     "discrete, one kernel": (_coins, {"kernel": Gaussian(1.0)}, False),
     "tied": (_rounded, {}, False),

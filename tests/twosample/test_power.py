@@ -104,8 +104,8 @@ def test_power_on_mnist(digits, name, aggregation):
 @pytest.mark.parametrize("case", UNIFORM_PUBLISHED, ids=str)
 def test_power_on_perturbed_uniforms(case):
     d, n, perturbations = case
-    draws = 200 if d == 1 else 60
-    share = power(_uniform(d, n, perturbations), draws, permutations=499 if d == 1 else 299)
+    draws = 200 if d == 1 else 40
+    share = power(_uniform(d, n, perturbations), draws, permutations=499 if d == 1 else 199)
     print(f"\npower on uniforms d = {d}, {n} + {n}, {perturbations} perturbations: {share:.3f}, "
           f"published MMDAgg {UNIFORM_PUBLISHED[case]:.3f}")  # fmt: skip
     assert share >= UNIFORM_PUBLISHED[case] - slack(UNIFORM_PUBLISHED[case], draws, 500)

@@ -85,6 +85,16 @@ def test_substrings_are_named():
     assert all(reason.pvalue <= 0.01 and reason.difference < 0 for reason in found.reasons[:2])
 
 
+def test_columns_of_a_sparse_table_are_named():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X, Y = (rng.random((80, 50)) < 0.1 for _ in range(2))
+    Y[:, 31] = rng.random(80) < 0.5
+    found = mmd_test(sp.csr_array(X * 1.0), sp.csr_array(Y * 1.0), Gaussian(2.0), n_permutations=9, random_state=0).explain()
+    assert found.kind == "features" and found.reasons[0].name == 31 and found.reasons[0].pvalue <= 0.01
+
+
 def test_labels_of_graphs_are_named():
     rng = np.random.default_rng(0)
 

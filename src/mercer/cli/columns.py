@@ -24,6 +24,9 @@ MIN_ROWS = 10
 #: A number as it is written where the comma is the decimal point.
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,?\d+([eE][+-]?\d+)?")
 
+#: The square of a number must be a number.
+LARGEST = 1e150
+
 #: Names shown in one message.
 SHOWN = 12
 
@@ -56,15 +59,24 @@ def describe_columns(table: Table) -> list[str]:
     for name in table.columns:
         values = table[name].to_numpy()
         missing = int(_missing(values).sum())
-        examples = ", ".join(_short(value) for value in dict.fromkeys(values[~_missing(values)][:200].tolist()))[:48]
+        examples = _examples(values[~_missing(values)][:200].tolist())
         kind = "numbers" if values.dtype.kind == "f" else "text"
         lines.append(f"{name:<{width}}  {kind:<7}  {examples}{f'  ({missing} missing)' if missing else ''}")
     return lines
 
 
-def ask(
-    path: Path, table: Table, target: str, *, drop: Sequence[str], task: str, drop_missing: bool
-) -> Question:
+def _examples(values: list[Any], width: int = 48) -> str:
+    """The first different values, as many as fit."""
+    shown = ""
+    for value in dict.fromkeys(values):
+        longer = f"{shown}, {_short(value)}" if shown else _short(value)
+        if len(longer) > width:
+            return f"{shown}, …"
+        shown = longer
+    return shown
+
+
+def ask(path: Path, table: Table, target: str, *, drop: Sequence[str], task: str, drop_missing: bool) -> Question:
     """The question that a table and a target make, checked."""
     refuse_unknown(path, table, [target, *drop])
     if target in drop:
@@ -76,6 +88,7 @@ def ask(
     X = np.column_stack([table[name].to_numpy() for name in names])
     y = table[target].to_numpy()
     keep = _complete(path, names, X, target, y, drop_missing)
+    _refuse_extremes(path, {**dict(zip(names, X.T, strict=True)), target: y})
     X, y = X[keep], y[keep]
     if len(y) < MIN_ROWS:
         raise InputError(
@@ -83,11 +96,14 @@ def ask(
             f"at least {MIN_ROWS} are needed, so that some can be held out."
         )
     found, reason = _task(target, y, task)
-    if found == "classification":
-        y = y.astype(str) if y.dtype.kind == "O" else y
-        if (y == np.floor(y)).all() if y.dtype.kind == "f" else False:
-            y = y.astype(np.int64)  # classes are called 0 and 1 in the file, not 0.0 and 1.0
-    return Question(names, target, X, y, found, reason, int((~keep).sum()))
+    return Question(names, target, X, _classes(y) if found == "classification" else y, found, reason, int((~keep).sum()))
+
+
+def _classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The names of classes as they stand in the file: 0 and 1, not 0.0 and 1.0."""
+    if y.dtype.kind != "f":
+        return y.astype(str)
+    return y.astype(np.int64) if (y == np.floor(y)).all() else np.array([f"{value:g}" for value in y])
 
 
 def matrix(path: Path, table: Table, names: Sequence[str]) -> NDArray[np.float64]:
@@ -122,9 +138,9 @@ def _refuse_text(table: Table, names: Sequence[str], drop: bool = True) -> None:
         return
     if all(_decimal_comma(table[name].to_numpy()) for name in text):
         raise InputError(f"{_listed(text)}: decimal commas are read as text; write numbers with points, 1.5 and not 1,5.")
-    verb, them = ("hold", "them") if len(text) > 1 else ("holds", "it")
+    verb, them = ("do", "them") if len(text) > 1 else ("does", "it")
     remedy = f"Leave {them} out: --drop {_quoted(','.join(text))}" if drop else "The model was fitted on numbers there."
-    raise InputError(f"{_count(text, 'column')} {verb} text, and a table of numbers is needed: {_listed(text)}. {remedy}")
+    raise InputError(f"{_count(text, 'column')} {verb} not hold numbers: {_listed(text)}. {remedy}")
 
 
 def _decimal_comma(values: NDArray[Any]) -> bool:
@@ -146,6 +162,12 @@ def _complete(
             "Fill them in, leave the rows out with --drop-missing, or the columns with --drop."
         )
     return np.asarray(keep)
+
+
+def _refuse_extremes(path: Path, columns: dict[str, NDArray[Any]]) -> None:
+    for name, values in columns.items():
+        if values.dtype.kind == "f" and (np.abs(values[np.isfinite(values)]) > LARGEST).any():
+            raise InputError(f"{path}: the column {name!r} holds numbers beyond {LARGEST:g}; measure it in larger units.")
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -93,7 +93,7 @@ def fit(
 
     Length scale and penalty are chosen by leave-one-out; the error is that of rows held out.
     """
-    from mercer.cli.training import Settings, affordable, make_model, split, train
+    from mercer.cli.training import Settings, affordable, expected_seconds, make_model, split, train
 
     settings = Settings(kernel, tuple(alpha) if alpha else None, test_size, seed, coverage, memory, rows)
     _check(settings, task)
@@ -106,7 +106,7 @@ def fit(
     parts, plan = affordable(model, question, split(question, settings), seed)
     with results_folder(folder) as made:
         if not quiet:
-            _announce(question, parts, plan, settings)
+            _announce(question, parts, plan, settings, expected_seconds(model, question, parts, plan))
         trained = train(model, question, parts, settings)
         metrics = _write(made, data, question, parts, settings, trained)
     if as_json:
@@ -150,7 +150,7 @@ def _list_columns(path: Path, table: Table) -> int:
     return BAD_INPUT
 
 
-def _announce(question: Question, parts: Parts, plan: Plan, settings: Settings) -> None:
+def _announce(question: Question, parts: Parts, plan: Plan, settings: Settings, seconds: float) -> None:
     """What is about to happen, where it takes long or is not all that was given."""
     from mercer.cli.training import LONG
     from mercer.numeric.memory import format_bytes
@@ -163,9 +163,9 @@ def _announce(question: Question, parts: Parts, plan: Plan, settings: Settings) 
         less = "--rows" if n == settings.max_rows else "--memory"
         note(f"fitting on {n} rows drawn with seed {settings.seed}; {parts.n_unused} are not used ({less} changes this).")
     if n >= LONG:
-        cost = f"{format_bytes(plan.bytes)} and roughly {format_seconds(plan.seconds)}"
+        cost = f"{format_bytes(plan.bytes)} and roughly {format_seconds(seconds)}"
         once = "; the first such fit also compiles, for some seconds" if plan.route.solver == "tridiagonal" else ""
-        note(f"this takes up to {cost} ({plan.route.solver}{once}). Ctrl-C leaves nothing behind.")
+        note(f"this takes {cost} ({plan.route.solver}{once}). Ctrl-C leaves nothing behind.")
 
 
 def _write(made: Path, data: Path, question: Question, parts: Parts, settings: Settings, trained: Trained) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _print(data: Path, question: Question, trained: Trained, metrics: dict[str, 
         ("alpha", f"{metrics['alpha']:.4g}"),
         ("chosen", metrics["chosen"]),
         ("rows fitted", str(metrics["rows"]["fitted"])),
-        ("time, memory", f"{format_seconds(trained.seconds)}, {format_bytes(metrics['bytes'])}"),
+        ("time, memory", f"{format_seconds(trained.seconds)}, {format_bytes(metrics['bytes'])} beyond the data"),
         ("model", f"{folder / MODEL} ({format_bytes(metrics['model_bytes'])})"),
         ("also written", f"{METRICS}, {SURFACE}, {PREDICTIONS}"),
     )

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 DPI = 150
 
+#: With more classes than this, counts are shown by color alone.
+MANY = 15
+
 
 def draw(trained: Trained, question: Question, coverage: float, surface: Path, predictions: Path) -> None:
     """Write the surface, and the predictions for the rows held out."""
@@ -25,8 +28,13 @@ def draw(trained: Trained, question: Question, coverage: float, surface: Path, p
     else:
         from sklearn.metrics import ConfusionMatrixDisplay
 
-        predicted = trained.model.predict(trained.X_test)
-        shown = ConfusionMatrixDisplay.from_predictions(trained.y_test, predicted, xticks_rotation="vertical")
+        shown = ConfusionMatrixDisplay.from_predictions(
+            trained.y_test,
+            trained.model.predict(trained.X_test),
+            xticks_rotation="vertical",
+            include_values=len(trained.model.classes_) <= MANY,  # numbers in small squares cannot be read
+            cmap="Blues",
+        )
     title = shown.ax_.get_title() or f"{len(trained.y_test)} rows"  # what the display says of itself
     shown.ax_.set_title(f"{question.target}, held out: {title}")
     _save(shown.figure_, predictions)

@@ -18,7 +18,8 @@ from mercer.cli.terminal import note
 from mercer.errors import InputError
 
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="The file model.mercer that mercer fit wrote, or its folder.", show_default=False)
+    Path,
+    typer.Argument(metavar="MODEL", help="The file model.mercer that mercer fit wrote, or its folder.", show_default=False),
 ]
 DataFile = Annotated[
     Path,

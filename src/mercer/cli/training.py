@@ -66,15 +66,12 @@ def split(question: Question, settings: Settings) -> Parts:
     """Hold rows out, and take as many of the others as were asked for."""
     from sklearn.model_selection import train_test_split
 
-    labels = _strata(question, np.arange(len(question.y)))
-    try:
-        train, test = train_test_split(
-            np.arange(len(question.y)), test_size=settings.test_size, random_state=settings.seed, stratify=labels
-        )
-    except ValueError:  # fewer rows held out than there are classes
-        train, test = train_test_split(
-            np.arange(len(question.y)), test_size=settings.test_size, random_state=settings.seed
-        )
+    rows = np.arange(len(question.y))
+    n_test = int(np.ceil(settings.test_size * len(rows)))
+    if len(rows) - n_test < 2:
+        raise InputError(f"--test-size {settings.test_size:g} leaves too few rows to learn from; hold out less.")
+    labels = _strata(question, min(n_test, len(rows) - n_test))
+    train, test = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
     if question.task == "classification" and len(np.unique(question.y[train])) < 2:
         raise InputError(f"{question.target!r}: only one class is left to learn from; hold out less with --test-size.")
     return cut(Parts(np.sort(train), np.sort(test), 0), settings.max_rows, settings.seed)
@@ -88,12 +85,12 @@ def cut(parts: Parts, n: int, seed: int) -> Parts:
     return Parts(chosen, parts.test, parts.n_unused + len(parts.train) - n)
 
 
-def _strata(question: Question, rows: NDArray[np.intp]) -> NDArray[Any] | None:
-    """Labels to keep in proportion, where every class has a row for either part."""
+def _strata(question: Question, smaller: int) -> NDArray[Any] | None:
+    """Labels to keep in proportion, where every class has a row for either part; `smaller` is the size of the smaller."""
     if question.task == "regression":
         return None
-    labels = question.y[rows]
-    return labels if np.unique(labels, return_counts=True)[1].min() >= 2 else None
+    counts = np.unique(question.y, return_counts=True)[1]
+    return question.y if counts.min() >= 2 and smaller >= len(counts) else None
 
 
 def make_model(question: Question, settings: Settings) -> Any:
@@ -132,6 +129,16 @@ def affordable(model: Any, question: Question, parts: Parts, seed: int) -> tuple
             if len(parts.train) <= LONG:
                 raise
             parts = cut(parts, max(LONG, len(parts.train) * 9 // 10), seed)
+
+
+def expected_seconds(model: Any, question: Question, parts: Parts, plan: Plan) -> float:
+    """Rough seconds of the fit; a plan counts ten kernels on all rows, which a large fit takes on a sample only."""
+    from mercer.plan import plan as plan_of
+    from mercer.selection.grids import SAMPLE
+
+    if len(parts.train) <= SAMPLE:
+        return plan.seconds
+    return plan_of(model, question.X[:SAMPLE], question.y[:SAMPLE]).seconds + 0.3 * plan.seconds
 
 
 def train(model: Any, question: Question, parts: Parts, settings: Settings) -> Trained:

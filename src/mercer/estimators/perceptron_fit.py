@@ -101,7 +101,9 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
     """The form that goes by that name, ready to run."""
     if solver == "primal":
         Z = np.vstack([dense(block) for _, block in feature_blocks(kernel, X)])
-        return Primal(np.ascontiguousarray(np.column_stack([Z, np.ones(len(Z))]) if values.shift else Z), Y, values.zero)
+        # the features of a kernel with whole values need not be whole: sqrt(2) x_1 x_2
+        zero = values.zero if (np.rint(Z) == Z).all() else ZERO * float(np.abs(values.diagonal).max())
+        return Primal(np.ascontiguousarray(np.column_stack([Z, np.ones(len(Z))]) if values.shift else Z), Y, zero)
     if solver == "gram":
         K = gram(kernel, X, memory=float("inf"))
         if values.shift:

@@ -213,7 +213,7 @@ def warn_if_open(model: Any) -> None:
     for ledger in ledgers:
         if ledger.converged:
             continue
-        which = f"KernelPerceptron (class {ledger.label!r} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
+        which = f"KernelPerceptron (class {ledger.label} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
         if ledger.note.startswith("not separable"):
             text = (
                 f"{ledger.note}. The weights certificate_ (a >= 0, sum 1) combine to sum a_i y_i phi(x_i) = 0, which no w "
@@ -221,4 +221,4 @@ def warn_if_open(model: Any) -> None:
             )
         else:
             text = f"not converged in {ledger.epochs} epochs; raise max_iter=, or be content with the averaged weights."
-        warnings.warn(f"{which}: {text}", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"{which}: {text}", ConvergenceWarning, stacklevel=4)

@@ -107,16 +107,16 @@ class GramOperator(LinearOperator):
 
         `out` is where to write them, if given.
         """
-        if isinstance(cols, slice):
-            first, last, _ = cols.indices(self.shape[1])
-            shape = (len(rows), max(0, last - first))
-            values = self._values.rows(rows)
-            block = lambda r, c: values(r, slice(c.start + first, c.stop + first))  # noqa: E731
-        elif "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
-            return self.rows(rows)[:, cols]
-        else:
-            shape = (len(rows), len(cols))
-            block = self._values.crossings(rows, cols)
+        columns = range(self.shape[1])[cols] if isinstance(cols, slice) else cols
+        shape = (len(rows), len(columns))
         if out is None:
             out = allocate(shape, self._values.dtype, "the submatrix", REMEDY)
-        return fill_wide(block, out) if out.size else out
+        if 0 in shape:
+            return out
+        if isinstance(cols, slice):
+            first, chosen = int(columns[0]), self._values.rows(rows)
+            return fill_wide(lambda r, c: chosen(r, slice(c.start + first, c.stop + first)), out)
+        if "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
+            out[:] = self.rows(rows)[:, cols]
+            return out
+        return fill_wide(self._values.crossings(rows, cols), out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 Task = TypeVar("Task")
@@ -98,16 +98,17 @@ def run(
     else:
         with one_blas_thread():
             others = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(1, threads)]
-            for thread in others:
-                thread.start()
             try:
+                for thread in others:
+                    thread.start()
                 loop(0)
                 for thread in others:
                     thread.join()
-            finally:  # Ctrl-C may come while waiting: no worker may go on writing after the caller has moved on
+            finally:  # Ctrl-C may come while starting or waiting: no worker may write after the caller has moved on
                 stop.set()
                 for thread in others:
-                    thread.join()
+                    with suppress(RuntimeError):  # not started yet: it will see `stop` before its first task
+                        thread.join()
     if failures:
         raise failures[0]
     if progress is not None:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, MissingExtraError
-from mercer.persist.packing import Packer, unpack
 
 FORMAT, VERSION = "mercer model", 1
 
@@ -79,6 +78,8 @@ def to_bytes(model: Any, notes: Mapping[str, Any] | None = None) -> bytes:
     skops = _skops("saving")
     from importlib.metadata import version
 
+    from mercer.persist.packing import Packer  # it knows half of scikit-learn, which `import mercer` must not wait for
+
     packer = Packer()
     body = {"model": packer.pack(model, type(model).__name__), "notes": packer.pack(dict(notes or {}), "notes")}
     text = json.dumps({**body, "lists": packer.lists})
@@ -110,6 +111,8 @@ def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, A
 
 
 def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, Any]]:
+    from mercer.persist.packing import unpack
+
     try:
         body = json.loads(text)
         if body["model"]["is"] != "estimator":

@@ -23,7 +23,7 @@ from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
 from mercer.estimators.ridge_routes import Diagnosis, Fitted, Problem
-from mercer.inputs import Graph
+from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
@@ -72,6 +72,8 @@ class Packer:
             return self._frame(value, where)
         if hasattr(value, "to_numpy") and hasattr(value, "__len__"):  # a column of a data frame
             return self._list(list(value), where)
+        if hasattr(value, "is_directed"):  # a graph of networkx
+            return self._graph(as_graph(value, where), where)
         if type(value).__name__ in SPLITTERS and type(value) is SPLITTERS[type(value).__name__]:
             return self._splitter(value, where)
         name = name_of(value) if callable(value) else ""
@@ -240,7 +242,8 @@ class _Unpacker:
                 return pandas.DataFrame(columns)
             import polars
 
-            return polars.DataFrame(columns)
+            # texts as a list: from an array of objects polars makes a column of objects
+            return polars.DataFrame({n: v.tolist() if v.dtype.kind == "O" else v for n, v in columns.items()})
         except ImportError as error:
             raise MissingExtraError(f"this model holds a data frame of {error.name}: pip install {error.name}") from None
 

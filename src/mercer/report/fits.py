@@ -15,6 +15,7 @@ from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, many_axes, one_axes, one_column
+from mercer.report.models import one_ridge
 from mercer.selection.grids import length_scale_paths
 
 Array = NDArray[Any]
@@ -50,6 +51,7 @@ class FitDisplay:
     alphas: Array  # (columns,)
     length_scales: Array  # (rows,)
     truth: Array | None  # (m,)
+    around: bool = False  # whether the middle panel is the chosen fit, those round it too small or too large
     axes_: Any = field(default=None, init=False, repr=False)
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
@@ -65,9 +67,13 @@ class FitDisplay:
         length_scales: Sequence[float],
         fit_intercept: bool = False,
         truth: Callable[[Array], Array] | None = None,
+        around: bool = False,
         ax: Any = None,
     ) -> FitDisplay:
-        """Fit every alpha with every length scale and draw the panels; truth maps (m,) inputs to (m,) values."""
+        """Fit every alpha with every length scale and draw the panels; truth maps (m,) inputs to (m,) values.
+
+        around=True says in words that the middle one of three is right and the others are too small and too large.
+        """
         column, targets = one_column(X), np.asarray(y, dtype=np.float64)
         if targets.shape != (len(column),):
             raise InputError(f"y has shape {targets.shape} for {len(column)} rows of X; give one target value per row.")
@@ -84,7 +90,7 @@ class FitDisplay:
                 errors[i, j] = np.sqrt(np.mean(model.loo_residuals_**2))
         known = None if truth is None else np.asarray(truth(grid), dtype=np.float64)
         values = np.asarray(alphas, dtype=np.float64), np.asarray(length_scales, dtype=np.float64)
-        return cls(column, targets, grid, curves, errors, *values, known).plot(ax=ax)
+        return cls(column, targets, grid, curves, errors, *values, known, around).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -99,7 +105,8 @@ class FitDisplay:
         ax: Any = None,
     ) -> FitDisplay:
         """Draw the fit of a ridge regression amid those with alpha and length scale multiplied by the factors."""
-        kernel, alpha = estimator.kernel_, float(estimator._problem.alpha)
+        problem = one_ridge(estimator, cls.__name__)
+        kernel, alpha = problem.kernel, float(problem.alpha)
         scale = float(kernel.get_params()[_length_scale(kernel)])
         return cls.from_data(
             X,
@@ -107,8 +114,9 @@ class FitDisplay:
             kernel=kernel,
             alphas=[alpha * factor for factor in alpha_factors],
             length_scales=[scale * factor for factor in scale_factors],
-            fit_intercept=estimator._problem.fit_intercept,
+            fit_intercept=problem.fit_intercept,
             truth=truth,
+            around=True,
             ax=ax,
         )
 
@@ -124,10 +132,10 @@ class FitDisplay:
             self._panel(self.axes_[i, j], i, j)
             self.axes_[i, j].set_ylim(low - margin, high + margin)
         for i in range(rows):
-            self.axes_[i, 0].set_ylabel(f"length scale {self.length_scales[i]:.2g}\n{_word(i, rows)}")
+            self.axes_[i, 0].set_ylabel(f"length scale {self.length_scales[i]:.2g}\n{self._word(i, rows)}".rstrip())
         for j in range(columns):
             self.axes_[0, j].annotate(
-                f"alpha {self.alphas[j]:.2g}  {_word(j, columns)}".rstrip(),
+                f"alpha {self.alphas[j]:.2g}  {self._word(j, columns)}".rstrip(),
                 (0.5, 1.0),
                 xytext=(0, 22),
                 xycoords="axes fraction",
@@ -135,9 +143,16 @@ class FitDisplay:
                 ha="center",
             )
             self.axes_[-1, j].set_xlabel("x")
-        handles, labels = self.ax_.get_legend_handles_labels()
-        self.figure_.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+        if ax is None:
+            handles, labels = self.ax_.get_legend_handles_labels()
+            self.figure_.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+        else:  # the rest of the figure is not ours
+            self.ax_.legend(fontsize="x-small", frameon=False)
         return self
+
+    def _word(self, index: int, count: int) -> str:
+        """Too small, right, too large, where that is known."""
+        return f"({WORDS[index]})" if self.around and count == 3 else ""
 
     def _panel(self, ax: Any, i: int, j: int) -> None:
         ax.plot(self.X[:, 0], self.y, "o", ms=3, color=GRAY, mec="none", alpha=0.7, label="data")
@@ -202,10 +217,14 @@ class RobustDisplay:
         cls, estimator: Any, X: Any, y: Any, *, truth: Callable[[Array], Array] | None = None, ax: Any = None
     ) -> RobustDisplay:
         """Draw a fitted ridge regression and the same settings with the other loss."""
-        problem = estimator._problem
+        problem = one_ridge(estimator, cls.__name__)
         delta = getattr(estimator, "delta", None)
-        settings = {"alpha": float(problem.alpha), "fit_intercept": problem.fit_intercept, "delta": delta}
-        return cls.from_data(X, y, kernel=estimator.kernel_, truth=truth, ax=ax, **settings)
+        settings: dict[str, Any] = {
+            "alpha": float(problem.alpha),
+            "fit_intercept": problem.fit_intercept,
+            "delta": delta,
+        }
+        return cls.from_data(X, y, kernel=problem.kernel, truth=truth, ax=ax, **settings)
 
     @property
     def plain_error(self) -> float:
@@ -251,8 +270,3 @@ def _length_scale(kernel: Kernel) -> str:
             f"this display varies one length scale, but {kernel} has {len(paths)}: {', '.join(paths) or 'none'}."
         )
     return paths[0]
-
-
-def _word(index: int, count: int) -> str:
-    """Too small, right, too large, where there are three."""
-    return f"({WORDS[index]})" if count == 3 else ""

@@ -15,6 +15,7 @@ from mercer.estimators.ridge_summary import rms
 from mercer.gram import gram
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, log_axis, many_axes, positive
+from mercer.report.models import one_ridge
 from mercer.selection.surface import default_alphas
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
@@ -67,7 +68,8 @@ class PathDisplay:
     ) -> PathDisplay:
         """Compute the path of one kernel, by one eigendecomposition and one more per resample, and draw it.
 
-        A resample draws n rows with replacement; a row drawn twice has weight two, one not drawn has none.
+        A resample draws n rows with replacement; a row drawn twice has weight two, one not drawn has none. Each takes
+        about 10 n^3 flops: from a few thousand rows on, give a sample of them or fewer resamples.
         """
         targets = np.asarray(y, dtype=np.float64)
         if targets.ndim != 1:
@@ -99,10 +101,8 @@ class PathDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any) -> PathDisplay:
         """Draw the path of a fitted ridge regression's kernel, its alpha marked; options are those of `from_data`."""
-        problem = estimator._problem
-        if problem.alpha.ndim:
-            raise InputError("the estimator has one alpha per target; PathDisplay draws one target with one alpha.")
-        given = {"kernel": estimator.kernel_, "fit_intercept": problem.fit_intercept, "chosen": float(problem.alpha)}
+        problem = one_ridge(estimator, cls.__name__)
+        given = {"kernel": problem.kernel, "fit_intercept": problem.fit_intercept, "chosen": float(problem.alpha)}
         return cls.from_data(X, y, ax=ax, **{**given, **options})
 
     def plot(self, *, ax: Any = None) -> PathDisplay:

@@ -12,6 +12,7 @@ from mercer.errors import CapabilityError, InputError
 from mercer.gram import gram
 from mercer.kernels.base import Kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, many_axes, one_column
+from mercer.report.models import one_ridge
 
 Array = NDArray[Any]
 Parts = tuple[Array, Array, Array, Array | None, Array]
@@ -64,11 +65,10 @@ class SmoothnessDisplay:
         `period` is the length of the circle on which the waves live, for basis "fourier": if not given, one that is
         long enough for the kernel to decay. A periodic kernel has one of its own, which has to be given.
         """
+        problem = one_ridge(estimator, cls.__name__)
         dual = np.asarray(estimator.dual_coef_, dtype=np.float64)
-        if dual.ndim != 1:
-            raise InputError(f"SmoothnessDisplay draws one target; dual_coef_ has shape {dual.shape}.")
         if basis == "mercer":
-            y = np.asarray(estimator._problem.Y, dtype=np.float64) - float(estimator.intercept_)
+            y = np.asarray(problem.Y, dtype=np.float64) - float(estimator.intercept_)
             parts: Parts = _mercer(estimator.kernel_, estimator.X_fit_, dual, y)
         elif basis == "fourier":
             parts = _fourier(estimator.kernel_, one_column(estimator.X_fit_)[:, 0], dual, period)

@@ -57,7 +57,7 @@ class WitnessDisplay:
         axes = [np.linspace(a, b, count) for a, b in zip(low - margin, high + margin, strict=True)]
         points = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
         values = result.witness(points).reshape([len(axis) for axis in axes])
-        names = tuple(str(name) for name in pooled.column_names() or ())
+        names = tuple(name if isinstance(name, str) else f"column {name}" for name in pooled.column_names() or ())
         display = cls(points, values, data[: pooled.m], data[pooled.m :], names)
         return display.plot(ax=ax)
 

@@ -44,7 +44,7 @@ def min_norm(
 
     >>> P = np.array([[1.0, 1.0], [1.0, -1.0], [3.0, 0.0]])
     >>> found = min_norm(lambda i: P @ P[i], (P * P).sum(axis=1))
-    >>> found.norm, found.weights.tolist()
+    >>> round(found.norm, 9), found.weights.round(9).tolist()
     (1.0, [0.5, 0.5, 0.0])
     """
     scale = float(diagonal.max())

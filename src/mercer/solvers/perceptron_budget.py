@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import pinvh
 
+from mercer.errors import InputError
 from mercer.solvers.perceptron import Mistakes
 from mercer.solvers.perceptron_forms import BLOCK, Recorder, Source
 from mercer.solvers.solution import Array
@@ -31,6 +32,11 @@ class Budgeted:
     def start(self, alpha: Array, beta: Array) -> None:  # (S, C), (S, C)
         """Begin with the first S rows in the slots, oldest first, as an earlier batch left them."""
         size = len(alpha)
+        if size > self.budget:
+            raise InputError(
+                f"KernelPerceptron: {size} support vectors are held already, more than budget={self.budget}; set a budget "
+                "before the first batch."
+            )
         self.held[:size] = self.slot_of[:size] = np.arange(size)
         self.alpha[:, :size], self.beta[:, :size] = alpha.T, beta.T
         self.state[0] = size
@@ -58,7 +64,9 @@ class Budgeted:
                 held = self.held.copy()
                 self.inverse = pinvh(np.asarray(self.source.submatrix(held, held), dtype=np.float64))
             mistakes = record.take(
-                projection_pass(V @ self.inverse, V, self.alpha, self.beta, Y, rows, active, clock, self.source.zero, *record.arrays)
+                projection_pass(
+                    V @ self.inverse, V, self.alpha, self.beta, Y, rows, active, clock, self.source.zero, *record.arrays
+                )
             )
             self.left |= bool((self.slot_of[mistakes.rows] < 0).any())
             return mistakes, len(rows)

@@ -88,10 +88,9 @@ class Blocked:
         n = Y.shape[1]
         self.capacity = min(n, room // (8 * n))
         self.kept: Array | None = None  # (capacity, n), touched only as far as it is filled
-        self.scratch: Array | None = None  # (BLOCK, n) for the rows of one block
-        self.slots = np.full(n, -1, np.int64)
+        self.slots, self.used = np.full(n, -1, np.int64), 0  # where the row of an example is kept
         self.asked = np.zeros(n, bool)
-        self.used = 0
+        self.fresh = np.empty(0)  # the rows of one block, in memory that is used over and over
         self.complete = True  # whether F is right for all rows
 
     def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
@@ -114,28 +113,27 @@ class Blocked:
         return Mistakes.joined(found)
 
     def _push(self, mistakes: Mistakes, first: int, keep: bool) -> None:
+        """Add the updates of a block to the scores of all rows from `first` on."""
         rows, place = np.unique(mistakes.rows, return_inverse=True)
         delta = np.zeros((len(self.Y), len(rows)))
         np.add.at(delta, (mistakes.problems, place), self.Y[mistakes.problems, mistakes.rows])
         known = self.slots[rows] >= 0
         if known.any() and self.kept is not None:
-            self._add(self.kept, self.slots[rows[known]], delta[:, known], 0)
-        if not known.all():
+            self._add(self.kept[:, first:], self.slots[rows[known]], delta[:, known], first)
+        if not known.all() and first < self.Y.shape[1]:
             new = rows[~known]
-            values = self._rows(new, first)
+            values = self._make(new, first)
             self._add(values, np.arange(len(new)), delta[:, ~known], first)
             if keep:  # from the second mistake on: most rows are wrong once, and those that are wrong twice go on being so
                 again = np.flatnonzero(self.asked[new])
                 self._keep(new[again], values, again)
                 self.asked[new] = True
 
-    def _rows(self, rows: Array, first: int) -> Array:
-        """Kernel rows from column `first` on, in memory that is used over and over."""
+    def _make(self, rows: Array, first: int) -> Array:
         shape = (len(rows), self.Y.shape[1] - first)
-        if self.scratch is None or self.scratch.size < shape[0] * shape[1]:
-            self.scratch = np.empty(BLOCK * self.Y.shape[1])
-        out = self.scratch[: shape[0] * shape[1]].reshape(shape)
-        return self.source.submatrix(rows, slice(first, None), out)
+        if len(self.fresh) < shape[0] * shape[1]:
+            self.fresh = np.empty(BLOCK * shape[1])
+        return self.source.submatrix(rows, slice(first, None), self.fresh[: shape[0] * shape[1]].reshape(shape))
 
     def _add(self, values: Array, slots: Array, delta: Array, first: int) -> None:
         from mercer.numeric.compiled.perceptron import push
@@ -146,13 +144,13 @@ class Blocked:
         threads = min(cpu_count(), len(strips)) if len(slots) * n > 2**18 else 1
         run(strips, lambda j, worker: push(F, values, slots, delta, j, min(j + STRIP, n)), threads)
 
-    def _keep(self, rows: Array, values: Array, places: Array) -> None:
+    def _keep(self, rows: Array, values: Array, where: Array) -> None:
         few = min(len(rows), self.capacity - self.used)
         if few <= 0:
             return
         if self.kept is None:
-            self.kept = np.empty((self.capacity, self.Y.shape[1]), values.dtype)
-        self.kept[self.used : self.used + few] = values[places[:few]]
+            self.kept = np.empty((self.capacity, self.Y.shape[1]))
+        self.kept[self.used : self.used + few] = values[where[:few]]
         self.slots[rows[:few]] = np.arange(self.used, self.used + few)
         self.used += few
 

@@ -104,3 +104,33 @@ def sequential(exceeds: NDArray[np.bool_], enough: int, most: int) -> tuple[floa
     if len(count) == most:
         return float(1 + count[-1]) / (1 + most), most
     return None
+
+
+class Yardstick:
+    """How extreme a labeling is over several kernels, measured against a pilot set of relabelings.
+
+    The pilot is drawn like the others and used for nothing else, so given the pilot, the observed labeling and further
+    relabelings are measured by one fixed function: a sequential test on these measures is valid.
+    """
+
+    def __init__(self, pilot: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:  # (q, P)
+        self.sorted, self.tolerance = np.sort(pilot, axis=1), tolerance
+        self.mean = pilot.mean(axis=1, keepdims=True)
+        self.spread = np.maximum(pilot.std(axis=1, keepdims=True), tolerance[:, None])
+        self.spread[self.spread == 0] = 1.0
+        self.slack = float((tolerance / self.spread[:, 0]).max())
+
+    def measure(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # (q, B)
+        """The smallest p-value over kernels, and the largest standardized statistic to order equal ones."""
+        size = self.sorted.shape[1]
+        counts = [
+            size - np.searchsorted(row, values - slack, side="left")
+            for row, values, slack in zip(self.sorted, columns, self.tolerance, strict=True)
+        ]
+        return (1.0 + np.min(counts, axis=0)) / (1.0 + size), ((columns - self.mean) / self.spread).max(axis=0)
+
+    def exceeds(self, columns: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which columns are at least as extreme as the observed one, (q, 1)."""
+        least, largest = self.measure(columns)
+        (bar,), (height,) = self.measure(observed)
+        return (least < bar) | ((least == bar) & (largest >= height - self.slack))

@@ -49,14 +49,14 @@ class Matrices(Protocol):
 class Forms:
     """The quadratic forms of every kernel of a bundle under relabelings of its rows."""
 
-    def __init__(self, bundle: Matrices, labels: Labels) -> None:
+    def __init__(self, bundle: Matrices, labels: Labels, hold: bool = False) -> None:
         self.bundle, self.labels = bundle, labels
         self.count = len(bundle.kernels)
         self._tiles = list(tiles.tiles((labels.size, labels.size), symmetric=True))
         self._threads = min(cpu_count(), len(self._tiles))
         self._shift = self._constants()
         self._held: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        self._keep = self.count * labels.size**2 * 2 <= HOLD
+        self._keep = hold and self.count * labels.size**2 * 2 <= HOLD  # worth it only if more passes are to come
 
     def _constants(self) -> NDArray[np.float64]:
         if not self.labels.shifted:

@@ -45,7 +45,7 @@ class PairDetail:
     adjusted_pvalue: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HSICTestResult:
     """The result of `mercer.hsic_test`; unpacks into statistic and pvalue."""
 

@@ -64,7 +64,8 @@ def mmd_test(
     level : float
         For the summary, the power, and early stopping.
     early_stopping : bool
-        Stop drawing when p > level is certain (Besag and Clifford's sequential p-value, still valid).
+        Stop drawing when p > level is certain (Besag and Clifford's sequential p-value, still valid). Several kernels
+        are then aggregated by the smallest p-value, measured against 499 relabelings drawn first.
     n_features : int
         Size of the approximation of method="features".
 
@@ -79,10 +80,11 @@ def mmd_test(
     0.0005
     """
     chosen = Settings(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
-    pooled = pool(X, Y)
+    given = _given(kernel)
+    pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
     _check(chosen, pooled)
     rng = np.random.default_rng(random_state)
-    kernels = default_kernels(pooled, rng) if kernel is None else _given(kernel, pooled)
+    kernels = tuple(one.resolve(pooled.rows) for one in given) or default_kernels(pooled, rng)
     seed = int(rng.integers(2**63))
     if _route(chosen, pooled, len(kernels)) == "features":
         return by_blocks(pooled, None if kernel is None else kernels, chosen, rng, seed)
@@ -100,9 +102,11 @@ def _route(chosen: Settings, pooled: Pooled, count: int) -> str:
     return "exact" if work <= EXACT_WORK else "features"
 
 
-def _given(kernel: Any, pooled: Pooled) -> tuple[Kernel, ...]:
-    several = isinstance(kernel, (list, tuple))
-    kernels = tuple(as_kernel(one).resolve(pooled.rows) for one in (kernel if several else [kernel]))
+def _given(kernel: Any) -> tuple[Kernel, ...]:
+    """The kernels that were asked for; none for the default."""
+    if kernel is None:
+        return ()
+    kernels = tuple(as_kernel(one) for one in (kernel if isinstance(kernel, (list, tuple)) else [kernel]))
     if not kernels:
         raise InputError("mmd_test: kernel is an empty list; give at least one kernel, or None for the default collection.")
     if len(set(kernels)) < len(kernels):
@@ -120,6 +124,8 @@ def _check(chosen: Settings, pooled: Pooled) -> None:
     for name, known in _CHOICES.items():
         if getattr(chosen, name) not in known:
             raise InputError(f"mmd_test: {name} is one of {', '.join(known)}; got {getattr(chosen, name)!r}.")
+    if chosen.early_stopping and chosen.aggregation == "softmax":
+        raise InputError('mmd_test: early_stopping goes with aggregation="quantile"; draw all relabelings, or change one.')
     if chosen.resampling == "swaps" and pooled.m != pooled.n:
         raise InputError(
             f"mmd_test: swaps exchange x_i and y_i, so both samples need the same size; got {pooled.m} and {pooled.n}. "

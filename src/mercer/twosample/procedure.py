@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
-from mercer.twosample.combine import Verdict, by_quantiles, by_soft_maximum, sequential, stopping_count
+from mercer.twosample.combine import Verdict, Yardstick, by_quantiles, by_soft_maximum, sequential, stopping_count
 from mercer.twosample.forms import ROUNDING, Forms, Matrices
 from mercer.twosample.labels import Labels, Moments, Permuted, Swapped
 from mercer.twosample.power import estimate_power
@@ -18,6 +18,9 @@ from mercer.twosample.samples import Pooled
 
 #: Ties within this, in units of the largest kernel value, count as >=.
 TIES = 1e-12
+
+#: Relabelings that only set the yardstick of an aggregated test with early stopping.
+PILOT = 499
 
 #: With fewer pairs there are too few swaps for small p-values: 2^15 of them for 16 pairs.
 FEWEST_PAIRS = 16
@@ -41,7 +44,7 @@ def run(
     pooled: Pooled, matrices: Matrices, labels: Labels, chosen: Settings, rng: np.random.Generator, seed: int, route: str
 ) -> MMDTestResult:
     """The test on the matrices of some kernels under some relabelings."""
-    sample = Sample(Forms(matrices, labels), labels, chosen)
+    sample = Sample(Forms(matrices, labels, hold=chosen.early_stopping), labels, chosen)
     verdict, drawn = sample.draw(rng)
     return _assemble(pooled, matrices.kernels, sample, verdict, drawn, seed, route)
 
@@ -70,6 +73,8 @@ class Sample:
         most = self.chosen.n_permutations
         if self.forms.count == 1:
             return self._until_certain(rng, most)
+        if self.chosen.early_stopping:
+            return self._several_until_certain(rng, most)
         self._start(self.labels.draw(rng, most))
         if self.chosen.aggregation == "quantile":
             return by_quantiles(self.columns, self.tolerance, self.chosen.level), most
@@ -116,6 +121,24 @@ class Sample:
         one = np.array([pvalue])
         observed = float(self.labels.estimate(self.moments, self.chosen.biased)[0])
         return Verdict(pvalue, observed, self.null[0], one, one, self.chosen.level), used
+
+
+    def _several_until_certain(self, rng: np.random.Generator, most: int) -> tuple[Verdict, int]:
+        """Several kernels: a pilot sets the yardstick, then portions are drawn until the decision cannot change."""
+        self._start(self.labels.draw(rng, min(most, PILOT)))
+        pilot = by_quantiles(self.columns, self.tolerance, self.chosen.level)
+        yardstick = Yardstick(self.null, self.tolerance)
+        enough = stopping_count(self.chosen.level, most)
+        exceeds, drawn = np.zeros(0, bool), np.zeros((self.forms.count, 0))
+        while (found := sequential(exceeds, enough, most)) is None:
+            signs = self.labels.draw(rng, min(2 * enough, most - len(exceeds)))
+            values = self.labels.statistics(self.forms.more(signs), signs, self.moments, self.chosen.biased)
+            exceeds = np.concatenate([exceeds, yardstick.exceeds(values, self.columns[:, :1])])
+            drawn = np.concatenate([drawn, values], axis=1)
+        pvalue, used = found
+        null = -np.log(yardstick.measure(drawn[:, :used])[0])
+        statistic = -float(np.log(yardstick.measure(self.columns[:, :1])[0][0]))
+        return replace(pilot, pvalue=pvalue, statistic=statistic, null=null), used
 
 
 def _assemble(

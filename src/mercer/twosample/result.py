@@ -51,7 +51,7 @@ class Monte:
     level: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MMDTestResult:
     """The result of `mercer.mmd_test`; unpacks into statistic and pvalue.
 

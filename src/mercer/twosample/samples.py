@@ -31,10 +31,10 @@ class Pooled:
         return list(range(self.rows.data.shape[1])) if self.kind == "numbers" else None
 
 
-def pool(X: Any, Y: Any) -> Pooled:
-    """Return X and Y as one collection, or say what makes them incomparable."""
+def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
+    """Return X and Y as one collection, or say what makes them incomparable; `tokens`: lists of numbers are sequences."""
     first, second = Rows(X, "X"), Rows(Y, "Y")
-    kinds = _kind(X), _kind(Y)
+    kinds = _kind(X, tokens), _kind(Y, tokens)
     if kinds[0] != kinds[1]:
         raise InputError(
             f"X is {_words(X, kinds[0])}, Y is {_words(Y, kinds[1])}; two samples must be of one type. Convert one of them."
@@ -49,13 +49,15 @@ def pool(X: Any, Y: Any) -> Pooled:
     return Pooled(Rows(data, "the pooled sample"), len(first), len(second), kinds[0])
 
 
-def _kind(data: Any) -> str:
+def _kind(data: Any, tokens: bool) -> str:
     if sp.issparse(data):
         return "sparse"
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         return "frame"
     if isinstance(data, np.ndarray):
         return "numbers" if data.dtype.kind in "fiubc" else "objects"
+    if tokens:
+        return "objects"
     if all(isinstance(row, (list, tuple, np.ndarray)) for row in data) and not _holds_text(data):
         return "numbers"
     return "numbers" if all(isinstance(row, (int, float, np.number)) for row in data) else "objects"

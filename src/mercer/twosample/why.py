@@ -82,8 +82,12 @@ def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator
     names = pooled.column_names()
     if names is not None and kernel._domain != "precomputed":
         return _columns(pooled, names, count, rng)
+    if pooled.kind == "sparse":
+        matrix = pooled.rows.vectors()
+        return _counted(pooled, matrix, range(matrix.shape[1]), count, rng)
     if kernel._lacks_features() is None and pooled.kind == "objects":
-        return _counted(pooled, kernel, count, rng)
+        features = kernel.feature_map(pooled.rows)
+        return _counted(pooled, features, _names(kernel._encode(pooled.rows)) or range(features.shape[1]), count, rng)
     return _examples(pooled, kernel, count, rng)
 
 
@@ -106,9 +110,10 @@ def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Ge
     return _ranked("columns", names, scores, shifts, count)
 
 
-def _counted(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
-    features = sp.csc_array(kernel.feature_map(pooled.rows))
-    names = _names(kernel._encode(pooled.rows)) or list(range(features.shape[1]))
+def _counted(
+    pooled: Pooled, features: Any, names: Sequence[Any], count: int, rng: np.random.Generator
+) -> Explanation:
+    features = sp.csc_array(features)
     mean = np.asarray(features.mean(axis=0)).ravel()
     spread = np.sqrt(np.maximum(np.asarray(features.power(2).mean(axis=0)).ravel() - mean**2, 0.0))
     kept = np.argsort(-spread, kind="stable")[:MOST_FEATURES]

@@ -1,0 +1,58 @@
+"""The perceptron's weights between the two lines of Novikoff's proof."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, Array, one_axes
+
+
+class NovikoffDisplay:
+    """||w_t|| after every update t, between t gamma and sqrt(t) R; where the two meet is Novikoff's bound.
+
+    Parameters
+    ----------
+    norms : (T,) lengths of the weights after every update
+    radius : R
+    margin : gamma, the largest one known; nan where none is
+    """
+
+    def __init__(self, norms: Array, radius: float, margin: float) -> None:
+        self.norms, self.radius, self.margin = np.asarray(norms, dtype=np.float64), radius, margin
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, label: Any = None, ax: Any = None) -> Self:
+        """The display of a fitted KernelPerceptron; `label` names one class where there are more than two."""
+        ledgers = getattr(estimator, "ledger_", None)
+        if ledgers is None:
+            raise InputError(f"{type(estimator).__name__} has no ledger_; fit a KernelPerceptron first.")
+        if isinstance(ledgers, list):
+            found = [c for c, ledger in enumerate(ledgers) if ledger.label == label]
+            if not found:
+                names = [ledger.label for ledger in ledgers]
+                raise InputError(f"label must name one of the classes {names}; got {label!r}.")
+            ledger, norms = ledgers[found[0]], estimator.weight_norms_[found[0]]
+        else:
+            ledger, norms = ledgers, estimator.weight_norms_
+        gamma = ledger.radius / math.sqrt(ledger.bound) if math.isfinite(ledger.bound) else math.nan
+        return cls(norms, ledger.radius, gamma).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the axes given, or on new ones; kept as `ax_` and `figure_`."""
+        self.figure_, self.ax_ = one_axes(ax, (6.0, 4.0))
+        t = np.arange(1, len(self.norms) + 1)
+        bound = (self.radius / self.margin) ** 2 if self.margin > 0 else math.nan
+        end = bound if bound > 0 else float(len(t))
+        line = np.geomspace(1.0, max(end, 2.0), 200)
+        self.ax_.plot(t, self.norms, color=BLACK, marker=".", ms=3, lw=1, label=f"||w_t||, {len(t)} updates")
+        self.ax_.plot(line, self.radius * np.sqrt(line), color=VERMILLION, label=r"$\sqrt{t}\,R$: it grows no faster")
+        if bound > 0:
+            self.ax_.plot(line, self.margin * line, color=BLUE, label=r"$t\,\gamma$: it grows no slower")
+            self.ax_.axvline(bound, color=GREEN, ls="--", label=f"$R^2/\\gamma^2$ = {bound:.4g}")
+        self.ax_.set(xscale="log", yscale="log", xlabel="update t", ylabel="length of the weights")
+        self.ax_.legend(frameon=False)
+        return self
