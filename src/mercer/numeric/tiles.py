@@ -18,7 +18,7 @@ Block = Callable[[slice, slice], NDArray[Any]]
 
 #: Rows and columns of a tile. 240 x 240 float64 values are 450 KiB, so that a tile and its distances live in the L2 and L3
 #: of one core. Not a power of two: the columns of a 256 x 256 tile fall on the same few cache lines, and copying its
-#: transpose took three times as long.
+#: transpose waits for them.
 SIDE = 240
 
 
