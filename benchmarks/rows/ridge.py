@@ -97,7 +97,7 @@ def surface(n: int = 2000, n_alphas: int = 20, n_scales: int = 10) -> Row:
 
     return Row(
         name="ridge-surface-n2000" if n == 2000 else f"ridge-surface-n{n}",
-        title=f"{n_alphas} alphas x {n_scales} length scales, kin8nm, n = {n}: exact leave-one-out against GridSearchCV(cv=5)",
+        title=f"{n_alphas} alphas x {n_scales} length scales, kin8nm, n = {n}: leave-one-out against GridSearchCV(cv=5)",
         data=lambda: split("reg_kin8nm", n),
         mercer=ours,
         peers=(

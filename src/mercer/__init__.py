@@ -36,6 +36,8 @@ from mercer.kernels.vectors import Tanh as Tanh
 from mercer.persist import load as load
 from mercer.persist import save as save
 from mercer.plan import plan as plan
+from mercer.twosample import hsic_test as hsic_test
+from mercer.twosample import mmd_test as mmd_test
 from mercer.validity.counterexamples import find_counterexample as find_counterexample
 from mercer.validity.grams import check_gram as check_gram
 from mercer.validity.grams import repair as repair
@@ -70,7 +72,9 @@ __all__ = [
     "find_counterexample",
     "geometry",
     "gram",
+    "hsic_test",
     "load",
+    "mmd_test",
     "parse",
     "plan",
     "register",

@@ -31,7 +31,8 @@ def test_leave_one_out_predictions_equal_refits(classes: int) -> None:
     model = KernelRidgeClassifier(Gaussian(1.0), alpha=0.1).fit(X, y)
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
-        assert model.loo_predictions_[i] == KernelRidgeClassifier(Gaussian(1.0), alpha=0.1).fit(X[rest], y[rest]).predict(X[i : i + 1])[0]
+        refit = KernelRidgeClassifier(Gaussian(1.0), alpha=0.1).fit(X[rest], y[rest])
+        assert model.loo_predictions_[i] == refit.predict(X[i : i + 1])[0]
 
 
 def test_tuning_by_leave_one_out_accuracy() -> None:

@@ -7,8 +7,8 @@ from mercer import Constant, Function, Gaussian, Linear, Precomputed, Spectrum, 
 from mercer.errors import InputError, MemoryBudgetError
 
 
-@pytest.fixture
-def X(rng: np.random.Generator) -> np.ndarray:
+@pytest.fixture(name="X")
+def points(rng: np.random.Generator) -> np.ndarray:
     return rng.normal(size=(600, 5))
 
 

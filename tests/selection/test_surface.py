@@ -1,6 +1,7 @@
 """Routes, choices and grids of the surface; its values are tested through the estimators that use it."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -39,13 +40,13 @@ def test_routes() -> None:
     assert route_for(many, 5000, None, False) == "eigh"
     assert route_for(np.append(many, 0.0), 5000, None, True) == "eigh"
     assert route_for(many, 500, None, True) == "eigh"
-    assert route_bytes("cholesky", 100, None) == 80_000 < route_bytes("tridiagonal", 100, None) < route_bytes("eigh", 100, None)
+    assert [route_bytes(name, 100, None) // 80_000 for name in ("cholesky", "tridiagonal", "eigh")] == [1, 2, 3]
 
 
 def test_squaring_chains_give_the_same_surface_as_fresh_grams(rng: np.random.Generator) -> None:
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     kernels = [Gaussian(s) for s in length_scale_steps(1.0, -3, 4)]
-    assert all(b._squares(a) for a, b in zip(kernels, kernels[1:], strict=False))
+    assert all(b._squares(a) for a, b in pairwise(kernels))
     params = [{} for _ in kernels]
     alphas = np.array([0.1, 1.0])
     for weights in (None, np.arange(60.0) + 1, np.arange(60.0)):  # the last has a row of weight zero
@@ -65,7 +66,7 @@ def test_grids_chosen_from_the_kernel() -> None:
     assert read_grid(Linear(), None, None).settings == ({},)
     assert read_grid(Gaussian((1.0, 2.0)), None, None).settings == ({},)  # ARD scales are left as they are
     both = read_grid(Gaussian(1.0) + Gaussian(2.0), None, {"0__length_scale": [1.0, 3.0], "1__length_scale": [5.0]})
-    assert both.settings == ({"0__length_scale": 1.0, "1__length_scale": 5.0}, {"0__length_scale": 3.0, "1__length_scale": 5.0})
+    assert [tuple(setting.values()) for setting in both.settings] == [(1.0, 5.0), (3.0, 5.0)]
 
 
 def test_mean_scores_average_over_targets() -> None:

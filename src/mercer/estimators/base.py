@@ -89,7 +89,7 @@ class KernelEstimator(BaseEstimator):
         try:
             values = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"y must be numbers for {type(self).__name__}; got {describe(y)}. Unknown label type.") from None
+            raise InputError(f"y must be numbers for {type(self).__name__}; got {describe(y)}. Unknown label type") from None
         if values.ndim not in (1, 2) or len(values) != n:
             raise InputError(f"y has shape {values.shape} for {n} rows of X; give (n,), or (n, t) for several targets.")
         if not np.isfinite(values).all():

@@ -159,9 +159,8 @@ def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
     reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
     names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
-    return tuple(
-        Route(name, selection.route_bytes(name, shape.n, shape.n_features), 10 * flops[name] / rate, reason) for name in names
-    )
+    size = {name: selection.route_bytes(name, shape.n, shape.n_features) for name in names}
+    return tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
 
 
 def tabulate(surface: Surface) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ class Problem:
 
     def with_weights(self, weights: Array) -> Problem:
         """The same problem with other weights."""
-        return Problem(self.kernel, self.X, self.Y, self.alpha, weights, self.fit_intercept, self.tol, self.max_iter)
+        return dataclasses.replace(self, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
     offered = {route.solver: route for route in _all_routes(shape)}
     if solver == "primal" and "primal" not in offered:
-        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, such as Polynomial(degree=2).')
+        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, as Polynomial(degree=2) is.')
     if solver != "auto":
         return (offered[solver],)
     order = ["primal"] if "primal" in offered and (shape.n_features or 0) < shape.n else []
@@ -105,7 +106,7 @@ def _all_routes(shape: Shape) -> Iterator[Route]:
         yield Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
     seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
     yield Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
-    yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: ranks are decided by eigenvalues")
+    yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: eigenvalues decide the rank")
     reason = "the Gram matrix does not fit: products in tiles, solved to tol"
     yield Route("cg", 8 * 8 * shape.n * (t + shape.width), 100 * gram_seconds, reason, exact=False)
 
@@ -237,8 +238,8 @@ def _primal(problem: Problem, meter: Meter) -> Fitted:
 
 def _primal_each(problem: Problem, meter: Meter) -> Fitted:
     columns = [
-        _primal(Problem(problem.kernel, problem.X, problem.Y[:, j], np.asarray(a), problem.weights, problem.fit_intercept), meter)
-        for j, a in enumerate(problem.alpha)
+        _primal(dataclasses.replace(problem, Y=problem.Y[:, j], alpha=np.asarray(alpha)), meter)
+        for j, alpha in enumerate(problem.alpha)
     ]
 
     def stacked(name: str) -> Array:

@@ -20,8 +20,8 @@ class Summary:
         return "\n".join([self.title, *[f"  {label:<{width}}  {text}" for label, text in self.lines]])
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for label, text in self.lines
+            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(text)}</td></tr>" for label, text in self.lines
         )
-        return f"<table><caption style='text-align:left'>{html.escape(self.title)}</caption>{rows}</table>"
+        return f"<table><caption {left}>{html.escape(self.title)}</caption>{rows}</table>"

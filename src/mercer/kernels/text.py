@@ -42,7 +42,7 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 #: Longer texts, and deeper ones, are refused: Python's own parser may fail on them in ways nobody can catch.
-MAX_LENGTH, MAX_DEPTH = 100_000, 100
+MAX_LENGTH, MAX_DEPTH = 5_000_000, 100
 
 
 def parse(text: str) -> Kernel:

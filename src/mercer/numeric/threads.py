@@ -14,7 +14,16 @@ Progress = Callable[[int, int], None]
 _lock = threading.Lock()
 _holders = 0
 _limiter: Any = None
-_pid = os.getpid()
+
+
+def _start_afresh() -> None:
+    """A child forked in mid-flight inherits a count that nobody will take down, and perhaps a lock that nobody holds."""
+    global _lock, _holders, _limiter
+    _lock, _holders, _limiter = threading.Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 def cpu_count() -> int:
@@ -31,10 +40,8 @@ def one_blas_thread() -> Iterator[None]:
     threadpoolctl's own limiter restores what it saw on entry, so two overlapping limiters of two threads could leave
     BLAS at one thread for ever. A count of holders avoids that.
     """
-    global _holders, _limiter, _pid
+    global _holders, _limiter
     with _lock:
-        if _pid != os.getpid():  # a fork taken in mid-flight inherits a count that nobody will take down
-            _holders, _limiter, _pid = 0, None, os.getpid()
         if _holders == 0:
             _limiter = _controller().limit(limits=1, user_api="blas")
         _holders += 1

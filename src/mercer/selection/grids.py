@@ -37,18 +37,22 @@ class Grid:
         """The surface over the settings, with a word on how they came about."""
         if self.path is None:
             return _named(evaluate(list(self.settings), data), data, "")
-        if len(data.Y) > SAMPLE:
-            coarse = evaluate(list(self.settings), sample(data))
-            center = coarse.params[choose(coarse, rule)[0]][self.path]
-            around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
-            return _named(evaluate(around, data), data, f", round the best of {len(self.settings)} on {SAMPLE} rows")
+        if len(data.Y) <= SAMPLE:
+            return _named(self._widened(evaluate, data, rule), data, "")
+        coarse = self._widened(evaluate, sample(data), rule)
+        center = coarse.params[choose(coarse, rule)[0]][self.path]
+        around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
+        return _named(evaluate(around, data), data, f", round the best of {len(coarse.kernels)} on {SAMPLE} rows")
+
+    def _widened(self, evaluate: Evaluate, data: Data, rule: str) -> Surface:
+        """The surface over the settings, and past its edge while the best point lies there."""
         surface = evaluate(list(self.settings), data)
         for _ in range(WIDENINGS):
             beyond = self._beyond(surface, choose(surface, rule)[0])
             if not beyond:
                 break
             surface = merge(surface, evaluate(beyond, data))
-        return _named(surface, data, "")
+        return surface
 
     def _beyond(self, surface: Surface, row: int) -> list[dict[str, Any]]:
         """Settings past the edge that the chosen row lies on, if it does."""

@@ -171,7 +171,13 @@ def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath 
 
 
 def _path_portion(
-    path: EigenPath | TridiagonalPath, Y: Array, data: Data, folds: Sequence[Array] | None, alphas: Array, scoring: Scoring, keep: bool
+    path: EigenPath | TridiagonalPath,
+    Y: Array,
+    data: Data,
+    folds: Sequence[Array] | None,
+    alphas: Array,
+    scoring: Scoring,
+    keep: bool,
 ) -> tuple[Array, Array, Array | None]:
     if isinstance(path, TridiagonalPath):
         held = [path.leave_one_out(alphas, Y)]

@@ -18,6 +18,8 @@ from mercer.solvers.solution import Array
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
 BLOCK = 256
+#: Kernel rows are kept when they are asked for once more than this: touching new memory costs more than making them.
+PATIENCE = 2
 #: Columns of an update that one thread does at a time: the scores stay in its first cache.
 STRIP = 2048
 
@@ -89,7 +91,7 @@ class Blocked:
         self.capacity = min(n, room // (8 * n))
         self.kept: Array | None = None  # (capacity, n), touched only as far as it is filled
         self.slots, self.used = np.full(n, -1, np.int64), 0  # where the row of an example is kept
-        self.asked = np.zeros(n, bool)
+        self.asked = np.zeros(n, np.int64)  # how often the row of an example was made
         self.fresh = np.empty(0)  # the rows of one block, in memory that is used over and over
         self.complete = True  # whether F is right for all rows
 
@@ -124,10 +126,10 @@ class Blocked:
             new = rows[~known]
             values = self._make(new, first)
             self._add(values, np.arange(len(new)), delta[:, ~known], first)
-            if keep:  # from the second mistake on: most rows are wrong once, and those that are wrong twice go on being so
-                again = np.flatnonzero(self.asked[new])
+            if keep:  # most rows are wrong once or twice, those that are wrong more often go on being so
+                again = np.flatnonzero(self.asked[new] >= PATIENCE)
                 self._keep(new[again], values, again)
-                self.asked[new] = True
+                self.asked[new] += 1
 
     def _make(self, rows: Array, first: int) -> Array:
         shape = (len(rows), self.Y.shape[1] - first)
