@@ -106,7 +106,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     def _read_labels(self, y: Any, n: int) -> NDArray[Any]:
         if y is None:
-            raise InputError("KernelRidgeClassifier requires y to be passed, but the target y is None; give one label per row.")
+            raise InputError("KernelRidgeClassifier requires y to be passed, but the target y is None; give labels.")
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             import warnings
