@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.results import FOLDER, write_whole
+from benchmarks.results import write_whole
 from benchmarks.ridge_published import PUBLISHED
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+QUALITY = Path(__file__).resolve().parent / "quality"
 FOLDS, ROWS, COVERAGE = 10, 4000, 0.9
 #: Sets of at least this many rows promise pooled coverage within these bounds; smaller ones are reported.
 PROMISED_ROWS, BOUNDS = 2000, (0.88, 0.92)
@@ -202,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folds", type=int, default=FOLDS, help="how many of the ten folds")
     parser.add_argument("--rows", type=int, default=ROWS, help="training rows at most")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the reg_*.npz files")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for ridge_quality.json and .md")
+    parser.add_argument("--out", type=Path, default=QUALITY, help="folder for ridge_quality.json and .md")
     parser.add_argument("--show", action="store_true", help="print the table of what is on disk and measure nothing")
     options = parser.parse_args(arguments)
     names = [name for name in options.sets.split(",") if name]

@@ -30,7 +30,7 @@ def two_classes(name: str, n: int | None) -> Split:
 
 def plain_perceptron(X: NDArray[Any], y: NDArray[Any], length_scale: float, orders: list[NDArray[Any]]) -> NDArray[Any]:
     """The lectures' algorithm as one writes it: the kernel of the incoming point with the rows that were wrong, counted."""
-    counts, wrong, mistakes = np.zeros(len(X)), [], []
+    counts, wrong, mistakes = np.zeros(len(X)), np.empty(0, dtype=int), []
     for order in orders:
         before = len(mistakes)
         for i in order:
@@ -38,7 +38,7 @@ def plain_perceptron(X: NDArray[Any], y: NDArray[Any], length_scale: float, orde
             if y[i] * ((counts[wrong] * y[wrong]) @ k) <= ZERO:
                 mistakes.append(i)
                 if counts[i] == 0:
-                    wrong.append(i)
+                    wrong = np.append(wrong, i)
                 counts[i] += 1
         if len(mistakes) == before:
             break
@@ -72,7 +72,7 @@ def mistakes_that_differ(ours: NDArray[Any], theirs: NDArray[Any]) -> float:
     return float((ours != theirs).sum())
 
 
-def perceptron(name: str, epochs: int = 10, n: int | None = None, long: bool = True) -> Row:
+def perceptron(name: str, epochs: int, n: int | None = None, long: bool = True) -> Row:
     """The perceptron's mistakes in some epochs over shuffled rows."""
     scale = SCALES[name]
 
@@ -111,7 +111,7 @@ def perceptron(name: str, epochs: int = 10, n: int | None = None, long: bool = T
         agreement=mistakes_that_differ,
         tolerance=0.0,
         quality=lambda data, mistakes: {"mistakes": float(len(mistakes))},
-        repeats=3,
+        repeats=2,
         long=long,
     )
 
@@ -264,4 +264,4 @@ def novelty(most: int = 10_000, long: bool = True) -> Row:
     )
 
 
-ROWS = [perceptron("a9a"), perceptron("ijcnn1"), averaged(), neighbors(), novelty()]
+ROWS = [perceptron("a9a", epochs=2), perceptron("ijcnn1", epochs=5), averaged(), neighbors(), novelty()]

@@ -9,9 +9,14 @@
 from mercer import errors as errors
 from mercer import geometry as geometry
 from mercer import testing as testing
+from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
+from mercer.estimators.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
+from mercer.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from mercer.estimators.kernel_ridge import KernelRidge as KernelRidge
 from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
+from mercer.estimators.nearest_mean import NearestMean as NearestMean
+from mercer.estimators.novelty_ball import NoveltyBall as NoveltyBall
 from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
@@ -53,12 +58,17 @@ __all__ = [
     "GramOperator",
     "Graph",
     "Kernel",
+    "KernelKNeighborsClassifier",
+    "KernelKNeighborsRegressor",
+    "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "Laplacian",
     "Linear",
     "Matern",
+    "NearestMean",
+    "NoveltyBall",
     "Periodic",
     "Polynomial",
     "Precomputed",
