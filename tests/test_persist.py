@@ -336,3 +336,25 @@ def test_without_skops_one_line_says_what_to_install(monkeypatch: pytest.MonkeyP
     for call in (lambda: save(mercer.KernelRidge(), tmp_path / "m"), lambda: from_bytes(b"PK")):
         with pytest.raises(MissingExtraError, match=r'pip install "mercer\[cli\]"'):
             call()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.NearestMean(mercer.Gaussian(1.0)),
+        mercer.NoveltyBall(mercer.Gaussian(1.0), quantile=0.9),
+        mercer.KernelPerceptron(mercer.Polynomial(2)),
+        mercer.KernelPerceptron(mercer.Gaussian(1.0), max_iter=3),
+        mercer.KernelKNeighborsClassifier(mercer.Gaussian(1.0), n_neighbors=3),
+        mercer.KernelKNeighborsRegressor(mercer.Linear(), n_neighbors=3),
+    ],
+    ids=repr,
+)
+def test_the_classic_algorithms_come_back_the_same(model: object, tmp_path: Path, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 2, 1)
+    model.fit(X, y)  # type: ignore[attr-defined]
+    mercer.save(model, tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))  # type: ignore[attr-defined]
+    assert str(again) == str(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.agreement import relative
-from benchmarks.row import Claim, Peer, Row, Work
+from benchmarks.row import Claim, Peer, Row, Timed, Work
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 ALPHAS = np.logspace(-4, 1, 20)
@@ -185,4 +186,32 @@ def leave_one_out_paths(n: int = 2000) -> Row:
     )
 
 
-ROWS = [leave_one_out_paths(), kernel_ridge(), surface(), many_targets()]
+def intervals(n: int = 8000) -> Row:
+    """What intervals cost when they are asked for after a plain fit, against the fit itself."""
+
+    def fitted(data: Any) -> Any:
+        import mercer
+
+        return mercer.KernelRidge(mercer.Gaussian(2.0), alpha=0.1).fit(*data[:2])
+
+    def ours(data: Any) -> Any:
+        model = fitted(data)
+        start = time.perf_counter()
+        interval = model.predict_interval(data[2])
+        return Timed(time.perf_counter() - start, float(np.mean((interval[:, 0] <= data[3]) & (data[3] <= interval[:, 1]))))
+
+    return Row(
+        name="ridge-intervals" if n == 8000 else f"ridge-intervals-n{n}",
+        title=f"predict_interval of 2000 rows after a plain KernelRidge, against that fit, kin40k, n = {n}",
+        data=lambda: split("reg_kin40k", n),
+        mercer=ours,
+        peers=(Peer(name="the fit", run=fitted),),
+        claims=(Claim(measure="share", at_most=2.5),),
+        agreement=None,
+        work=Work(dtype="float64", flops=2 * n**3 / 3),
+        repeats=3,
+        memory=False,
+    )
+
+
+ROWS = [intervals(), leave_one_out_paths(), kernel_ridge(), surface(), many_targets()]

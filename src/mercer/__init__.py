@@ -6,17 +6,11 @@
 'valid'
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
 from mercer import errors as errors
 from mercer import geometry as geometry
-from mercer import testing as testing
-from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
-from mercer.estimators.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
-from mercer.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
-from mercer.estimators.kernel_ridge import KernelRidge as KernelRidge
-from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
-from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
-from mercer.estimators.nearest_mean import NearestMean as NearestMean
-from mercer.estimators.novelty_ball import NoveltyBall as NoveltyBall
 from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
@@ -38,14 +32,25 @@ from mercer.kernels.vectors import Constant as Constant
 from mercer.kernels.vectors import Linear as Linear
 from mercer.kernels.vectors import Polynomial as Polynomial
 from mercer.kernels.vectors import Tanh as Tanh
-from mercer.persist import load as load
-from mercer.persist import save as save
 from mercer.plan import plan as plan
-from mercer.twosample import hsic_test as hsic_test
-from mercer.twosample import mmd_test as mmd_test
-from mercer.validity.counterexamples import find_counterexample as find_counterexample
-from mercer.validity.grams import check_gram as check_gram
-from mercer.validity.grams import repair as repair
+
+if TYPE_CHECKING:
+    from mercer import testing as testing
+    from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
+    from mercer.estimators.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
+    from mercer.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from mercer.estimators.kernel_ridge import KernelRidge as KernelRidge
+    from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+    from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
+    from mercer.estimators.nearest_mean import NearestMean as NearestMean
+    from mercer.estimators.novelty_ball import NoveltyBall as NoveltyBall
+    from mercer.persist import load as load
+    from mercer.persist import save as save
+    from mercer.twosample import hsic_test as hsic_test
+    from mercer.twosample import mmd_test as mmd_test
+    from mercer.validity.counterexamples import find_counterexample as find_counterexample
+    from mercer.validity.grams import check_gram as check_gram
+    from mercer.validity.grams import repair as repair
 
 __version__ = "0.1.0"
 
@@ -92,3 +97,39 @@ __all__ = [
     "save",
     "testing",
 ]
+
+# Kernels and the Gram engine are loaded at once, the rest when it is first asked for: a program that checks a kernel does
+# not wait for every estimator.
+_LATER = {
+    "KernelKNeighborsClassifier": "mercer.estimators.kernel_neighbors",
+    "KernelKNeighborsRegressor": "mercer.estimators.kernel_neighbors",
+    "KernelPerceptron": "mercer.estimators.kernel_perceptron",
+    "KernelRidge": "mercer.estimators.kernel_ridge",
+    "KernelRidgeCV": "mercer.estimators.kernel_ridge_cv",
+    "KernelRidgeClassifier": "mercer.estimators.kernel_ridge_classifier",
+    "NearestMean": "mercer.estimators.nearest_mean",
+    "NoveltyBall": "mercer.estimators.novelty_ball",
+    "check_gram": "mercer.validity.grams",
+    "find_counterexample": "mercer.validity.counterexamples",
+    "hsic_test": "mercer.twosample",
+    "load": "mercer.persist",
+    "mmd_test": "mercer.twosample",
+    "repair": "mercer.validity.grams",
+    "save": "mercer.persist",
+    "testing": "mercer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    if _LATER[name] == "mercer":
+        return _import_module(f"mercer.{name}")
+    value = getattr(_import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_LATER))

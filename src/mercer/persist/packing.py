@@ -19,9 +19,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
+from mercer.estimators.kernel_perceptron import KernelPerceptron
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
+from mercer.estimators.nearest_mean import NearestMean
+from mercer.estimators.novelty_ball import NoveltyBall
+from mercer.estimators.perceptron_ledger import Ledger
 from mercer.estimators.ridge_routes import Diagnosis, Fitted, Problem
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
@@ -29,13 +34,25 @@ from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
 from mercer.plan import Route
 from mercer.selection.surface import Surface
+from mercer.solvers.ball import Ball
+from mercer.solvers.class_means import ClassMeans
+from mercer.solvers.perceptron import Mistakes
 from mercer.solvers.robust import RobustFit
 
 #: Estimators that a file may hold.
-ESTIMATORS = {kind.__name__: kind for kind in (KernelRidge, KernelRidgeCV, KernelRidgeClassifier, Pipeline, StandardScaler)}
+ESTIMATORS = {
+    kind.__name__: kind
+    for kind in (
+        KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge, KernelRidgeCV,
+        KernelRidgeClassifier, NearestMean, NoveltyBall, Pipeline, StandardScaler,
+    )
+}  # fmt: skip
 
 #: Frozen dataclasses that fitted estimators hold.
-RECORDS = {kind.__name__: kind for kind in (Diagnosis, Fitted, Problem, RobustFit, Route, Surface)}
+RECORDS = {
+    kind.__name__: kind
+    for kind in (Ball, ClassMeans, Diagnosis, Fitted, Ledger, Mistakes, Problem, RobustFit, Route, Surface)
+}
 
 #: Fields that are left out, because nothing that a loaded model does needs them, and they are large.
 LEFT_OUT = {("Surface", "loo")}

@@ -13,8 +13,11 @@ from mercer.solvers.solution import Array
 _TILE = 512  # 2 MiB of float64: the tile and its transpose stay in the cache while they are swapped
 
 
-def _spans(n: int) -> list[slice]:
-    return [slice(start, min(start + _TILE, n)) for start in range(0, n, _TILE)]
+_STRIP = 192  # columns of an inverse at a time; narrow, since each of its corners costs a product with itself
+
+
+def _spans(n: int, size: int = _TILE) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def mirror_upper(A: Array, diagonal: Array) -> None:  # A (n, n) in place, diagonal (n,)
@@ -98,18 +101,18 @@ def symmetric_norm1(A: Array, diagonal: Array) -> float:  # (n, n), (n,)
 def inverse_column_norms(L: Array) -> Array:  # (n, n), lower triangle used -> (n,) float64
     """``sum_i (L^-1)_ij^2`` for every column j: the diagonal of (L L')^-1.
 
-    L^-1 is built one block of columns at a time from products of tiles, so that L is kept and only an n x 512 strip
+    L^-1 is built one block of columns at a time from products of tiles, so that L is kept and only an n x 192 strip
     of the inverse ever exists; n^3/3 flops, all of them GEMM.
 
     >>> inverse_column_norms(np.array([[2.0, 9.0], [0.0, 4.0]]))
     array([0.25  , 0.0625])
     """
     n = L.shape[0]
-    spans = _spans(n)
+    spans = _spans(n, _STRIP)
     trtri = lapack.dtrtri if L.dtype == np.float64 else lapack.strtri
     corners = [np.tril(trtri(np.array(L[P, P], order="F"), lower=1, overwrite_c=1)[0]) for P in spans]
     norms = np.zeros(n)
-    strip = np.empty((n, min(_TILE, n)), dtype=L.dtype)
+    strip = np.empty((n, min(_STRIP, n)), dtype=L.dtype)
     for j, Q in enumerate(spans):
         X = strip[: n - Q.start, : Q.stop - Q.start]
         X[: Q.stop - Q.start] = corners[j]
