@@ -279,3 +279,33 @@ def test_printing_answers_is_it_good(data: tuple) -> None:  # type: ignore[type-
     for words in ("leave-one-out error", "the mean alone", "linear ridge", "route", "median distance", "memory of the fit"):
         assert words in text
     assert "<table>" in model._repr_html_()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_float32_factor_is_refined_to_float64_answers(
+    data: tuple, monkeypatch: pytest.MonkeyPatch, intercept: bool, weighted: bool
+) -> None:  # type: ignore[type-arg]
+    X, Y, weights = data
+    w = weights + 0.5 if weighted else None
+    exact = KernelRidge(Gaussian(1.5), alpha=0.3, fit_intercept=intercept).fit(X, Y, w)
+    monkeypatch.setattr("mercer.estimators.ridge_routes.MIXED_ROWS", 10)
+    mixed = KernelRidge(Gaussian(1.5), alpha=0.3, fit_intercept=intercept).fit(X, Y, w)
+    assert "float32 factor" in mixed._fitted.message
+    for name in ("dual_coef_", "intercept_", "rkhs_norm_"):
+        np.testing.assert_allclose(getattr(mixed, name), getattr(exact, name), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(mixed._fitted.residuals, exact._fitted.residuals, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(mixed.loo_residuals_, exact.loo_residuals_, rtol=1e-10, atol=1e-11)
+
+
+def test_where_float32_has_too_few_digits_the_float64_factor_answers(
+    data: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:  # type: ignore[type-arg]
+    X, Y, weights = data
+    monkeypatch.setattr("mercer.estimators.ridge_routes.MIXED_ROWS", 10)
+    for model, w in (
+        (KernelRidge(Gaussian(3.0), alpha=1e-9), None),
+        (KernelRidge(Gaussian(3.0), alpha=[0.1, 1.0]), None),
+        (KernelRidge(Gaussian(3.0), alpha=1.0), weights),  # rows of weight zero
+    ):
+        assert "float32" not in model.fit(X, Y, w)._fitted.message

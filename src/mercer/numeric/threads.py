@@ -70,13 +70,21 @@ def run(
     threads: int,
     total: int = 0,
     progress: Progress | None = None,
+    static: bool = False,
 ) -> None:
     """Call work(task, worker) for every task on `threads` threads, the calling one among them.
+
+    Tasks go to whoever is free; with `static` the worker of a task is decided by its number, so that sums per worker come
+    out the same every time.
 
     The first exception stops all workers and is raised here; so does Ctrl-C, which reaches the calling thread.
     `progress(done, total)` is called from the calling thread only.
     """
-    queue = iter(tasks)
+    shared = iter(tasks)
+    queues = [shared] * max(1, threads)
+    if static:
+        listed = list(shared)
+        queues = [iter(listed[worker::threads]) for worker in range(threads)]
     guard = threading.Lock()
     stop = threading.Event()
     failures: list[BaseException] = []
@@ -88,7 +96,7 @@ def run(
             while not stop.is_set():
                 with guard:
                     try:
-                        task = next(queue)
+                        task = next(queues[worker])
                     except StopIteration:
                         return
                 work(task, worker)

@@ -79,7 +79,7 @@ def product(
         if symmetric and rows != cols:
             totals[worker][cols] += values.T @ V[rows]
 
-    run(tiles(shape, symmetric), work, threads, n_tiles, progress)
+    run(tiles(shape, symmetric), work, threads, n_tiles, progress, static=True)
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
@@ -96,5 +96,5 @@ def total(
     def work(tile: tuple[slice, slice], worker: int) -> None:
         totals[worker] += term(*tile)
 
-    run(tiles(shape, False), work, threads, n_tiles, progress)
+    run(tiles(shape, False), work, threads, n_tiles, progress, static=True)
     return np.sum(totals, axis=0)
