@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: A matrix of at least this many entries takes the compiled exponential. The rule looks at the size alone, so that the
-#: same call gives the same digits in every session; below it, loading a compiler would cost more than it saves.
+#: same call gives the same digits every time; below it, loading a compiler would cost more than it saves.
 COMPILED_FROM = 2**22
 
 
