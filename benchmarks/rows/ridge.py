@@ -211,7 +211,8 @@ def intervals(n: int = 8000) -> Row:
         work=Work(dtype="float64", flops=2 * n**3 / 3),
         repeats=3,
         memory=False,
+        long=n > 8000,
     )
 
 
-ROWS = [intervals(), leave_one_out_paths(), kernel_ridge(), surface(), many_targets()]
+ROWS = [intervals(), intervals(10_000), leave_one_out_paths(), kernel_ridge(), surface(), many_targets()]
