@@ -13,7 +13,7 @@ ROW    ?=
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-memory show-mmd show-ridge clean
+.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-gp show-memory show-mmd show-ridge show-strings show-svm clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,8 +80,17 @@ show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v withou
 show-mmd: $(STAMPS)/bench  ## level and power of the two-sample tests, thousands of draws
 	$(PY) -m pytest -s -q -m slow tests/twosample
 
+show-gp: $(STAMPS)/bench  ## test errors, densities and interval coverage of Gaussian processes on real tables, resumable
+	$(PY) -m benchmarks.gp_quality
+
 show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables, resumable
 	$(PY) -m benchmarks.ridge_quality
+
+show-strings: $(STAMPS)/bench  ## errors and areas of string kernels on real strings beside published ones, resumable
+	$(PY) -m benchmarks.string_quality
+
+show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, predictions, test errors; resumable
+	$(PY) -m benchmarks.svm_quality
 
 clean:  ## remove .venv and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

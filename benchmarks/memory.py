@@ -1,7 +1,8 @@
-"""`make show-memory`: two promises about memory, each in a fresh process. The exit code is 1 if one is broken.
+"""`make show-memory`: promises about memory, each in a fresh process. The exit code is 1 if one is broken.
 
-gram     a Gram matrix of 20,000 rows in float32 takes at most 1.1 times its own size beyond the inputs
-product  K @ v for 200,000 rows without K: under 600 MB in all, and right
+gram       a Gram matrix of 20,000 rows in float32 takes at most 1.1 times its own size beyond the inputs
+product    K @ v for 200,000 rows without K: under 600 MB in all, and right
+neighbors  kernel k-NN of 100,000 new rows takes no more than that of 10,000, but for what grows with the new rows alone
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ D = 10
 LENGTH_SCALE = D**0.5
 GRAM_ROWS, GRAM_FACTOR, GRAM_ERROR = 20_000, 1.1, 1e-5
 PRODUCT_ROWS, PRODUCT_BYTES, PRODUCT_ERROR = 200_000, 600e6, 1e-10
+NEIGHBORS_TRAIN, NEIGHBORS_FEW, NEIGHBORS_MANY, NEIGHBORS_BYTES_PER_ROW = 5_000, 10_000, 100_000, 600
 CHECKED_ROWS = 32
 
 Found = dict[str, Any]
@@ -55,6 +57,27 @@ def product(n: int = PRODUCT_ROWS) -> Found:
     exact = np.array([math.fsum(kernel_row(X, i) * v) for i in rows])
     error = float(np.max(np.abs(got[rows] - exact)) / np.max(np.abs(exact)))
     return {"n": n, "peak": used, "largest_error": error}
+
+
+def neighbors(few: int = NEIGHBORS_FEW, many: int = NEIGHBORS_MANY) -> Found:
+    """Predict a few new rows, then many; tell the two peaks beyond the inputs, and compare some answers with sorting."""
+    import mercer
+
+    rng = np.random.default_rng(0)
+    X, new = rng.standard_normal((NEIGHBORS_TRAIN, D)), rng.standard_normal((many, D))
+    y = X[:, 0]
+    model = mercer.KernelKNeighborsRegressor(mercer.Gaussian(LENGTH_SCALE)).fit(X, y)
+    model.predict(new[:500])  # compiled loops are loaded once, whatever the number of rows
+    peaks = []
+    for n in (few, many):
+        meter = peak.Meter()
+        meter.start()
+        got = model.predict(new[:n])
+        peaks.append(meter.beyond())
+    rows = _some_rows(many)
+    exact = [y[np.argsort(((X - new[i]) ** 2).sum(axis=1), kind="stable")[:5]].mean() for i in rows]
+    return {"few": few, "many": many, "peak": peaks[1], "peak_few": peaks[0],
+            "largest_error": float(np.max(np.abs(got[rows] - exact)))}  # fmt: skip
 
 
 def kernel_row(X: NDArray[Any], i: int) -> NDArray[np.float64]:  # (n, d) -> (n,)
@@ -98,14 +121,31 @@ def judge_product(found: Found) -> tuple[bool, str]:
     return found["peak"] < PRODUCT_BYTES and found["largest_error"] <= PRODUCT_ERROR, text
 
 
+def judge_neighbors(found: Found) -> tuple[bool, str]:
+    """PASS or FAIL with the numbers."""
+    if "error" in found:
+        return False, str(found["error"])
+    if found["peak"] is None or found["peak_few"] is None:
+        return False, "this system does not tell the peak memory of a process"
+    grown, rows = found["peak"] - found["peak_few"], found["many"] - found["few"]
+    text = (
+        f"{NEIGHBORS_TRAIN:,} training rows: {found['peak_few'] / 1e6:,.0f} MB for {found['few']:,} new rows, "
+        f"{found['peak'] / 1e6:,.0f} MB for {found['many']:,}: {grown / rows:,.0f} bytes for each further row (at most "
+        f"{NEIGHBORS_BYTES_PER_ROW}; its distances alone have {NEIGHBORS_TRAIN * 8:,}); "
+        f"largest error {found['largest_error']:.1e}"
+    )
+    return grown <= NEIGHBORS_BYTES_PER_ROW * rows and found["largest_error"] <= PRODUCT_ERROR, text
+
+
 CASES: dict[str, tuple[Callable[[], Found], Callable[[Found], tuple[bool, str]], str]] = {
     "gram": (gram, judge_gram, "Gram matrix in float32"),
     "product": (product, judge_product, "K @ v without K"),
+    "neighbors": (neighbors, judge_neighbors, "kernel k-NN, flat memory"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Judge both promises; with the name of one as argument, measure it in this very process."""
+    """Judge every promise; with the name of one as argument, measure it in this very process."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--measure", choices=list(CASES), help="measure one in this process and print JSON")
     asked = parser.parse_args(arguments)

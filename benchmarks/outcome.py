@@ -77,8 +77,10 @@ def _race(
     if not ready:
         return
     loops = {one.name: state.loops for one, state in ready}
+    times = {one.name: (state.first,) for one, state in ready if one.once}
+    often = [one for one, _ in ready if not one.once]
     try:
-        times = race([one for one, _ in ready], data, rounds, loops, lambda turn: say(f"round {turn} of {rounds}"))
+        times |= race(often, data, rounds, loops, lambda turn: say(f"round {turn} of {rounds}"))
     except Exception as error:  # a race that somebody left is no race: nobody gets a time
         for one, _ in ready:
             _fail(records[one.name], error)
@@ -109,7 +111,8 @@ def _judge(row: Row, constants: Constants, records: dict[str, Record]) -> Record
         if record is not ours and one.rival and "median" in record and "median" in ours:
             record["ratio"] = record["median"] / ours["median"]
             record["share"] = ours["median"] / record["median"]
-            paired = sorted(a / b for a, b in zip(record["times"], ours["times"], strict=True))
+            readings = record["times"] * len(ours["times"]) if one.once else record["times"]
+            paired = sorted(a / b for a, b in zip(readings, ours["times"], strict=True))
             record["ratio_range"] = [paired[0], paired[-1]]
         if row.tolerance is not None and "agreement" in record:
             record["agrees"] = bool(record["agreement"] <= row.tolerance)  # nan does not agree

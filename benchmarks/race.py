@@ -57,7 +57,7 @@ def warm(contestant: Peer, data: Any) -> Warm:
         __import__(module)
     threads = _blas_threads()
     first, result = _call(contestant, data, 1)
-    again = first if first > LONG_CALL else _call(contestant, data, 1)[0]
+    again = first if contestant.once or first > LONG_CALL else _call(contestant, data, 1)[0]
     _check_threads(contestant, threads)
     loops = 1 if isinstance(result, Timed) else max(1, math.ceil(SHORTEST / max(again, 1e-9)))
     return Warm(result.value if isinstance(result, Timed) else result, first, min(loops, 10_000))

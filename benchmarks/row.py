@@ -26,7 +26,8 @@ class Peer:
     """Somebody to race against.
 
     `modules` are imported before any clock starts; if one is missing, the peer is not installed. `prepare` runs before
-    every single call, off the clock: for peers that remember results inside their inputs, and for nothing else.
+    every single call, off the clock: for peers that remember results inside their inputs, and for nothing else. `once` is
+    for peers that take minutes and have nothing to compile: their first call is their only reading.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Peer:
     modules: tuple[str, ...] = ()
     package: str | None = None  # the distribution whose version is written down
     prepare: Callable[[Any], Any] | None = None
+    once: bool = False
     rival: bool = True  # False: its time stands beside mercer's for scale, and a ratio would mean nothing
 
     @property

@@ -21,7 +21,7 @@ _GROUND = {"errors", "inputs"}
 _KERNELS = _GROUND | {"numeric", "kernels"}
 _ENGINE = _KERNELS | {"validity", "gram", "geometry", "solvers"}
 _ESTIMATORS = _ENGINE | {"selection", "plan"}
-_MODELS = _ESTIMATORS | {"estimators", "twosample"}
+_MODELS = _ESTIMATORS | {"estimators", "explanations", "twosample"}
 _TOP = _MODELS | {"distributed", "persist"}
 LAYERS: dict[str, set[str]] = {
     "errors": set(),
@@ -36,6 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "selection": _ENGINE | {"plan"},
     "estimators": _ESTIMATORS,
     "twosample": _ESTIMATORS,
+    "explanations": _KERNELS,  # of models by what every dual model has: never an estimator by name
     "distributed": _MODELS,
     "persist": _MODELS | {"distributed"},
     "report": _TOP,

@@ -99,19 +99,21 @@ def perceptron(name: str, epochs: int, n: int | None = None, long: bool = True) 
                 run=lambda data: plain_perceptron(data[0], data[1], scale, orders(len(data[0]))),
                 modules=("numpy",),
                 package="numpy",
+                once=True,
             ),
             Peer(
                 name="tuned NumPy loop",
                 run=lambda data: tuned_perceptron(data[0], data[1], scale, orders(len(data[0]))),
                 modules=("numpy",),
                 package="numpy",
+                once=True,
             ),
         ),
         claims=(Claim(measure="ratio", at_least=20.0, peer="plain NumPy loop"),),
         agreement=mistakes_that_differ,
         tolerance=0.0,
         quality=lambda data, mistakes: {"mistakes": float(len(mistakes))},
-        repeats=2,
+        repeats=3,
         long=long,
     )
 
@@ -138,7 +140,7 @@ def averaged(n: int | None = None, epochs: int = 5, long: bool = True) -> Row:
         title=f"a9a, fit and predict: averaged perceptron ({epochs} epochs) beside SVC(C=1), Gaussian({scale:g})",
         data=partial(two_classes, "a9a", n),
         mercer=ours,
-        peers=(Peer(name="SVC", run=theirs, modules=("sklearn.svm",), package="scikit-learn"),),
+        peers=(Peer(name="SVC", run=theirs, modules=("sklearn.svm",), package="scikit-learn", once=True),),
         # the SVM has about 85 %, and 1.5 points may be lost
         claims=(Claim(measure="test accuracy %", at_least=83.5),),
         agreement=None,
@@ -191,10 +193,8 @@ def neighbors(n: int | None = None, scale: float = 8.0) -> Row:
             Peer(name="precomputed", run=theirs, modules=("sklearn.neighbors",), package="scikit-learn"),
             Peer(name="precomputed, in a hurry", run=hurried, modules=("sklearn.neighbors",), package="scikit-learn"),
         ),
-        claims=(
-            Claim(measure="ratio", at_least=3.0, peer="precomputed"),
-            Claim(measure="peak_bytes", at_most=150e6),
-        ),
+        # peak memory is printed beside; that it stays flat is shown where it can be seen, in benchmarks/memory.py
+        claims=(Claim(measure="ratio", at_least=3.0, peer="precomputed"),),
         agreement=lambda a, b: float((np.asarray(a) != np.asarray(b)).mean()),
         tolerance=0.002,  # ties are broken by different rules
         quality=lambda data, found: {"test errors": float((found != data[3]).sum())},
@@ -252,8 +252,10 @@ def novelty(most: int = 10_000, long: bool = True) -> Row:
         data=partial(novelty_sets, most),
         mercer=ours,
         peers=(
-            Peer(name="OneClassSVM", run=svm, modules=("sklearn.svm",), package="scikit-learn"),
-            Peer(name="LocalOutlierFactor", run=factor, modules=("sklearn.neighbors",), package="scikit-learn"),
+            Peer(name="OneClassSVM", run=svm, modules=("sklearn.svm",), package="scikit-learn", once=True),
+            Peer(
+                name="LocalOutlierFactor", run=factor, modules=("sklearn.neighbors",), package="scikit-learn", once=True
+            ),
         ),
         # OneClassSVM has 0.957 to 0.958, and 0.02 may be lost
         claims=(Claim(measure="mean ROC-AUC", at_least=0.938),),

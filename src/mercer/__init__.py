@@ -14,9 +14,12 @@ from mercer import geometry as geometry
 from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
+from mercer.kernels.all_substrings import AllSubstrings as AllSubstrings
 from mercer.kernels.base import Kernel as Kernel
 from mercer.kernels.functions import Function as Function
 from mercer.kernels.functions import Precomputed as Precomputed
+from mercer.kernels.gapped import GappedSpectrum as GappedSpectrum
+from mercer.kernels.gapped import Mismatch as Mismatch
 from mercer.kernels.graphs import VertexHistogram as VertexHistogram
 from mercer.kernels.matern import Matern as Matern
 from mercer.kernels.names import register as register
@@ -26,16 +29,19 @@ from mercer.kernels.stationary import Gaussian as Gaussian
 from mercer.kernels.stationary import Laplacian as Laplacian
 from mercer.kernels.stationary import RationalQuadratic as RationalQuadratic
 from mercer.kernels.strings import Spectrum as Spectrum
+from mercer.kernels.subsequence import Subsequence as Subsequence
 from mercer.kernels.text import parse as parse
 from mercer.kernels.vectors import Bilinear as Bilinear
 from mercer.kernels.vectors import Constant as Constant
 from mercer.kernels.vectors import Linear as Linear
 from mercer.kernels.vectors import Polynomial as Polynomial
 from mercer.kernels.vectors import Tanh as Tanh
+from mercer.kernels.weighted_degree import WeightedDegree as WeightedDegree
 from mercer.plan import plan as plan
 
 if TYPE_CHECKING:
     from mercer import testing as testing
+    from mercer.estimators.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
     from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
     from mercer.estimators.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
     from mercer.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
@@ -44,6 +50,15 @@ if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
     from mercer.estimators.nearest_mean import NearestMean as NearestMean
     from mercer.estimators.novelty_ball import NoveltyBall as NoveltyBall
+    from mercer.estimators.nu_svc import NuSVC as NuSVC
+    from mercer.estimators.nu_svr import NuSVR as NuSVR
+    from mercer.estimators.one_class_svm import OneClassSVM as OneClassSVM
+    from mercer.estimators.svc import SVC as SVC
+    from mercer.estimators.svc_cv import SVCCV as SVCCV
+    from mercer.estimators.svr import SVR as SVR
+    from mercer.explanations import explain as explain
+    from mercer.inputs.sequences import read_fasta as read_fasta
+    from mercer.inputs.sequences import read_lines as read_lines
     from mercer.persist import load as load
     from mercer.persist import save as save
     from mercer.twosample import hsic_test as hsic_test
@@ -55,11 +70,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllSubstrings",
     "Bilinear",
     "Constant",
     "Exponential",
     "Function",
+    "GappedSpectrum",
     "Gaussian",
+    "GaussianProcessRegressor",
     "GramOperator",
     "Graph",
     "Kernel",
@@ -72,18 +90,28 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "Mismatch",
     "NearestMean",
     "NoveltyBall",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Periodic",
     "Polynomial",
     "Precomputed",
     "RationalQuadratic",
+    "SVC",
+    "SVCCV",
+    "SVR",
     "Spectrum",
+    "Subsequence",
     "Tanh",
     "VertexHistogram",
+    "WeightedDegree",
     "__version__",
     "check_gram",
     "errors",
+    "explain",
     "find_counterexample",
     "geometry",
     "gram",
@@ -92,6 +120,8 @@ __all__ = [
     "mmd_test",
     "parse",
     "plan",
+    "read_fasta",
+    "read_lines",
     "register",
     "repair",
     "save",
@@ -101,6 +131,7 @@ __all__ = [
 # Kernels and the Gram engine are loaded at once, the rest when it is first asked for: a program that checks a kernel does
 # not wait for every estimator.
 _LATER = {
+    "GaussianProcessRegressor": "mercer.estimators.gaussian_process",
     "KernelKNeighborsClassifier": "mercer.estimators.kernel_neighbors",
     "KernelKNeighborsRegressor": "mercer.estimators.kernel_neighbors",
     "KernelPerceptron": "mercer.estimators.kernel_perceptron",
@@ -109,11 +140,20 @@ _LATER = {
     "KernelRidgeClassifier": "mercer.estimators.kernel_ridge_classifier",
     "NearestMean": "mercer.estimators.nearest_mean",
     "NoveltyBall": "mercer.estimators.novelty_ball",
+    "NuSVC": "mercer.estimators.nu_svc",
+    "NuSVR": "mercer.estimators.nu_svr",
+    "OneClassSVM": "mercer.estimators.one_class_svm",
+    "SVC": "mercer.estimators.svc",
+    "SVCCV": "mercer.estimators.svc_cv",
+    "SVR": "mercer.estimators.svr",
     "check_gram": "mercer.validity.grams",
+    "explain": "mercer.explanations",
     "find_counterexample": "mercer.validity.counterexamples",
     "hsic_test": "mercer.twosample",
     "load": "mercer.persist",
     "mmd_test": "mercer.twosample",
+    "read_fasta": "mercer.inputs.sequences",
+    "read_lines": "mercer.inputs.sequences",
     "repair": "mercer.validity.grams",
     "save": "mercer.persist",
     "testing": "mercer",

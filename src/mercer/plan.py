@@ -23,6 +23,7 @@ class Shape:
     itemsize: int = 8
     n_features: int | None = None
     width: int = 1
+    n_counted: int | None = None  # explicit features that are named by what occurs in these data, as substrings are
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Plan:
     route: Route
     offered: tuple[Route, ...]
     budget: int
+    notes: tuple[str, ...] = ()  # what the estimator saw in the data: things to change before a long fit
 
     @property
     def bytes(self) -> int:
@@ -64,6 +66,7 @@ class Plan:
             if route is not self.route:
                 fits = "fits too" if route.bytes <= self.budget else "does not fit"
                 lines.append(f"not taken ({fits}): {route}")
+        lines += self.notes
         return "\n".join(lines)
 
 
@@ -99,7 +102,9 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
     budget = parse_bytes(memory if memory is not None else getattr(estimator, "memory", None))
     routes = tuple(estimator._routes(estimator._shape(X, y)))
-    return Plan(choose(routes, budget, type(estimator).__name__, announce=False), routes, budget)
+    route = choose(routes, budget, type(estimator).__name__, announce=False)
+    notes = tuple(estimator._notes(X, route)) if hasattr(estimator, "_notes") else ()
+    return Plan(route, routes, budget, notes)
 
 
 def format_seconds(seconds: float) -> str:

@@ -97,6 +97,19 @@ def test_the_record_of_a_row(tiny: Make, constants: Constants) -> None:
     assert troubles(record) == []
 
 
+def test_a_contestant_that_takes_minutes_runs_once(tiny: Make, constants: Constants) -> None:
+    calls: list[int] = []
+
+    def slow(X: Any) -> Timed:
+        calls.append(1)
+        return Timed(8.0 + len(calls), X)
+
+    record = run_row(tiny(peers=(Peer(name="slow", run=slow, once=True),)), constants)
+    assert len(calls) == 1
+    assert record["peers"][0]["times"] == [9.0]
+    assert (record["peers"][0]["ratio"], len(record["mercer"]["times"])) == (4.5, 3)
+
+
 def test_a_race_between_different_results_is_void(tiny: Make, constants: Constants) -> None:
     record = run_row(tiny(claims=(Claim(measure="ratio", at_least=2.0),), tolerance=0.1), constants)
     assert record["claims"][0]["verdict"] == "void"

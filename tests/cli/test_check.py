@@ -244,6 +244,8 @@ def test_every_kind_of_file(tmp_path: Path) -> None:
         assert read["data"]["gram"]["status"] == "valid", name
     (tmp_path / "a.txt").write_text("GATTACA\nčaj čaj\n\nATTAC\n", encoding="utf-8")
     assert as_json("Spectrum(p=2)", "--data", str(tmp_path / "a.txt"))["data"]["n_rows"] == 4
+    (tmp_path / "a.fa").write_text(">one\nGATT\nACA\n>two\nTAC\n", encoding="utf-8")
+    assert as_json("Spectrum(p=2)", "--data", str(tmp_path / "a.fa"))["data"]["n_rows"] == 2
 
 
 def test_a_matrix_of_kernel_values(tmp_path: Path) -> None:

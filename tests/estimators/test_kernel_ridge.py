@@ -289,7 +289,7 @@ def test_a_float32_factor_is_refined_to_float64_answers(
     X, Y, weights = data
     w = weights + 0.5 if weighted else None
     exact = KernelRidge(Gaussian(1.5), alpha=0.3, fit_intercept=intercept).fit(X, Y, w)
-    monkeypatch.setattr("mercer.estimators.ridge_routes.MIXED_ROWS", 10)
+    monkeypatch.setattr("mercer.estimators.ridge_mixed.MIXED_ROWS", 10)
     mixed = KernelRidge(Gaussian(1.5), alpha=0.3, fit_intercept=intercept).fit(X, Y, w)
     assert "float32 factor" in mixed._fitted.message
     for name in ("dual_coef_", "intercept_", "rkhs_norm_"):
@@ -302,7 +302,7 @@ def test_where_float32_has_too_few_digits_the_float64_factor_answers(
     data: tuple, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # type: ignore[type-arg]
     X, Y, weights = data
-    monkeypatch.setattr("mercer.estimators.ridge_routes.MIXED_ROWS", 10)
+    monkeypatch.setattr("mercer.estimators.ridge_mixed.MIXED_ROWS", 10)
     for model, w in (
         (KernelRidge(Gaussian(3.0), alpha=1e-9), None),
         (KernelRidge(Gaussian(3.0), alpha=[0.1, 1.0]), None),

@@ -79,3 +79,12 @@ def test_strings_become_plain_and_tokens_tuples() -> None:
     assert Rows(np.array(["a", "b"])).strings() == ["a", "b"]
     assert type(Rows(np.array(["a"])).strings()[0]) is str
     assert Rows([["a", 1], ("b",)]).strings() == [("a", 1), ("b",)]
+
+
+def test_a_branch_knows_what_the_rows_know_and_keeps_its_own_to_itself() -> None:
+    rows = Rows([[1.0], [2.0]])
+    vectors = rows.vectors()
+    branch = rows.branch()
+    assert branch.vectors() is vectors
+    branch.remember("own", lambda: 1)
+    assert rows.remember("own", lambda: 2) == 2

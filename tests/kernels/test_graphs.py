@@ -55,3 +55,15 @@ def test_every_door() -> None:
 def test_what_is_no_collection_of_graphs(data: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         VertexHistogram()(data)
+
+
+def test_labeled_against_unlabeled_graphs_are_refused() -> None:
+    plain = [Graph(3, [(0, 1)]), Graph(2)]
+    for X, Z in (([WATER, METHANE], plain), (plain, [WATER])):
+        with pytest.raises(InputError, match="have node labels, those of the other have none; label all"):
+            VertexHistogram()(X, Z)
+        with pytest.raises(InputError, match="label all"):
+            (VertexHistogram() + 2.0 * VertexHistogram().normalized())(X, Z)
+    # graphs without nodes are neither, and None is a label like any other
+    assert VertexHistogram()([WATER], [Graph(0)]).tolist() == [[0.0]]
+    assert VertexHistogram()([WATER], [Graph(2, node_labels=[None, "H"])]).tolist() == [[2.0]]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from mercer import Bilinear, Constant, Gaussian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer import Bilinear, Constant, Function, Gaussian, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.errors import InputError
 
 k = 2.0 * Gaussian(1.5) + Matern(2.5, length_scale=(1.0, 3.0)) * Polynomial(3, offset=0.5).normalized()
@@ -145,3 +145,46 @@ def test_a_kernel_works_inside_a_scikit_learn_estimator() -> None:
     y = (X[:, 0] > 0).astype(int)
     model = clone(SVC(kernel=Gaussian(1.0) + Linear())).fit(X, y)
     assert model.score(X, y) > 0.9
+
+
+def test_a_symmetric_weight_matrix_may_come_as_tiles(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(300, 3))  # more than one tile
+    W = rng.normal(size=(300, 300))
+    W = W + W.T
+    asked = []
+
+    def tile(rows: slice, cols: slice) -> np.ndarray:
+        asked.append((rows.start, cols.start))
+        return W[rows, cols]
+
+    for kernel in (2.0 * Gaussian([1.0, 2.0, 3.0]) + Linear(), Function(lambda A, B: np.tanh(A @ B.T)) * Gaussian(2.0)):
+        asked.clear()
+        np.testing.assert_allclose(kernel.pullback(X, weights=tile), kernel.pullback(X, weights=W), rtol=1e-10)
+        assert all(i <= j for i, j in asked)  # also where the kernel promises no symmetry and all tiles are made
+
+
+def test_known_values_of_the_kernel_are_believed(rng: np.random.Generator) -> None:
+    X, W = rng.normal(size=(300, 3)), rng.normal(size=(300, 300))
+    W = W + W.T
+    for kernel in (
+        2.0 * Gaussian([1.0, 2.0, 3.0]),
+        2.0 * Matern(1.5, length_scale=0.7),
+        Gaussian(1.0) + Linear() * Gaussian(2.0),
+    ):
+        K = kernel(X)
+        known = kernel.pullback(X, weights=lambda r, c: W[r, c], values=lambda r, c, K=K: K[r, c])
+        np.testing.assert_allclose(known, kernel.pullback(X, weights=W), rtol=1e-9, atol=1e-9)
+    kernel = 2.0 * Gaussian([1.0, 2.0, 3.0])
+    doubled = kernel.pullback(X, weights=lambda r, c: W[r, c], values=lambda r, c: 2.0 * kernel(X)[r, c])
+    np.testing.assert_allclose(doubled, 2.0 * kernel.pullback(X, weights=W), rtol=1e-9)  # nothing was computed again
+
+
+def test_an_overall_scale_is_found_where_there_is_one(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(5, 2))
+    having = (2.0 * Gaussian(), Constant(3.0), 2.0 * Gaussian() + Constant(1.0), Gaussian() * (2.0 * Linear()))
+    for kernel in having:
+        louder = kernel._amplified(3.0)
+        assert louder is not None
+        np.testing.assert_allclose(louder(X), 3.0 * kernel(X), rtol=1e-12)
+    lacking = (Gaussian(), 2.0 * Gaussian() + Linear(), (2.0 * Gaussian()).normalized(), 0.0 * Gaussian(), Constant(0.0))
+    assert all(kernel._amplified(3.0) is None for kernel in lacking)

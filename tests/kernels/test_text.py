@@ -14,20 +14,25 @@ from hypothesis import strategies as st
 
 import mercer
 from mercer import (
+    AllSubstrings,
     Bilinear,
     Constant,
     Exponential,
+    GappedSpectrum,
     Gaussian,
     Laplacian,
     Linear,
     Matern,
+    Mismatch,
     Periodic,
     Polynomial,
     Precomputed,
     RationalQuadratic,
     Spectrum,
+    Subsequence,
     Tanh,
     VertexHistogram,
+    WeightedDegree,
     parse,
 )
 from mercer.errors import InputError, ParseError
@@ -39,7 +44,10 @@ g, h, k = Gaussian(1.5), Laplacian(2.0), Linear()
 ROUND_TRIPS = [
     Bilinear([[2.0, 1.0], [1.0, 2.0]]), Constant(0.5), Exponential(1e-5), g, h, k, Matern(0.7, length_scale=(1.0, 2.0)),
     Periodic(1.0, period=3.0), Polynomial(3, offset=0.0), Precomputed(), RationalQuadratic(1 / 3),
-    Spectrum(4, presence=True), Tanh(-1.0, offset=-0.25), VertexHistogram(), Gaussian("median"),
+    Spectrum(4, presence=True), Spectrum(3, shortest=2, weights=(0.5, 1.0), reverse_complement=True),
+    GappedSpectrum(4, gaps=2), Mismatch(3), Mismatch(3, mismatches=2, alphabet="ab"), AllSubstrings(0.25, longest=4),
+    Mismatch(2, alphabet=("to", "be", 1)), AllSubstrings(), Subsequence(2, decay=0.75), WeightedDegree(5),
+    Tanh(-1.0, offset=-0.25), VertexHistogram(), Gaussian("median"),
     g + h * k, (g + h) * k, g * (2.0 * h), 2.0 * (g * h), (2.0 * g) * h, 2.0 * g + 3.0 * h, 2.0 * (3.0 * g), (g**2) ** 3,
     2.0 * g**3, (2.0 * g) ** 3, (g + h) ** 2, (g * h) ** 2, g.exp() ** 2, (g**2).exp(), (2.0 * g).exp(), (g + h).exp(),
     (g + 1.0).polynomial([0.0, 1.0, 2.5]), (g * h).normalized(), g.normalized() * h, k.on(0, -1), k.on("age", "the 'x'"),
@@ -190,7 +198,7 @@ def test_any_heap_of_fragments_is_a_kernel_or_an_input_error(text: str) -> None:
         ("   ", 0, "empty"),
         ("2", 0, "a kernel was expected"),
         ("'Linear()'", 0, "a kernel was expected"),
-        ("Linear() + Lineal()", 11, "there is no kernel 'Lineal'; there are Bilinear"),
+        ("Linear() + Lineal()", 11, "there is no kernel 'Lineal'; there are AllSubstrings, Bilinear"),
         ("Linear() + rbf()", 11, r"write Gaussian.from_gamma\(0.5\)"),
         ("Linear() + Gaussian", 11, r"Gaussian needs brackets"),
         ("Linear() + f", 11, "mercer.register"),

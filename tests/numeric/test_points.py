@@ -108,3 +108,16 @@ def test_manhattan() -> None:
 def test_what_overflows_when_squared_is_refused(value: float, dtype: Any) -> None:
     with pytest.raises(InputError, match="overflow when squared"):
         Points(np.array([[value], [-value]], dtype=dtype))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_outliers_are_refined_among_themselves(compiled: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    X[:3] = 1e4 + 1e-4 * rng.normal(size=(3, 5))  # near duplicates far from everything
+    P = Points(X)
+    everything = slice(0, 60)
+    refined = squared_distances(P, everything, P, everything, True, compiled)
+    true = exact(X, X).astype(np.float64)
+    np.testing.assert_allclose(refined[:3, :3], true[:3, :3], rtol=1e-4, atol=1e-22)
+    np.testing.assert_allclose(refined, true, rtol=1e-6)

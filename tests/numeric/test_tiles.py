@@ -72,3 +72,14 @@ def test_progress_counts_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles.fill(block_of(np.ones((600, 600))), np.empty((600, 600)), True, lambda done, total: seen.append((done, total)))
     assert seen[-1] == (6, 6)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_a_symmetric_total_counts_the_upper_tiles_twice(rng: np.random.Generator) -> None:
+    A = rng.normal(size=(500, 500))
+    A = A + A.T
+
+    def term(rows: slice, cols: slice) -> np.ndarray:
+        return np.array([A[rows, cols].sum()])
+
+    whole = tiles.total(term, A.shape, 1)
+    np.testing.assert_allclose(tiles.total(term, A.shape, 1, symmetric=True), whole, rtol=1e-10, atol=1e-9)

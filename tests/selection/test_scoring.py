@@ -16,6 +16,8 @@ def test_the_mean_over_folds_of_the_folds_means() -> None:
     mean, error = as_scoring(None).evaluate(Y, HELD, FOLDS, ONES, leave_one_out=False)
     np.testing.assert_allclose(mean, [-(1.0 + 10.0) / 2, -(0.0 + 1.0) / 2])
     np.testing.assert_allclose(error, [np.std([1, 10], ddof=1) / 2**0.5, np.std([0, 1], ddof=1) / 2**0.5])
+    _, error = as_scoring(None).evaluate(Y, HELD[:1], FOLDS[:1], ONES, leave_one_out=False)
+    assert np.isnan(error).all()  # one fold has no standard error
 
 
 def test_leave_one_out_takes_rows_as_folds_and_weighs_them() -> None:

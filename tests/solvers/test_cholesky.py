@@ -37,6 +37,30 @@ def test_factor_against_numpy(order, alpha):
     assert np.allclose(inverse.dense(), np.linalg.inv(G), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 30, 700])
+def test_the_triangle_inverted_in_place_answers_like_the_factor(n, dtype):
+    rng = np.random.default_rng(n)
+    K = np.array(naive.gram(rng, n)[0], dtype=dtype)
+    before = K.copy()
+    B, close = rng.normal(size=(n, 3)), 1e-10 if dtype == np.float64 else 1e-3
+    plain, factor = cholesky(K, 0.3), cholesky(K, 0.3, overwrite=True)
+    G = before + 0.3 * np.eye(n)
+    for _ in range(2):  # the second time the triangle is inverted already
+        assert np.allclose(factor.diag_inverse(overwrite=True), np.linalg.inv(G).diagonal(), rtol=close)
+        assert np.allclose(factor.solve(B), plain.solve(B), rtol=close, atol=close)
+        assert np.allclose(factor.solve(B[:, 0]), plain.solve(B[:, 0]), rtol=close, atol=close)
+        assert np.allclose(factor.multiply(B), plain.multiply(B), rtol=1e-12)
+        assert np.isclose(factor.logdet, plain.logdet, rtol=close, atol=close)
+    for name in ("matrix", "condition"):
+        with pytest.raises(InputError, match="turned into its inverse by diag_inverse"):
+            getattr(factor, name)
+    assert np.allclose(cholesky(before, 0.3).inverse().dense(), factor.inverse().dense(), rtol=close, atol=close)
+    again = cholesky(before.copy(), 0.3)
+    again.diag_inverse(overwrite=True)
+    assert np.array_equal(again.restore(), before)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_everything_happens_in_the_memory_of_the_gram(order, dtype):
@@ -48,6 +72,7 @@ def test_everything_happens_in_the_memory_of_the_gram(order, dtype):
     tracemalloc.start()
     factor = cholesky(K, 0.5, overwrite=True)
     x = factor.solve(np.ones(n))
+    factor.diag_inverse(overwrite=True)
     inverse = factor.inverse()
     given_back = inverse.restore()
     peak = tracemalloc.get_traced_memory()[1]
@@ -160,3 +185,11 @@ def test_refinement_says_when_the_condition_does_not_allow_it():
     assert not refined.converged
     assert "too ill-conditioned for a float32 factor" in refined.message
     assert np.isfinite(refined.value).all()
+
+
+def test_the_inverse_comes_in_tiles_on_and_above_the_diagonal(rng: np.random.Generator) -> None:
+    K, _ = naive.gram(rng, 30)
+    inverse = cholesky(K, 0.5).inverse()
+    wanted = np.linalg.inv(K + 0.5 * np.eye(30))
+    for rows, cols in ((slice(0, 10), slice(0, 10)), (slice(0, 10), slice(10, 30)), (slice(10, 30), slice(10, 30))):
+        np.testing.assert_allclose(inverse.tile(rows, cols), wanted[rows, cols], atol=1e-12)

@@ -6,8 +6,7 @@ from tests.solvers import naive
 from tests.solvers.test_dual import CASES, problem
 from tests.solvers.test_eigen_fit import FOLDS
 
-from mercer.errors import InputError
-from mercer.solvers.crossval import cholesky_held_out, fold_score, held_out, leave_one_out
+from mercer.solvers.crossval import cholesky_held_out, held_out, leave_one_out
 from mercer.solvers.dual import solve_dual
 from mercer.solvers.eigen import EigenPath
 from mercer.solvers.eigen_fit import EigenFit
@@ -75,13 +74,3 @@ def test_one_row_with_an_intercept_leaves_nothing():
     fit = solve_dual(np.eye(1), np.array([3.0]), 1.0, fit_intercept=True)
     assert np.isnan(leave_one_out(fit)).all()
     assert np.isnan(held_out(fit, [[0]])[0]).all()
-
-
-def test_score_is_the_mean_over_folds():
-    errors = [np.array([[1.0, 3.0], [0.0, 0.0]]), np.array([[5.0], [1.0]]), np.array([[8.0], [2.0]])]
-    score, error = fold_score(errors)
-    assert score.tolist() == [5.0, 1.0]
-    assert np.allclose(error, [np.std([2, 5, 8], ddof=1) / np.sqrt(3), np.std([0, 1, 2], ddof=1) / np.sqrt(3)])
-    assert np.isnan(fold_score(errors[:1])[1]).all()
-    with pytest.raises(InputError, match="no folds"):
-        fold_score([])

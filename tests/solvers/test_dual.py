@@ -5,7 +5,7 @@ import pytest
 from tests.solvers import naive
 
 from mercer.errors import InputError
-from mercer.solvers.dual import solve_dual, solve_dual_each
+from mercer.solvers.dual import solve_dual
 
 CASES = [(None, False), (None, True), ("weights", False), ("weights", True), ("zeros", False), ("zeros", True)]
 
@@ -91,19 +91,10 @@ def test_float32_is_refined():
     assert np.allclose(fit.intercept, b, rtol=1e-9)
 
 
-def test_one_alpha_per_target():
-    K, Y, w = problem("zeros", t=3)
-    alphas = np.array([0.1, 10.0, 0.1])
-    each = solve_dual_each(K, Y, alphas, weights=w, fit_intercept=True)
-    for j, alpha in enumerate(alphas):
-        dual, b = naive.ridge(K, Y[:, j], alpha, w, True)
-        assert np.allclose(each.value[:, j], dual, rtol=0, atol=1e-9)
-        assert np.isclose(each.intercept[j], b)
-    assert each.message.startswith("2 factorizations") and each.converged
-    with pytest.raises(InputError, match="3 targets and 2 alphas"):
-        solve_dual_each(K, Y, [1.0, 2.0])
-    with pytest.raises(InputError, match="solve_dual_each"):
-        solve_dual(K, Y, alphas)
+def test_one_alpha_at_a_time():
+    K, Y, _ = problem(None, t=3)
+    with pytest.raises(InputError, match="alpha must be one number"):
+        solve_dual(K, Y, np.array([0.1, 10.0, 0.1]))
 
 
 def test_duplicates_at_alpha_zero_report_their_jitter():

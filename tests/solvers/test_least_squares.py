@@ -5,7 +5,9 @@ from tests.solvers import naive
 from tests.solvers.test_dual import CASES, problem
 
 from mercer.errors import InputError
-from mercer.solvers.least_squares import minimum_norm, minimum_norm_gram
+from mercer.solvers.eigen import EigenPath
+from mercer.solvers.eigen_fit import EigenFit
+from mercer.solvers.least_squares import minimum_norm
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)
@@ -22,19 +24,9 @@ def test_against_the_pseudo_inverse(kind, intercept, shape):
     assert fit.rank == (active - intercept if shape == "wide" else 5)
     assert np.allclose(fit.value, v, atol=1e-9) and np.allclose(fit.intercept, b, atol=1e-9)
     assert fit.converged and ("smallest norm" in fit.message) == (fit.rank < min(active, Z.shape[1]))
-    gram = minimum_norm_gram(Z @ Z.T, Y, weights=w, fit_intercept=intercept)
+    gram = EigenFit(EigenPath.from_gram(Z @ Z.T, weights=w, fit_intercept=intercept), Y).solve(0.0)
     assert gram.rank == (active if shape == "wide" else 5)
     assert np.allclose(Z @ (Z.T @ gram.value) + gram.intercept, Z @ v + b, atol=1e-7)
-
-
-def test_in_place():
-    Z = np.random.default_rng(0).normal(size=(10, 3))
-    K = Z @ Z.T
-    before = K.copy()
-    minimum_norm_gram(K, np.ones(10))
-    assert np.array_equal(K, before)
-    minimum_norm_gram(K, np.ones(10), overwrite=True)
-    assert not np.array_equal(K, before)
 
 
 def test_wildly_scaled_columns():
@@ -48,7 +40,7 @@ def test_wildly_scaled_columns():
 def test_duplicated_rows_with_different_targets_give_their_mean():
     Z = np.array([[1.0], [1.0]])
     assert np.allclose(minimum_norm(Z, np.array([1.0, 3.0])).value, [2.0])
-    assert np.allclose(Z @ Z.T @ minimum_norm_gram(Z @ Z.T, np.array([1.0, 3.0])).value, 2.0)
+    assert np.allclose(Z @ Z.T @ EigenFit(EigenPath.from_gram(Z @ Z.T), np.array([1.0, 3.0])).solve(0.0).value, 2.0)
 
 
 def test_zero_features():

@@ -7,7 +7,7 @@ from tests.solvers.test_dual import CASES, problem
 from mercer.errors import InputError
 from mercer.solvers.crossval import leave_one_out
 from mercer.solvers.dual import solve_dual
-from mercer.solvers.primal import normal_equations, primal_path, solve_primal
+from mercer.solvers.primal import normal_equations, solve_primal
 
 
 def features(kind, d=4, offset=0.0):
@@ -47,22 +47,6 @@ def test_folds_by_subtraction(intercept):
     fit = solve_primal(whole.without(part), 0.4)
     wanted = naive.held_out(Z @ Z.T, Y, 0.4, [fold], w, intercept)[0]
     assert np.allclose(Y[fold] - fit.predict(Z[fold]), wanted, rtol=0, atol=1e-8)
-
-
-def test_path_equals_single_fits_and_least_squares():
-    Z, Y, w = features("weights")
-    sums = normal_equations(blocks(Z, Y, w), fit_intercept=True)
-    least, one, two = primal_path(sums, [0.0, 0.4, 9.0])
-    v, b = naive.least_squares(Z, Y, w, True)
-    assert np.allclose(least.value, v, atol=1e-9) and np.allclose(least.intercept, b, atol=1e-9)
-    for got, alpha in ((one, 0.4), (two, 9.0)):
-        fit = solve_primal(sums, alpha)
-        assert np.allclose(got.value, fit.value, rtol=0, atol=1e-11)
-        assert np.allclose(got.intercept, fit.intercept, rtol=0, atol=1e-11)
-    doubled = np.c_[Z, Z]
-    least = primal_path(normal_equations([(doubled, Y, w)], fit_intercept=True), [0.0])[0]
-    assert least.rank == 4
-    assert np.allclose(least.value, naive.least_squares(doubled, Y, w, True)[0], atol=1e-8)
 
 
 def test_a_large_offset_costs_no_digits():

@@ -35,6 +35,12 @@ def test_products_and_norm_from_one_triangle(half, dtype):
     assert np.isclose(triangle.symmetric_norm1(A, S.diagonal()), np.abs(S).sum(axis=0).max(), rtol=1e-6)
 
 
+def test_column_norms(half):
+    _, A = half
+    assert np.allclose(triangle.column_norms(A), (np.tril(A) ** 2).sum(axis=0), rtol=1e-13)
+    assert np.allclose(triangle.column_norms(A.astype(np.float32)), (np.tril(A) ** 2).sum(axis=0), rtol=1e-5)
+
+
 def test_column_norms_of_the_inverse(half):
     _, A = half
     L = np.tril(A) / np.sqrt(len(A)) + 3 * np.eye(len(A))

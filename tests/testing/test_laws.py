@@ -13,22 +13,27 @@ import scipy.sparse as sp
 
 import mercer
 from mercer import (
+    AllSubstrings,
     Bilinear,
     Constant,
     Exponential,
     Function,
+    GappedSpectrum,
     Gaussian,
     Graph,
     Laplacian,
     Linear,
     Matern,
+    Mismatch,
     Periodic,
     Polynomial,
     Precomputed,
     RationalQuadratic,
     Spectrum,
+    Subsequence,
     Tanh,
     VertexHistogram,
+    WeightedDegree,
 )
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
@@ -92,6 +97,24 @@ def test_spectrum(p: int, presence: bool) -> None:
     check_kernel(Spectrum(p, presence=presence), texts, twin=partial(naive.spectrum, p=p, presence=presence))
     tokens = [text.split() for text in ("to be or not to be", "to be", "or not", "to")]
     check_kernel(Spectrum(p, presence=presence), tokens, twin=partial(naive.spectrum, p=p, presence=presence))
+
+
+STRINGS: list[tuple[Kernel, naive.Twin]] = [
+    (Spectrum(3, shortest=1, weights=(0.5, 0.0, 1.5)), partial(naive.blended, p=3, shortest=1, weights=(0.5, 0.0, 1.5))),
+    (GappedSpectrum(2, gaps=2), partial(naive.gapped_spectrum, p=2, gaps=2)),
+    (Mismatch(2, alphabet="abc"), partial(naive.mismatch, p=2, mismatches=1, alphabet="abc")),
+    (Subsequence(2, decay=0.6), partial(naive.subsequence, p=2, decay=0.6)),
+    (AllSubstrings(0.6), partial(naive.all_substrings, decay=0.6)),
+    (WeightedDegree(3), partial(naive.weighted_degree, degree=3)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "twin"), STRINGS, ids=[str(kernel) for kernel, _ in STRINGS])
+def test_every_kernel_on_strings(kernel: Kernel, twin: naive.Twin) -> None:
+    texts = ["abcabc", "abc", "", "a", "ccccc", "abcabc", "äöü√", "cab"]
+    assert check_kernel(kernel, texts, twin=twin)["naive twin"].status == "passed"
+    tokens = [text.split() for text in ("a b c b a", "a b", "c b", "a")]
+    check_kernel(kernel, tokens, tokens[:2], twin=twin)
 
 
 def test_vertex_histogram() -> None:

@@ -16,11 +16,12 @@ from mercer.kernels.matern import Matern
 from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Gaussian, Stationary
-from mercer.kernels.strings import Spectrum
 from mercer.kernels.vectors import Bilinear, Constant, Linear
 from mercer.kernels.wrappers import Centered, Mapped, Normalized, Weighted
-from mercer.numeric import encodings, features, points, tiles
+from mercer.numeric import encodings, features, points, substrings, suffixes, tiles
 from mercer.numeric.encodings import Counts, Values
+from mercer.numeric.letters import Letters
+from mercer.numeric.profiles import Profile
 from mercer.testing import LawError, check_kernel, random_kernel, random_rows
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -197,7 +198,9 @@ def constant_term_of_a_polynomial_lost(patch: pytest.MonkeyPatch) -> None:
 
 @bug("blocks tile the whole")
 def last_row_outside_the_tiles(patch: pytest.MonkeyPatch) -> None:
-    def short(shape: tuple[int, int], symmetric: bool, side: int = tiles.SIDE) -> Iterator[tuple[slice, slice]]:
+    def short(
+        shape: tuple[int, int], symmetric: bool, side: int = tiles.SIDE, strip: int = 0
+    ) -> Iterator[tuple[slice, slice]]:
         for i in range(0, shape[0] - 1, side):
             for j in range(i if symmetric else 0, shape[1], side):
                 yield slice(i, min(i + side, shape[0])), slice(j, min(j + side, shape[1]))
@@ -280,19 +283,37 @@ def features_of_a_product_counted_as_a_sum(patch: pytest.MonkeyPatch) -> None:
 
 @bug("naive twin", "strings")
 def last_substring_forgotten(patch: pytest.MonkeyPatch) -> None:
-    real = Spectrum._count
-    patch.setattr(Spectrum, "_count", lambda self, s: real(self, s[:-1]))
+    real = Letters.windows
+    patch.setattr(Letters, "windows", lambda self, width: real(self, width + 1))
 
 
 @bug("naive twin", "strings")
 def vocabularies_taken_for_equal(patch: pytest.MonkeyPatch) -> None:
-    def align(self: Counts, other: Counts) -> tuple[Counts, Counts]:
+    def align(self: Profile, other: Profile) -> tuple[Counts, Counts]:
         width = max(self.matrix.shape[1], other.matrix.shape[1])
-        for side in (self, other):
-            side.matrix.resize((len(side), width))
-        return self, other
+        sides = [side.matrix.copy() for side in (self, other)]
+        for side in sides:
+            side.resize((side.shape[0], width))
+        names = range(width)
+        return Counts(names, sides[0]), Counts(names, sides[1])
 
-    patch.setattr(Counts, "align", align)
+    patch.setattr(Profile, "align", align)
+
+
+@bug("naive twin", "strings")
+def alphabets_taken_for_equal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Letters, "align", lambda self, other: (self, other))
+
+
+@bug("naive twin", "strings")
+def substrings_told_apart_by_their_sum(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(substrings, "spelled", lambda columns, base: (sum(c.astype(np.int64) for c in columns), 2**40))
+
+
+@bug("naive twin", "strings")
+def windows_beyond_the_end_of_their_string(patch: pytest.MonkeyPatch) -> None:
+    real = suffixes._common
+    patch.setattr(suffixes, "_common", lambda order, end, ranks: real(order, np.full_like(end, len(end)), ranks))
 
 
 @bug("blocks tile the whole", "strings")

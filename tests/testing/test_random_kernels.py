@@ -27,7 +27,7 @@ LEAVES = {
     "vectors": SPARSE | {"Laplacian", "Periodic", "On"},
     "finite": FINITE | {"On"},
     "sparse": SPARSE | {"On"},
-    "strings": {"Spectrum"},
+    "strings": {"Spectrum", "GappedSpectrum", "Mismatch", "Subsequence", "AllSubstrings", "WeightedDegree"},
     "graphs": {"VertexHistogram"},
 }
 

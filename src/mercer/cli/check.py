@@ -37,8 +37,8 @@ DataFile = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Also look at data: .csv or .tsv (with a line of names), .npy, .npz, .parquet, or .txt (a string per line). "
-        'Takes length_scale="median" from them.',
+        help="Also look at data: .csv or .tsv (with a line of names), .npy, .npz, .parquet, .fasta, or .txt (a "
+        'string per line). Takes length_scale="median" from them.',
         show_default=False,
     ),
 ]

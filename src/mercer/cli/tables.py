@@ -1,4 +1,4 @@
-"""Data files: CSV with a header, .npy, .npz, Parquet, and text with one string per line.
+"""Data files: CSV with a header, .npy, .npz, Parquet, FASTA, and text with one string per line.
 
 Every message names the file and says what to do. Values are judged later, by `mercer.inputs`, which knows what the
 kernel asks for: a column that no kernel looks at may hold anything.
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, MissingExtraError
+from mercer.inputs.sequences import read_fasta
 
 #: What stands for a missing value in a column of numbers.
 MISSING = frozenset({"", "NA", "NaN", "nan", "null"})
@@ -227,4 +228,5 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,
     ".txt": _read_lines,
+    **dict.fromkeys((".fasta", ".fa", ".faa", ".fna"), lambda path: list(read_fasta(path))),
 }

@@ -77,7 +77,9 @@ class KernelEstimator(BaseEstimator):
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        Rows(X)  # refuses what is no collection, and what is empty
+        rows = Rows(X)  # refuses what is no collection, and what is empty
+        if "strings" in views:
+            rows.strings()  # an estimator that only keeps its rows at fit would find what is no string much later
         return X if hasattr(X, "shape") else list(X)
 
     def _read_targets(self, y: Any, n: int) -> NDArray[np.float64]:

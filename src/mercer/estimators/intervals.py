@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.solvers.conformal import jackknife, jackknife_plus
+from mercer.solvers.conformal import jackknife_plus, jackknife_radius
 
 #: Rows of new points whose influence on all training rows is held at a time.
 ROWS = 1024
@@ -31,20 +31,24 @@ class IntervalMixin:
         """
         if method not in ("jackknife", "jackknife+"):
             raise InputError(f'method must be "jackknife" or "jackknife+"; got {method!r}.')
-        prediction, loo = self.predict(X), self.loo_residuals_
-        columns = loo.reshape(len(loo), -1)
+        prediction = self.predict(X)
         centers = prediction.reshape(len(prediction), -1)
         if method == "jackknife":
-            intervals = [jackknife(centers[:, j], columns[:, j], coverage) for j in range(columns.shape[1])]
+            radii = self._radii(coverage)
+            intervals = np.stack([centers - radii, centers + radii], axis=1)
         else:
-            intervals = self._jackknife_plus(X, centers, columns, coverage)
-        return intervals[0] if loo.ndim == 1 else np.stack(intervals, axis=-1)
+            intervals = self._jackknife_plus(X, centers, coverage)
+        return intervals[:, :, 0] if prediction.ndim == 1 else intervals
 
-    def _jackknife_plus(
-        self: Any, X: Any, centers: NDArray[Any], loo: NDArray[Any], coverage: float
-    ) -> list[NDArray[np.float64]]:
-        intervals = [np.empty((len(centers), 2)) for _ in range(loo.shape[1])]
+    def _radii(self: Any, coverage: float) -> NDArray[np.float64]:  # -> (t,)
+        """Half the width of the jackknife's interval, for each target."""
+        loo = self.loo_residuals_
+        return np.array([jackknife_radius(column, coverage) for column in loo.reshape(len(loo), -1).T])
+
+    def _jackknife_plus(self: Any, X: Any, centers: NDArray[Any], coverage: float) -> NDArray[np.float64]:  # -> (m, 2, t)
+        loo = self.loo_residuals_.reshape(-1, centers.shape[1])
+        intervals = np.empty((len(centers), 2, centers.shape[1]))
         for rows, target, influence in self._influence(X, ROWS):
             for j in target:
-                intervals[j][rows] = jackknife_plus(centers[rows, j], influence, loo[:, j], coverage)
+                intervals[rows, :, j] = jackknife_plus(centers[rows, j], influence, loo[:, j], coverage)
         return intervals

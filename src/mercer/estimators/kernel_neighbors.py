@@ -27,9 +27,18 @@ Weights = str | Callable[[Any], Any]
 class KernelNeighbors(KernelEstimator):
     """Abstract: the training rows are the model, and a question is answered by the nearest of them."""
 
-    n_neighbors: int
-    weights: Weights
-    verbose: bool | None
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        n_neighbors: int = 5,
+        weights: Weights = "uniform",
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.verbose = verbose
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return distances and row numbers of the nearest training rows, (n, k) each, nearest first.
@@ -117,19 +126,6 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
     ['b', 'k']
     """
 
-    def __init__(
-        self,
-        kernel: Any = DEFAULT_KERNEL,
-        *,
-        n_neighbors: int = 5,
-        weights: Weights = "uniform",
-        verbose: bool | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.verbose = verbose
-
     @whole_or_nothing
     def fit(self, X: Any, y: Any) -> KernelKNeighborsClassifier:
         """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
@@ -176,19 +172,6 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
     >>> model.predict([[0.4], [4.0]]).tolist()
     [1.0, 5.5]
     """
-
-    def __init__(
-        self,
-        kernel: Any = DEFAULT_KERNEL,
-        *,
-        n_neighbors: int = 5,
-        weights: Weights = "uniform",
-        verbose: bool | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.verbose = verbose
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any) -> KernelKNeighborsRegressor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge_routes import Diagnosis, Fitted, Problem, diagnose, dual_fits, feature_blocks, fit, routes
+from mercer.estimators.ridge_mixed import mixed_radii
+from mercer.estimators.ridge_problem import Diagnosis, Fitted, Problem, counted_features
+from mercer.estimators.ridge_routes import diagnose, dual_fits, feature_blocks, fit, routes
 from mercer.estimators.ridge_summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape, choose
 from mercer.solvers.robust import huber
 
@@ -30,6 +34,7 @@ class RidgeFacts(DualModel):
     _fitted: Fitted
     _loo: NDArray[np.float64] | None
     _diagnosis: Diagnosis | None
+    _quantile: tuple[float, NDArray[np.float64]] | None  # a coverage, and its quantiles of |loo| without the other residuals
 
     def _function(self, X: Any) -> NDArray[np.float64]:
         """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
@@ -37,8 +42,12 @@ class RidgeFacts(DualModel):
             return self._decision(X)
         new = self._read(X, reset=False)
         n = new.shape[0] if hasattr(new, "shape") else len(new)
-        problem = Problem(self.kernel_, new, np.empty(n), self._problem.alpha, None, False)
+        problem = Problem(self.kernel_, new, np.empty(n), self._problem.alpha, None, False, like=self.X_fit_)
         return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X, y)
+        return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n))
 
     def _store(self, problem: Problem, fitted: Fitted, route: Route, loo: NDArray[np.float64] | None = None) -> None:
         self.kernel_, self.X_fit_ = problem.kernel, problem.X
@@ -47,7 +56,7 @@ class RidgeFacts(DualModel):
         self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
         self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
         self.route_ = route
-        self._problem, self._fitted, self._loo, self._diagnosis = problem, fitted, loo, None
+        self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, loo, None, None
 
     def _diagnose(self) -> Diagnosis:
         check_is_fitted(self)
@@ -82,6 +91,16 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
         check_is_fitted(self)
         return self._function(X)
+
+    def _radii(self, coverage: float) -> NDArray[np.float64]:
+        """The first coverage asked for may be had for less than all residuals; the second pays for them, and all others."""
+        if self._loo is None and self._quantile is None:
+            with Meter("leave-one-out quantile", self.verbose) as meter:
+                found = mixed_radii(self._problem, self._fitted, coverage, meter)
+            self._quantile = None if found is None else (coverage, found)
+        if self._loo is None and self._quantile is not None and self._quantile[0] == coverage:
+            return self._quantile[1]
+        return super()._radii(coverage)
 
     def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, NDArray[np.float64]]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""

@@ -16,7 +16,8 @@ from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
 from mercer.estimators.kernel_ridge import RidgeFacts, read_alpha
 from mercer.estimators.kernel_ridge_cv import explore, record_choice, surface_routes
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge_routes import Problem, fit, routes
+from mercer.estimators.ridge_problem import Problem
+from mercer.estimators.ridge_routes import fit, routes
 from mercer.estimators.ridge_summary import summarize_classifier
 from mercer.estimators.summary import Summary
 from mercer.plan import Route, Shape, choose

@@ -11,7 +11,8 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
 from mercer.estimators.kernel_ridge import RidgeModel
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge_routes import Problem, fit
+from mercer.estimators.ridge_problem import Problem
+from mercer.estimators.ridge_routes import fit
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import gemm_rate
 from mercer.plan import Route, Shape, choose

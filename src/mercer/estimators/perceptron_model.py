@@ -112,6 +112,10 @@ class PerceptronModel(DualModel):
         self._rows = X if len(self._carriers) == len(columns) else pick(X, self._carriers)
         self._columns = np.ascontiguousarray(columns[self._carriers])
 
+    def _expansion(self) -> tuple[Any, Array, Any]:
+        """The function that `decision_function` evaluates, averaged or last: its rows, coefficients and intercept."""
+        return self._rows, self._columns, self.intercept_
+
     def _record(self, mistakes: Mistakes, Y: Array, diagonal: Array, numbers: Array, fresh: bool) -> None:
         """Keep the mistakes by their numbers in the data or the stream, their labels, and the norms of the weights."""
         problems, past = len(Y), None if fresh else self._norms

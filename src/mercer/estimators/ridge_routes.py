@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge_mixed import fit_mixed
+from mercer.estimators.ridge_problem import (
+    COUNTED_ROWS,
+    Array,
+    Diagnosis,
+    Fitted,
+    Problem,
+    from_solution,
+    right_sides,
+)
 from mercer.gram import GramOperator, gram
-from mercer.kernels.base import Kernel
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
-from mercer.solvers.cholesky import cholesky, solve_refined
 from mercer.solvers.conjugate_gradient import Progress, conjugate_gradient
 from mercer.solvers.crossval import leave_one_out
 from mercer.solvers.dual import DualFit, fit_rows
@@ -25,65 +31,11 @@ from mercer.solvers.eigen_fit import EigenFit
 from mercer.solvers.least_squares import minimum_norm
 from mercer.solvers.primal import normal_equations, solve_primal
 from mercer.solvers.rows import split_rows
-from mercer.solvers.solution import Solution
-
-Array = NDArray[Any]
 
 #: Rows of explicit features made at a time.
 BLOCK = 2048
 
-#: From this many rows on a float32 factor is tried first: below it, less than a second could be saved.
-MIXED_ROWS = 8192
-
 SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg")
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
-
-    kernel: Kernel
-    X: Any
-    Y: Array  # (n, *t)
-    alpha: Array  # () or (t,)
-    weights: Array | None  # (n,)
-    fit_intercept: bool
-    tol: float = 1e-8
-    max_iter: int | None = None
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return len(self.Y)
-
-    def with_weights(self, weights: Array) -> Problem:
-        """The same problem with other weights."""
-        return dataclasses.replace(self, weights=weights)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What every route returns."""
-
-    dual: Array  # (n, *t)
-    intercept: Array  # (*t)
-    residuals: Array  # (n, *t) y - f on the training rows
-    norm_squared: Array  # (*t) ||f||^2
-    jitter: float
-    converged: bool
-    n_iter: int
-    message: str
-    rank: int | None = None
-    weights: Array | None = None  # (d, *t) primal weights of explicit features
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What is computed when asked for: leave-one-out residuals, leverages and their sum."""
-
-    loo: Array  # (n, *t)
-    leverage: Array  # (n,), or (n, t) with one alpha per target
-    effective_dof: Any  # their sum, one number or one per target
 
 
 def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
@@ -92,10 +44,14 @@ def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
     offered = {route.solver: route for route in _all_routes(shape)}
     if solver == "primal" and "primal" not in offered:
-        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, as Polynomial(degree=2) is.')
+        raise InputError(
+            'solver="primal" needs a kernel with a finite feature map, as Polynomial(degree=2) on vectors has; features '
+            f"that count, as those of Spectrum(p=3), need {COUNTED_ROWS} rows or more."
+        )
     if solver != "auto":
         return (offered[solver],)
-    order = ["primal"] if "primal" in offered and (shape.n_features or 0) < shape.n else []
+    fewest = shape.n_features if shape.n_features is not None else shape.n_counted
+    order = ["primal"] if "primal" in offered and (fewest or 0) < shape.n else []
     order += ["eigh"] if least_squares else ["cholesky", "cg"]
     return tuple(offered[name] for name in order)
 
@@ -104,10 +60,11 @@ def _all_routes(shape: Shape) -> Iterator[Route]:
     n, t, rate = float(shape.n), shape.n_targets, gemm_rate()
     gram_seconds = n * n * (2.0 * shape.width / rate + 1.0 / entry_rate()) / 2.0
     square = shape.n**2 * shape.itemsize
-    if shape.n_features is not None:
-        d = float(shape.n_features)
+    features = shape.n_features if shape.n_features is not None else shape.n_counted
+    if features is not None:
+        d = float(features)
         bytes_needed = int(8 * (3 * d * d + 2 * BLOCK * d + n * t))
-        reason = f"{shape.n_features} explicit features against {shape.n} rows"
+        reason = f"{features} explicit features against {shape.n} rows"
         yield Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
     seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
     yield Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
@@ -128,6 +85,8 @@ def diagnose(problem: Problem, solver: str, meter: Meter) -> Diagnosis:
             "leave-one-out quantities need the Gram matrix, which did not fit the memory budget (route cg). "
             "Raise memory=, or fit on fewer rows."
         )
+    if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and not problem.kernel._features_shared():
+        return _diagnose_counts(problem)
     if solver == "primal":
         Z = np.vstack([_dense(block) for _, block in feature_blocks(problem)])
         path = EigenPath.from_features(Z, weights=problem.weights, fit_intercept=problem.fit_intercept)
@@ -139,6 +98,21 @@ def diagnose(problem: Problem, solver: str, meter: Meter) -> Diagnosis:
         loo[columns] = leave_one_out(result)
         leverage[columns] = result.leverage()[:, None] if problem.alpha.ndim else result.leverage()
     return Diagnosis(loo, leverage, leverage.sum(axis=0))
+
+
+def _diagnose_counts(problem: Problem) -> Diagnosis:
+    """From the factor of the normal equations, some rows at a time: sparse features stay sparse."""
+    [(_, Z)] = feature_blocks(problem)
+    weights = problem.weights
+    equations = normal_equations(_blocks(problem, [(slice(0, problem.n), Z)]), fit_intercept=problem.fit_intercept)
+    solved = solve_primal(equations, float(problem.alpha))
+    loo, leverage = np.empty(problem.Y.shape), np.empty(problem.n)
+    for start in range(0, problem.n, BLOCK):
+        rows = slice(start, min(start + BLOCK, problem.n))
+        own = None if weights is None else weights[rows]
+        loo[rows] = solved.leave_one_out(Z[rows], problem.Y[rows], own)
+        leverage[rows] = solved.leverage(Z[rows], own)
+    return Diagnosis(loo, leverage, leverage.sum())
 
 
 def _diagnose_path(problem: Problem, path: EigenPath) -> Diagnosis:
@@ -164,50 +138,8 @@ def dual_fits(problem: Problem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
         result.factor.restore()
 
 
-def _mixed(problem: Problem, meter: Meter) -> Fitted | None:
-    """A float32 factor, refined in float64 against the matrix itself, which is never held: half the time and memory.
-
-    Tried for many rows where cond(K + alpha I) <= tr(K) / alpha + 1 leaves float32 enough digits to converge; None where it
-    was not tried or did not converge, and then the float64 factor answers.
-    """
-    if problem.n < MIXED_ROWS or problem.alpha.ndim or problem.alpha <= 0 or getattr(problem.X, "dtype", None) != np.float64:
-        return None
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
-    shift = float(problem.alpha) / np.where(weights > 0, weights, np.nan)
-    K = GramOperator(problem.kernel, problem.X)
-    bound = float(np.sum(K.diag(), dtype=np.float64)) / shift.min() + 1.0
-    if weights.min() == 0 or bound * float(np.finfo(np.float32).eps) > 0.05:
-        return None
-    single = gram(problem.kernel, problem.X.astype(np.float32), memory=float("inf"), progress=meter)
-    factor = cholesky(single, shift, overwrite=True)
-    Y = problem.Y.reshape(problem.n, -1)
-    rhs = np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
-    refined = solve_refined(factor, lambda V: K @ V + shift[:, None] * V, rhs, tol=1e-13)
-    if factor.jitter or not refined.converged:
-        return None
-    dual, intercept = refined.value, np.zeros(Y.shape[1])
-    if problem.fit_intercept:
-        ones, dual = dual[:, -1], dual[:, :-1]
-        intercept = dual.sum(axis=0) / ones.sum()
-        dual = dual - np.outer(ones, intercept)
-    return _from_dual(problem, dual, intercept, shift, refined, f"float32 factor, {refined.message}")
-
-
-def _from_dual(
-    problem: Problem, dual: Array, intercept: Array, shift: Array, solution: Solution, message: str
-) -> Fitted:
-    """The fitted facts from dual coefficients alone: residuals are shift times dual, and K dual = y - b - residuals."""
-    Y, shape = problem.Y.reshape(problem.n, -1), problem.Y.shape
-    residuals = shift[:, None] * dual
-    norms = np.sum(dual * (Y - residuals - intercept), axis=0)
-    return Fitted(
-        dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape), norms.reshape(shape[1:]),
-        0.0, solution.converged, solution.n_iter, message,
-    )  # fmt: skip
-
-
 def _cholesky(problem: Problem, meter: Meter) -> Fitted:
-    mixed = _mixed(problem, meter)
+    mixed = fit_mixed(problem, meter)
     if mixed is not None:
         return mixed
     shape = problem.Y.shape
@@ -251,15 +183,18 @@ def _pick(values: Array, alphas: Array, problem: Problem) -> Array:
 
 
 def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
-    """Explicit features, some rows at a time."""
+    """Explicit features, some rows at a time; sparse counts, whose columns all rows decide, at once."""
+    if not problem.kernel._features_shared():
+        yield slice(0, problem.n), problem.kernel.feature_map(problem.X, like=problem.like)
+        return
     for start in range(0, problem.n, BLOCK):
         rows = slice(start, min(start + BLOCK, problem.n))
         data = problem.X.iloc[rows] if hasattr(problem.X, "iloc") else problem.X[rows]
         yield rows, problem.kernel.feature_map(data)
 
 
-def _blocks(problem: Problem) -> Iterator[tuple[Any, Array, Array | None]]:
-    for rows, Z in feature_blocks(problem):
+def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:
+    for rows, Z in features:
         yield Z, problem.Y[rows], None if problem.weights is None else problem.weights[rows]
 
 
@@ -267,17 +202,19 @@ def _primal(problem: Problem, meter: Meter) -> Fitted:
     if problem.alpha.ndim:
         return _primal_each(problem, meter)
     alpha = float(problem.alpha)
+    kept = None if problem.kernel._features_shared() else list(feature_blocks(problem))  # counts are sparse: made once
     if alpha == 0:
-        Z = np.vstack([_dense(block) for _, block in feature_blocks(problem)])
+        Z = np.vstack([_dense(block) for _, block in kept or feature_blocks(problem)])
         least = minimum_norm(Z, problem.Y, weights=problem.weights, fit_intercept=problem.fit_intercept)
         value, intercept, jitter, rank = least.value, least.intercept, least.jitter, least.rank
         converged, message = least.converged, least.message
     else:
-        solved = solve_primal(normal_equations(_blocks(problem), fit_intercept=problem.fit_intercept), alpha)
+        blocks = _blocks(problem, kept or feature_blocks(problem))
+        solved = solve_primal(normal_equations(blocks, fit_intercept=problem.fit_intercept), alpha)
         value, intercept, jitter, rank = solved.value, solved.intercept, solved.jitter, None
         converged, message = solved.converged, solved.message
     residuals = np.empty(problem.Y.shape)
-    for rows, Z in feature_blocks(problem):
+    for rows, Z in kept or feature_blocks(problem):
         residuals[rows] = problem.Y[rows] - Z @ value - intercept
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     # alpha w = Z'W r, so w = Z'(W r / alpha): the dual coefficients without a Gram matrix
@@ -314,17 +251,11 @@ def _cg(problem: Problem, meter: Meter) -> Fitted:
     if weights.min() == 0:
         raise InputError("solver cg takes weights > 0; drop the rows of weight zero.")
     shift = float(problem.alpha) / weights
-    Y = problem.Y.reshape(problem.n, -1)
-    rhs = np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
 
     def watch(state: Progress) -> None:
         meter(state.n_iter, state.max_iter)
 
-    solution = conjugate_gradient(K, rhs, shift=shift, tol=problem.tol, max_iter=problem.max_iter, callback=watch)
-    dual = solution.value
-    intercept = np.zeros(Y.shape[1])
-    if problem.fit_intercept:
-        ones, dual = dual[:, -1], dual[:, :-1]
-        intercept = dual.sum(axis=0) / ones.sum()
-        dual = dual - np.outer(ones, intercept)
-    return _from_dual(problem, dual, intercept, shift, solution, solution.message)
+    solution = conjugate_gradient(
+        K, right_sides(problem), shift=shift, tol=problem.tol, max_iter=problem.max_iter, callback=watch
+    )
+    return from_solution(problem, solution, shift, solution.message)

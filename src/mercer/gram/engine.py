@@ -50,7 +50,7 @@ def gram(
         out = allocate(values.shape, values.dtype, "the Gram matrix", REMEDY, parse_bytes(memory))
     else:
         _check_out(out, values.shape)
-    return tiles.fill(values.block, out, values.symmetric, progress)
+    return tiles.fill(values.block, out, values.symmetric, progress, values.strip)
 
 
 def _check_out(out: Any, shape: tuple[int, int]) -> None:

@@ -41,7 +41,7 @@ class GramOperator(LinearOperator):
     def _matmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (n, r)
         self._check_finite(V)
         values = self._values
-        return tiles.product(values.block, values.shape, V, values.symmetric, self.progress)
+        return tiles.product(values.block, values.shape, V, values.symmetric, self.progress, values.strip)
 
     def _matvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
         return self._matmat(np.reshape(v, (-1, 1)))[:, 0]

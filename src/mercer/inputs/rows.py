@@ -86,6 +86,15 @@ class Rows:
             return Rows(self.data[rows], self.name)
         return Rows([self.data[i] for i in rows], self.name)
 
+    def branch(self) -> Rows:
+        """The same rows, knowing what these know; what the branch is asked further it forgets with itself.
+
+        For many kernels that differ in their numbers: counts of strings are kept, scaled copies of vectors are not.
+        """
+        other = Rows(self.data, self.name, self.weights)
+        other._memo = dict(self._memo)
+        return other
+
     # -- how the views are made --------------------------------------------------------------------------------------
 
     def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
@@ -171,6 +180,8 @@ def _check_tokens(item: Any, where: str, strings: bool) -> None:
     for token in item:
         if isinstance(token, (list, dict, set, np.ndarray)):
             raise InputError(f"{where} holds {describe(token)}; a token is a word or a number, not a container.")
+        if token is None or isinstance(token, bytes) or token != token:  # NaN equals nothing, not even itself
+            raise InputError(f"{where} holds {describe(token)}; a token is a word or a number.")
 
 
 def _table(data: Any, name: str) -> NDArray[Any]:

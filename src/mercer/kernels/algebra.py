@@ -18,6 +18,7 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import nonnegative
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import n_own
+from mercer.kernels.summands import Summand
 from mercer.kernels.vectors import Constant
 from mercer.numeric import features
 from mercer.numeric.encodings import Encoding, dtype_of
@@ -81,7 +82,7 @@ class Combination(Kernel):
         return tuple(term._encode(rows) for term in self.terms)
 
     def _blocks(self, pair: Pair) -> list[NDArray[Any]]:
-        return [term._block(pair.part(i)) for i, term in enumerate(self.terms)]
+        return [pair.part(i).block(term) for i, term in enumerate(self.terms)]
 
     def _lacks_features(self) -> Kernel | None:
         return next((lack for term in self.terms if (lack := term._lacks_features()) is not None), None)
@@ -115,6 +116,17 @@ class Sum(Combination):
 
     def _n_features(self, encoding: Encoding) -> int:
         return sum(term._n_features(part) for term, part in zip(self.terms, encoding, strict=True))
+
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return [name for term, part in zip(self.terms, encoding, strict=True) for name in term._feature_names(part)]
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        return [summand for term in self.terms for summand in term._summands(rows)]
+
+    def _amplified(self, factor: float) -> Kernel | None:
+        terms = [term._amplified(factor) for term in self.terms]
+        known = tuple(term for term in terms if term is not None)
+        return self._with_children(known) if len(known) == len(terms) else None
 
     def _derivation(self) -> Derivation:
         return Derivation("sum", "c'(K1 + K2)c = c'K1c + c'K2c, a sum of numbers >= 0", self.terms)
@@ -171,6 +183,13 @@ class Product(Combination):
     def _n_features(self, encoding: Encoding) -> int:
         counts = [term._n_features(part) for term, part in zip(self.terms, encoding, strict=True)]
         return reduce(lambda a, b: a * b, counts)
+
+    def _amplified(self, factor: float) -> Kernel | None:
+        for i, term in enumerate(self.terms):
+            louder = term._amplified(factor)
+            if louder is not None:
+                return self._with_children((*self.terms[:i], louder, *self.terms[i + 1 :]))
+        return None
 
     def _derivation(self) -> Derivation:
         because = "the elementwise product of psd matrices is psd (Schur): it is the covariance of products of features"
@@ -240,17 +259,28 @@ class Scaled(Wrapper):
         return self.scale * self.inner._diag(encoding)
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        below = self.inner._pullback(pair, W * self.scale)
-        own = [self.scale * np.vdot(W, self.inner._block(pair))] if n_own(self) else []
-        return np.concatenate([own, below])
+        if pair.knows(self) and self.scale > 0:
+            pair.know(self.inner, pair.block(self) / self.scale)
+        scaled = W * self.scale
+        own = [np.vdot(scaled, pair.block(self.inner))] if n_own(self) else []
+        return np.concatenate([own, self.inner._pullback(pair, scaled)])
 
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         below = self.inner._diag_pullback(encoding, w * self.scale)
         own = [self.scale * np.vdot(w, self.inner._diag(encoding))] if n_own(self) else []
         return np.concatenate([own, below])
 
+    def _amplified(self, factor: float) -> Kernel | None:
+        return dataclasses.replace(self, scale=self.scale * factor) if self.scale > 0 else None
+
     def _features(self, encoding: Encoding, combined: bool) -> Any:
         return features.times(self.inner._features(encoding, combined), self.scale**0.5)
+
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return self.inner._feature_names(encoding)
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        return [summand.times(self.scale**0.5) for summand in self.inner._summands(rows)]
 
     def _derivation(self) -> Derivation:
         if self.scale == 0:

@@ -28,8 +28,9 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import MEDIAN
 from mercer.kernels.operators import Operators
 from mercer.kernels.pair import Pair
+from mercer.kernels.summands import Occurrence, Summand
 from mercer.numeric import tiles
-from mercer.numeric.encodings import Encoding
+from mercer.numeric.encodings import Encoding, projected
 from mercer.numeric.memory import allocate
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Kernel(Operators, abc.ABC):
         """Return the matrix of k(x_i, z_j); k(X) is k(X, X)."""
         values = evaluation.Evaluation(self, X, Z)
         out = allocate(values.shape, values.dtype, "the Gram matrix", evaluation.REMEDY)
-        return tiles.fill(values.block, out, values.symmetric)
+        return tiles.fill(values.block, out, values.symmetric, strip=values.strip)
 
     @final
     def diag(self, X: Any) -> NDArray[Any]:
@@ -77,10 +78,11 @@ class Kernel(Operators, abc.ABC):
         return evaluation.checked_diag(self, self._encode(rows), rows.name)
 
     @final
-    def feature_map(self, X: Any, *, combined: bool = True) -> Any:
+    def feature_map(self, X: Any, *, combined: bool = True, like: Any = None) -> Any:
         """Return phi(X), one row per object, with <phi(x), phi(z)> = k(x, z).
 
         combined=True merges equal monomials, x1 x2 and x2 x1 into sqrt(2) x1 x2; combined=False keeps them apart.
+        Kernels that count have a column for what occurs in X; `like` is another collection, whose columns are taken.
         Kernels with infinitely many features have no such map: the error names the term.
         """
         lacking = self._lacks_features()
@@ -89,7 +91,17 @@ class Kernel(Operators, abc.ABC):
                 f"{lacking} has no finite feature map{_inside(lacking, self)}. "
                 "Approximate it: RandomFourierFeatures for stationary kernels, Nystroem for any."
             )
-        return self._features(self._encode(as_rows(X)), combined)
+        encoding = self._encode(as_rows(X))
+        if like is not None:
+            encoding = projected(encoding, self._encode(as_rows(like, "like")))
+        return self._features(encoding, combined)
+
+    @final
+    def feature_names(self, X: Any) -> list[Any]:
+        """Return what the columns of feature_map(X) count: substrings, labels, …; numbered where they have no name."""
+        if self._lacks_features() is not None:
+            self.feature_map(X)  # says which term has none
+        return self._feature_names(self._encode(as_rows(X)))
 
     @final
     def n_features(self, X: Any) -> int | None:
@@ -99,15 +111,24 @@ class Kernel(Operators, abc.ABC):
         return self._n_features(self._encode(as_rows(X)))
 
     @final
-    def pullback(self, X: Any, Z: Any = None, *, weights: ArrayLike) -> NDArray[np.float64]:
-        """Return d <W, k(X, Z)> / d theta for one weight matrix W (n, m): all gradients in n m memory."""
-        values = evaluation.Evaluation(self, X, Z)
+    def pullback(
+        self, X: Any, Z: Any = None, *, weights: ArrayLike | evaluation.Tile, values: evaluation.Tile | None = None
+    ) -> NDArray[np.float64]:
+        """Return d <W, k(X, Z)> / d theta for one weight matrix W (n, m): all gradients in n m memory.
+
+        A symmetric W of k(X) may be given as a function of two slices that returns its tiles on and above the diagonal:
+        then half the tiles are evaluated, and W need not exist. `values` gives the tiles of k(X) in the same way, to a
+        caller who has them.
+        """
+        found = evaluation.Evaluation(self, X, Z)
+        if callable(weights):
+            return evaluation.symmetric_pullback(found, weights, values, len(self.theta))
         W = np.asarray(weights)
-        if W.shape != values.shape:
-            raise InputError(f"weights has shape {W.shape}; it must be that of k(X, Z), {values.shape}.")
-        pair = values.pair
+        if W.shape != found.shape:
+            raise InputError(f"weights has shape {W.shape}; it must be that of k(X, Z), {found.shape}.")
+        pair = found.pair
         return tiles.total(
-            lambda rows, cols: self._pullback(pair.tile(rows, cols), W[rows, cols]), values.shape, len(self.theta)
+            lambda rows, cols: self._pullback(pair.tile(rows, cols), W[rows, cols]), found.shape, len(self.theta)
         )
 
     @final
@@ -116,12 +137,17 @@ class Kernel(Operators, abc.ABC):
         rows = as_rows(X)
         if weights is not None:
             rows = Rows(rows.data, rows.name, weights)
-        return self._resolve(rows) if self.unresolved else self
+        return self._resolve(rows) if self.unresolved or self._adapts else self
 
     @property
     def unresolved(self) -> bool:
         """True while a length scale is still the word "median"."""
         return getattr(self, "length_scale", None) == MEDIAN or any(child.unresolved for child in self.children)
+
+    @property
+    def _adapts(self) -> bool:
+        """True for kernels that take a parameter from the data they are called with, until `resolve` fixes it."""
+        return any(child._adapts for child in self.children)
 
     @final
     def certificate(self) -> Certificate:
@@ -202,15 +228,34 @@ class Kernel(Operators, abc.ABC):
     def _n_features(self, encoding: Encoding) -> int:
         raise CapabilityError(f"{self} has no finite feature map.")
 
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return list(range(self._n_features(encoding)))
+
+    def _columns_stay(self) -> bool:
+        """Whether the features of one collection can be made for another: feature_map(Z, like=X)."""
+        return all(child._columns_stay() for child in self.children)
+
     def _features_shared(self) -> bool:
         """Whether features made from two collections have the same columns; counts name theirs by what occurs."""
         return all(child._features_shared() for child in self.children)
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        """The terms that this kernel adds up, k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), each with its g_t on the rows."""
+        return [Summand(self, rows, np.ones(len(rows)))]
+
+    def _occurrences(self, item: Any) -> Iterator[Occurrence] | None:
+        """Where the features of an object sit in it; None where features have no names and places."""
+        return None
 
     def _views(self) -> frozenset[str]:
         """What it asks of a collection: "vectors", "strings", "graphs", "table", "precomputed", or "any"."""
         if not self.children:
             return frozenset({self._domain})
         return frozenset.union(*[child._views() for child in self.children])
+
+    def _amplified(self, factor: float) -> Kernel | None:
+        """The kernel `factor` times this one by moving its own numbers, or None where none of them is an overall scale."""
+        return None
 
     def _squares(self, other: Kernel) -> bool:
         """Whether this kernel is the square of the other, so that its Gram is the other's, multiplied by itself."""

@@ -15,6 +15,7 @@ from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.pair import Pair
+from mercer.kernels.summands import Summand
 from mercer.numeric.encodings import Encoding
 
 
@@ -70,6 +71,12 @@ class On(Wrapper):
 
     def _features(self, encoding: Encoding, combined: bool) -> Any:
         return self.inner._features(encoding, combined)
+
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return self.inner._feature_names(encoding)
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        return self.inner._summands(rows.columns(self.columns))
 
     def _derivation(self) -> Derivation:
         chosen = ", ".join(repr(column) for column in self.columns)

@@ -30,5 +30,8 @@ class CountKernel(Kernel):
     def _features(self, encoding: Encoding, combined: bool) -> Any:
         return encoding.matrix
 
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return list(encoding.names)
+
     def _n_features(self, encoding: Encoding) -> int:
         return int(encoding.matrix.shape[1])

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import as_rows
 from mercer.kernels.pair import Pair
-from mercer.numeric.encodings import Encoding, dtype_of, gather
+from mercer.numeric import tiles
+from mercer.numeric.encodings import Encoding, dtype_of, gather, strip_of
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
+
+Tile = Callable[[slice, slice], NDArray[Any]]
 
 REMEDY = "Use mercer.GramOperator(kernel, X) for products with the matrix, or float32 data for half the memory."
 
@@ -54,6 +57,7 @@ class Evaluation:
         self.shape = self.pair.shape
         self.dtype: np.dtype[Any] = dtype_of(self.pair.A)
         self.symmetric = same and kernel._symmetric
+        self.strip = strip_of(self.pair.B)  # rows of a tile that spans the whole width; 0 for square tiles
         if kernel._symmetric:  # values from outside (Function, Precomputed) have no cheap diagonal, and are checked there
             for encoding, rows in {id(rows): (e, rows) for e, rows in ((self.pair.A, left), (self.pair.B, right))}.values():
                 checked_diag(kernel, encoding, rows.name)
@@ -80,3 +84,17 @@ class Evaluation:
     def diag(self) -> NDArray[Any]:
         """k(x_i, x_i) of the left collection."""
         return self.kernel._diag(self.pair.A)
+
+
+def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, size: int) -> NDArray[np.float64]:
+    """d <W, K> / d theta for tiles of a symmetric W, and of K where they are known, on and above the diagonal."""
+    kernel, pair, symmetric = found.kernel, found.pair, found.symmetric
+
+    def term(rows: slice, cols: slice) -> NDArray[np.float64]:
+        tile = pair.tile(rows, cols)
+        if values is not None and symmetric:
+            tile.know(kernel, values(rows, cols))
+        below = rows.start > cols.start  # asked for only where the kernel does not promise symmetry
+        return kernel._pullback(tile, weights(cols, rows).T if below else weights(rows, cols))
+
+    return tiles.total(term, found.shape, size, symmetric=symmetric)

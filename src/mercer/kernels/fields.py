@@ -57,6 +57,22 @@ def whole(default: Any = MISSING, *, at_least: int, keyword: bool = True) -> Any
     return _field(Rule(f"a whole number >= {at_least}", lambda v: _whole(v, at_least)), default, keyword)
 
 
+def whole_or_none(default: Any = None, *, at_least: int, keyword: bool = True) -> Any:
+    """A whole number with a lower limit, or None."""
+    words = f"a whole number >= {at_least}, or None"
+    return _field(Rule(words, lambda v: None if v is None else _whole(v, at_least)), default, keyword)
+
+
+def one_or_more(default: Any = None, *, keyword: bool = True) -> Any:
+    """A sequence of finite numbers >= 0, or None."""
+    return _field(Rule("a sequence of finite numbers >= 0, or None", _weights), default, keyword)
+
+
+def alphabet(default: Any = None, *, keyword: bool = True) -> Any:
+    """The letters of a language, each once: a str, a sequence of tokens, or None."""
+    return _field(Rule("a str or a sequence of different letters, or None", _alphabet), default, keyword)
+
+
 def flag(default: bool, *, keyword: bool = True) -> Any:
     """True or False."""
     return _field(Rule("True or False", _flag), default, keyword)
@@ -81,6 +97,23 @@ def _whole(value: Any, at_least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or value < at_least:
         raise ValueError
     return int(value)
+
+
+def _weights(value: Any) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or np.ndim(value) != 1 or len(value) == 0:
+        raise ValueError
+    return tuple(_number(v, 0.0) for v in value)
+
+
+def _alphabet(value: Any) -> str | tuple[Any, ...] | None:
+    if value is None:
+        return None
+    letters = value if isinstance(value, str) else tuple(value)
+    if len(letters) == 0 or len(set(letters)) != len(letters):
+        raise ValueError
+    return letters
 
 
 def _flag(value: Any) -> bool:

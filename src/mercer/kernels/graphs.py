@@ -6,10 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from mercer.errors import InputError
 from mercer.inputs import Graph, Rows
 from mercer.kernels.counts import CountKernel
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import Counts, Encoding
 
 
@@ -17,7 +20,7 @@ from mercer.numeric.encodings import Counts, Encoding
 class VertexHistogram(CountKernel):
     """sum over labels of (nodes with that label in x) (nodes with that label in z).
 
-    Graphs without node labels count as graphs whose nodes all carry one label; a collection is labeled or it is not.
+    Graphs without node labels count as graphs whose nodes all carry one label; all graphs are labeled or none is.
 
     >>> from mercer import Graph
     >>> water, methane = Graph(3, [(0, 1), (0, 2)], node_labels="OHH"), Graph(5, node_labels="CHHHH")
@@ -30,8 +33,27 @@ class VertexHistogram(CountKernel):
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("vertex histogram", lambda: Counts.of([_labels(g) for g in _one_kind(rows)]))
 
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        names = pair.A.names
+        if _UNLABELED in names and len(names) > 1:  # silently 0 otherwise, as no label would be in common
+            raise InputError(
+                "VertexHistogram: the graphs of one collection have node labels, those of the other have none; label all "
+                "of them or none."
+            )
+        return super()._block(pair)
+
     def _derivation(self) -> Derivation:
         return Derivation("explicit features", "<phi(x), phi(z)> with phi(x) the counts of node labels")
+
+
+class _Unlabeled:
+    """The label of nodes without labels; no label of the user's own is equal to it."""
+
+    def __repr__(self) -> str:
+        return "no label"
+
+
+_UNLABELED = _Unlabeled()
 
 
 def _one_kind(rows: Rows) -> list[Graph]:
@@ -45,5 +67,5 @@ def _one_kind(rows: Rows) -> list[Graph]:
 
 
 def _labels(graph: Graph) -> dict[Any, float]:
-    labels = graph.node_labels if graph.node_labels is not None else (None,) * graph.n_nodes
+    labels = graph.node_labels if graph.node_labels is not None else (_UNLABELED,) * graph.n_nodes
     return dict(Counter(labels))

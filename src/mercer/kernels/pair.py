@@ -68,6 +68,8 @@ class Pair:
 
     def inner(self) -> NDArray[Any]:
         """Inner products of Dots or Counts."""
+        if hasattr(self.A, "between"):
+            return self._remember(("inner", id(self.A), id(self.B)), lambda: self.A.between(self.rows, self.B, self.cols))
         return self._remember(("inner", id(self.A), id(self.B)), lambda: self.left.inner(self.right))
 
     def squared_distances(self, refine: bool) -> NDArray[Any]:
@@ -83,6 +85,18 @@ class Pair:
         return self._remember(
             ("manhattan", id(self.A), id(self.B)), lambda: manhattan_distances(self.A, self.rows, self.B, self.cols)
         )
+
+    def block(self, kernel: Any) -> NDArray[Any]:
+        """The values of a kernel on this tile, computed once for all gradients that ask; shared: read, never write."""
+        return self._remember(("block", id(kernel), id(self.A), id(self.B)), lambda: kernel._block(self))
+
+    def know(self, kernel: Any, values: NDArray[Any]) -> None:
+        """Take the values of a kernel on this tile from somebody who has them."""
+        self._memo.setdefault(("block", id(kernel), id(self.A), id(self.B)), values)
+
+    def knows(self, kernel: Any) -> bool:
+        """Whether the values of a kernel on this tile are at hand."""
+        return ("block", id(kernel), id(self.A), id(self.B)) in self._memo
 
     def _remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         if key not in self._memo:

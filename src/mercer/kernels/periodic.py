@@ -65,7 +65,7 @@ class Periodic(Stationary):
         return exp(d2, -0.5 * factor)
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        S = self._block(pair) * W
+        S = pair.block(self) * W
         x, z = pair.A[1].array[pair.rows], pair.B[1].array[pair.cols]
         scales = self._scales()
         scale = np.full(x.shape[1], self.length_scale) if scales is None else scales

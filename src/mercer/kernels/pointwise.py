@@ -37,7 +37,7 @@ class Pointwise(Wrapper):
         return self._apply(self.inner._diag(encoding))
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._pullback(pair, W * self._slope(self.inner._block(pair)))
+        return self.inner._pullback(pair, W * self._slope(pair.block(self.inner)))
 
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         return self.inner._diag_pullback(encoding, w * self._slope(self.inner._diag(encoding)))

@@ -37,14 +37,15 @@ class Stationary(Kernel):
     """
 
     length_scale: float | tuple[float, ...] | str
+    _steady: ClassVar[bool] = False  # the slope is a function of the value alone, so that gradients per column need no s
     _rough: ClassVar[bool] = False  # g depends on sqrt(s) near 0, so that small errors of s are large errors of g
 
     def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
         """g(factor * d2) in a new array; d2 is shared and must not be written. exp(x, a, out) is e^(a x) for a x <= 0."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
-        """dg/ds, given s and K = g(s); finite at s = 0."""
+    def _slope(self, s: Any, K: NDArray[Any]) -> NDArray[Any]:
+        """dg/ds, given s and K = g(s); finite at s = 0. A steady kernel may get None for s."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _scales(self) -> NDArray[np.float64] | None:
@@ -78,17 +79,19 @@ class Stationary(Kernel):
         return np.ones(len(encoding), encoding.array.dtype)
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        d2 = self._distances(pair)
-        S = self._slope(d2 * self._factor(), self._block(pair)) * W  # d<W, K>/ds, and ds/dlog(l) = -2 (x - z)^2 / l^2
-        shape = self._shape_pullback(d2 * self._factor(), W)
-        if self._width() is None:
+        K, each = pair.block(self), self._width() is not None
+        d2 = None if each and self._steady else self._distances(pair)
+        s = None if d2 is None else d2 * self._factor()
+        S = self._slope(s, K) * W  # d<W, K>/ds, and ds/dlog(l) = -2 (x - z)^2 / l^2
+        shape = self._shape_pullback(s, W)
+        if not each:
             return np.concatenate([[-2.0 * self._factor() * np.vdot(S, d2)], shape])
         a, b = dense(pair.A.array[pair.rows]), dense(pair.B.array[pair.cols])
-        near = _take_near(S, d2, a, b) if self._rough else 0.0
+        near = _take_near(S, d2, a, b) if self._rough and d2 is not None else 0.0
         squares = near + S.sum(axis=1) @ a**2 + S.sum(axis=0) @ b**2 - 2.0 * np.einsum("ik,ik->k", S @ b, a)
         return np.concatenate([-2.0 * squares, shape])
 
-    def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
+    def _shape_pullback(self, s: Any, W: NDArray[Any]) -> NDArray[np.float64]:
         """The gradient in further parameters of the profile, which stand behind length_scale."""
         return np.empty(0)
 
@@ -128,6 +131,7 @@ class Gaussian(Stationary):
     """
 
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
+    _steady = True
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Gaussian:
@@ -264,7 +268,7 @@ class Laplacian(Stationary):
         return pair.exp(pair.manhattan_distances(), -(self._factor() ** 0.5))
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        S = self._block(pair) * W
+        S = pair.block(self) * W
         if self._width() is None:
             return np.array([self._factor() ** 0.5 * np.vdot(S, pair.manhattan_distances())])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]

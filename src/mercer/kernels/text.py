@@ -10,23 +10,27 @@ import ast
 from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
+from mercer.kernels.all_substrings import AllSubstrings
 from mercer.kernels.base import Kernel
-from mercer.kernels.columns import On
 from mercer.kernels.functions import Function, Precomputed
+from mercer.kernels.gapped import GappedSpectrum, Mismatch
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings import Spectrum
+from mercer.kernels.subsequence import Subsequence
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
+from mercer.kernels.weighted_degree import WeightedDegree
 
 #: Every kernel that a text may name.
 KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
     for kind in (
-        Bilinear, Constant, Exponential, Function, Gaussian, Laplacian, Linear, Matern, Periodic, Polynomial, Precomputed,
-        RationalQuadratic, Spectrum, Tanh, VertexHistogram,
+        AllSubstrings, Bilinear, Constant, Exponential, Function, GappedSpectrum, Gaussian, Laplacian, Linear, Matern,
+        Mismatch, Periodic, Polynomial, Precomputed,
+        RationalQuadratic, Spectrum, Subsequence, Tanh, VertexHistogram, WeightedDegree,
     )
 }  # fmt: skip
 
@@ -208,4 +212,4 @@ class _Reader:
             raise self.fail(str(error).replace(".__init__()", "()"), node) from None
 
 
-__all__ = ["KERNELS", "On", "as_kernel", "parse"]
+__all__ = ["KERNELS", "as_kernel", "parse"]

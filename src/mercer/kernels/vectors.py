@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb
 from typing import Any
@@ -16,6 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import nonnegative, real, whole
 from mercer.kernels.pair import Pair
+from mercer.kernels.summands import Occurrence
 from mercer.numeric import features
 from mercer.numeric.encodings import Dots, Encoding, Values, dense
 from mercer.numeric.frozen import FrozenArray
@@ -283,6 +285,9 @@ class Constant(Kernel):
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         return np.array([self.value * w.sum(dtype=np.float64)]) if self.value > 0 else np.empty(0)
 
+    def _amplified(self, factor: float) -> Kernel | None:
+        return Constant(self.value * factor) if self.value > 0 else None
+
     def _lacks_features(self) -> Kernel | None:
         return None
 
@@ -291,6 +296,9 @@ class Constant(Kernel):
 
     def _n_features(self, encoding: Encoding) -> int:
         return 1
+
+    def _occurrences(self, item: Any) -> Iterator[Occurrence]:
+        yield Occurrence("constant", (), self.value**0.5)
 
     def _derivation(self) -> Derivation:
         return Derivation("constant", f"{self.value!r} >= 0, and c'11'c = (sum c)^2 >= 0")

@@ -19,6 +19,7 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.names import name_of
 from mercer.kernels.pair import Pair
+from mercer.kernels.summands import Summand
 from mercer.numeric import features, tiles
 from mercer.numeric.encodings import Encoding, Values, align, dtype_of, gather, length
 
@@ -68,6 +69,12 @@ class Mapped(Wrapper):
     def _features(self, encoding: Encoding, combined: bool) -> Any:
         return self.inner._features(encoding, combined)
 
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return self.inner._feature_names(encoding)
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        return self.inner._summands(rows.mapped(self.phi))
+
     def _derivation(self) -> Derivation:
         because = f"the Gram matrix is that of the inner kernel at the points {name_of(self.phi)}(x_i)"
         return Derivation("k(phi(x), phi(z))", because, (self.inner,))
@@ -93,6 +100,13 @@ class Diagonal(Wrapper):
 
     def _n_features(self, encoding: Encoding) -> int:
         return self.inner._n_features(encoding[0])
+
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return self.inner._feature_names(encoding[0])
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        factors = self._encode(rows)[1].array
+        return [summand.times(factors) for summand in self.inner._summands(rows)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,6 +318,9 @@ class Centered(Wrapper):
     def _n_features(self, encoding: Encoding) -> int:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))  # what occurs in it counts too
         return self.inner._n_features(align(encoding[0], sample)[0])
+
+    def _columns_stay(self) -> bool:
+        return False  # subtracting the mean fills every column
 
     def _derivation(self) -> Derivation:
         because = "the inner product of phi(x) - mean and phi(z) - mean, for a fixed mean of features"

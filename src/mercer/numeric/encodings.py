@@ -119,6 +119,11 @@ class Counts:
         right = sp.csr_array((other.matrix.data, columns, other.matrix.indptr), shape=(len(other), len(names)))
         return Counts(names, left), Counts(names, right)
 
+    def project(self, like: Counts) -> Counts:
+        """The same objects with exactly the columns of another collection."""
+        mine, theirs = like.align(self)[1].matrix, len(like.names)  # the columns of `like` come first
+        return Counts(like.names, sp.csr_array(mine[:, :theirs]))
+
     def inner(self, other: Counts) -> NDArray[np.float64]:  # (n, F), (m, F) -> (n, m)
         return np.asarray((self.matrix @ other.matrix.T).toarray())
 
@@ -140,6 +145,13 @@ def align(left: Encoding, right: Encoding, memo: dict[tuple[int, int], Any] | No
             memo[key] = left.align(right)
     aligned: tuple[Encoding, Encoding] = memo[key]
     return aligned
+
+
+def projected(encoding: Encoding, like: Encoding) -> Encoding:
+    """An encoding with the columns of another, where columns are named by what occurs."""
+    if isinstance(encoding, tuple):
+        return tuple(projected(a, b) for a, b in zip(encoding, like, strict=True))
+    return encoding.project(like) if hasattr(encoding, "project") else encoding
 
 
 def gather(encoding: Encoding, index: Index, memo: dict[int, Any] | None = None) -> Encoding:
@@ -169,9 +181,23 @@ def _dtypes(encoding: Encoding) -> list[np.dtype[Any]]:
         return [dtype for part in encoding for dtype in _dtypes(part)]
     if isinstance(encoding, Values):  # a weight does not widen the values it multiplies
         return []
-    if isinstance(encoding, (Counts, Raw)):
+    if not hasattr(encoding, "array"):  # counts, letters and objects carry no floats of their own
         return [np.dtype(np.float64)]
     return [encoding.array.dtype]
+
+
+def has_many(encoding: Encoding) -> bool:
+    """Whether explicit features of the encoding are better not made."""
+    parts = encoding if isinstance(encoding, tuple) else ()
+    return bool(getattr(encoding, "many", False)) or any(has_many(part) for part in parts)
+
+
+def strip_of(encoding: Encoding) -> int:
+    """How many rows a tile has that spans the whole width, where every part wants such tiles; 0 for square tiles."""
+    if not isinstance(encoding, tuple):
+        return int(getattr(encoding, "strip", 0))
+    strips = [strip_of(part) for part in encoding if not isinstance(part, Values)]
+    return max(strips) if strips and all(strips) else 0
 
 
 def check_width(left: Any, right: Any) -> None:

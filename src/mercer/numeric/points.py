@@ -88,13 +88,14 @@ def squared_distances(
         values *= -2.0
         values += A.norms[rows, None].astype(values.dtype)
         values += B.norms[None, cols].astype(values.dtype)
-    limits = NEAR * (A.norms[rows] + B.reach) if refine else np.zeros(len(values))
+    # by pairs, not by the longest row of all: a few outliers must not send every pair through the differences
+    limits, others = (NEAR * A.norms[rows], NEAR * B.norms[cols]) if refine else (np.zeros(n) for n in values.shape)
     if compiled and A.left is not None:
         from mercer.numeric.compiled.distances import recompute_below
 
-        recompute_below(values, limits.astype(values.dtype), A.array[rows], B.array[cols])
+        recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), A.array[rows], B.array[cols])
     else:
-        _recompute_below(values, limits, _rows_for_differences(A, rows), _rows_for_differences(B, cols))
+        _recompute_below(values, limits, others, _rows_for_differences(A, rows), _rows_for_differences(B, cols))
     if A is B:
         _zero_common(values, rows, cols)
     return values
@@ -117,9 +118,11 @@ def _zero_common(values: NDArray[Any], rows: slice, cols: slice) -> None:
         values[common - rows.start, common - cols.start] = 0.0
 
 
-def _recompute_below(values: NDArray[Any], limits: NDArray[Any], a: Any, b: Any) -> None:
-    """Replace values[i, j] < limits[i] by sums of squared differences, in place; negative ones are always replaced."""
-    i, j = np.nonzero(values < limits[:, None].astype(values.dtype))
+def _recompute_below(values: NDArray[Any], limits: NDArray[Any], others: NDArray[Any], a: Any, b: Any) -> None:
+    """Replace values[i, j] < limits[i] + others[j] by sums of squared differences, in place; negative ones always."""
+    if values.min(initial=0.0) >= 0.0 and not limits.any() and not others.any():
+        return  # nothing is below: one cheap look instead of a comparison of every value
+    i, j = np.nonzero(values < np.add.outer(limits, others).astype(values.dtype))
     # pairs are taken in portions, so that the differences of a tile full of duplicates stay small
     step = max(1, 2**18 // a.shape[1])
     for start in range(0, len(i), step):

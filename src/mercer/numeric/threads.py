@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Progress = Callable[[int, int], None]
@@ -85,46 +85,58 @@ def run(
     if static:
         listed = list(shared)
         queues = [iter(listed[worker::threads]) for worker in range(threads)]
-    guard = threading.Lock()
-    stop = threading.Event()
-    failures: list[BaseException] = []
-    done = 0
+    crew = _Crew(queues, work, total, progress)
+    if threads <= 1:
+        crew.loop(0)
+    else:
+        crew.together(threads)
+    if crew.failures:
+        raise crew.failures[0]
+    if progress is not None:
+        progress(crew.done, total)
 
-    def loop(worker: int) -> None:
-        nonlocal done
+
+class _Crew(Generic[Task]):
+    """Workers that take tasks from their queues until these are empty or one of them fails."""
+
+    def __init__(
+        self, queues: list[Iterator[Task]], work: Callable[[Task, int], None], total: int, progress: Progress | None
+    ) -> None:
+        self._queues, self._work, self._total, self._progress = queues, work, total, progress
+        self._guard, self._stop = threading.Lock(), threading.Event()
+        self.done = 0
+        self.failures: list[BaseException] = []
+
+    def loop(self, worker: int) -> None:
+        """The life of one worker; worker 0 is the calling thread and tells the progress."""
         try:
-            while not stop.is_set():
-                with guard:
+            while not self._stop.is_set():
+                with self._guard:
                     try:
-                        task = next(queues[worker])
+                        task = next(self._queues[worker])
                     except StopIteration:
                         return
-                work(task, worker)
-                with guard:
-                    done += 1
-                if progress is not None and worker == 0:
-                    progress(done, total)
+                self._work(task, worker)
+                with self._guard:
+                    self.done += 1
+                if self._progress is not None and worker == 0:
+                    self._progress(self.done, self._total)
         except BaseException as error:
-            failures.append(error)
-            stop.set()
+            self.failures.append(error)
+            self._stop.set()
 
-    if threads <= 1:
-        loop(0)
-    else:
+    def together(self, threads: int) -> None:
+        """All workers at once, each with one thread of BLAS."""
         with one_blas_thread():
-            others = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(1, threads)]
+            others = [threading.Thread(target=self.loop, args=(i,), daemon=True) for i in range(1, threads)]
             try:
                 for thread in others:
                     thread.start()
-                loop(0)
+                self.loop(0)
                 for thread in others:
                     thread.join()
             finally:  # Ctrl-C may come while starting or waiting: no worker may write after the caller has moved on
-                stop.set()
+                self._stop.set()
                 for thread in others:
                     with suppress(RuntimeError):  # not started yet: it will see `stop` before its first task
                         thread.join()
-    if failures:
-        raise failures[0]
-    if progress is not None:
-        progress(done, total)

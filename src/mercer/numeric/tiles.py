@@ -22,16 +22,22 @@ Block = Callable[[slice, slice], NDArray[Any]]
 SIDE = 240
 
 
-def tiles(shape: tuple[int, int], symmetric: bool, side: int = SIDE) -> Iterator[tuple[slice, slice]]:
-    """Yield the (rows, cols) slices that cover a matrix, or its upper triangle."""
+def tiles(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> Iterator[tuple[slice, slice]]:
+    """Yield the (rows, cols) slices that cover a matrix, or its upper triangle; if given, `strip` rows at full width."""
     n, m = shape
+    if strip:
+        for i in range(0, n, strip):
+            yield slice(i, min(i + strip, n)), slice(i if symmetric else 0, m)
+        return
     for i in range(0, n, side):
         for j in range(i if symmetric else 0, m, side):
             yield slice(i, min(i + side, n)), slice(j, min(j + side, m))
 
 
-def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE) -> int:
+def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> int:
     """The number of tiles that `tiles` yields."""
+    if strip:
+        return -(-shape[0] // strip)
     down, across = -(-shape[0] // side), -(-shape[1] // side)
     return down * (down + 1) // 2 if symmetric else down * across
 
@@ -40,34 +46,42 @@ def _threads(n_tiles: int) -> int:
     return min(cpu_count(), n_tiles)
 
 
-def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | None = None) -> NDArray[Any]:
+def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | None = None, strip: int = 0) -> NDArray[Any]:
     """Write the matrix into `out`, tile by tile; a symmetric one comes out exactly symmetric."""
 
     def work(tile: tuple[slice, slice], worker: int) -> None:
         rows, cols = tile
         values = block(rows, cols)
         out[rows, cols] = values
-        if symmetric and rows != cols:
-            out[cols, rows] = values.T
-        elif symmetric:
-            _mirror(out[rows, cols])
+        if symmetric:
+            beyond = slice(max(cols.start, rows.stop), cols.stop)  # what does not lie over the rows themselves
+            out[beyond, rows] = values[:, beyond.start - cols.start :].T
+            if cols.start == rows.start:
+                _mirror(out[rows, rows])
 
-    n_tiles = count(out.shape, symmetric)
-    run(tiles(out.shape, symmetric), work, _threads(n_tiles), n_tiles, progress)
+    n_tiles = count(out.shape, symmetric, strip=strip)
+    run(tiles(out.shape, symmetric, strip=strip), work, _threads(n_tiles), n_tiles, progress)
     return out
 
 
 def _mirror(tile: NDArray[Any]) -> None:
     """Copy the upper triangle of a square tile onto the lower one, in place."""
-    lower = np.tril_indices(len(tile), -1)
-    tile[lower] = tile.T[lower]
+    upper = np.triu(tile, 1)
+    upper += upper.T
+    np.fill_diagonal(upper, tile.diagonal())
+    tile[:] = upper
 
 
 def product(
-    block: Block, shape: tuple[int, int], V: NDArray[Any], symmetric: bool, progress: Progress | None = None
+    block: Block,
+    shape: tuple[int, int],
+    V: NDArray[Any],
+    symmetric: bool,
+    progress: Progress | None = None,
+    strip: int = 0,
 ) -> NDArray[np.float64]:
     """Return K @ V for V (m, r) without holding K; sums run in float64."""
-    n_tiles = count(shape, symmetric)
+    n_tiles = count(shape, symmetric, strip=strip)
     threads = _threads(n_tiles)
     V = np.ascontiguousarray(V)
     totals = [np.zeros((shape[0], V.shape[1])) for _ in range(threads)]
@@ -76,25 +90,34 @@ def product(
         rows, cols = tile
         values = block(rows, cols)
         totals[worker][rows] += values @ V[cols]
-        if symmetric and rows != cols:
-            totals[worker][cols] += values.T @ V[rows]
+        if symmetric and cols.stop > rows.stop:
+            beyond = slice(max(cols.start, rows.stop), cols.stop)
+            totals[worker][beyond] += values[:, beyond.start - cols.start :].T @ V[rows]
 
-    run(tiles(shape, symmetric), work, threads, n_tiles, progress, static=True)
+    run(tiles(shape, symmetric, strip=strip), work, threads, n_tiles, progress, static=True)
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
 
 
 def total(
-    term: Callable[[slice, slice], NDArray[Any]], shape: tuple[int, int], size: int, progress: Progress | None = None
+    term: Callable[[slice, slice], NDArray[Any]],
+    shape: tuple[int, int],
+    size: int,
+    progress: Progress | None = None,
+    symmetric: bool = False,
 ) -> NDArray[np.float64]:
-    """Return the float64 sum over all tiles of term(rows, cols), an array of `size` numbers."""
-    n_tiles = count(shape, symmetric=False)
+    """Return the float64 sum over all tiles of term(rows, cols), an array of `size` numbers.
+
+    With `symmetric`, term(rows, cols) = term(cols, rows): tiles above the diagonal are taken once and counted twice.
+    """
+    n_tiles = count(shape, symmetric)
     threads = _threads(n_tiles)
     totals = [np.zeros(size) for _ in range(threads)]
 
     def work(tile: tuple[slice, slice], worker: int) -> None:
-        totals[worker] += term(*tile)
+        rows, cols = tile
+        totals[worker] += (2.0 if symmetric and rows != cols else 1.0) * term(rows, cols)
 
-    run(tiles(shape, False), work, threads, n_tiles, progress, static=True)
+    run(tiles(shape, symmetric), work, threads, n_tiles, progress, static=True)
     return np.sum(totals, axis=0)

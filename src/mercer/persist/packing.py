@@ -19,6 +19,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.gaussian_process import GaussianProcessRegressor
+from mercer.estimators.gp_diagnosis import GPDiagnosis, ParameterReport
+from mercer.estimators.gp_exact import ExactPosterior
+from mercer.estimators.gp_fit import ClimbAttempt
+from mercer.estimators.gp_inducing import InducingPosterior
+from mercer.estimators.gp_leave_one_out import GPLeaveOneOut
+from mercer.estimators.gp_mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp_parameters import GPParameters
+from mercer.estimators.gp_posterior import GPProblem
+from mercer.estimators.gp_vecchia import VecchiaPosterior
 from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
 from mercer.estimators.kernel_perceptron import KernelPerceptron
 from mercer.estimators.kernel_ridge import KernelRidge
@@ -26,16 +36,27 @@ from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
 from mercer.estimators.nearest_mean import NearestMean
 from mercer.estimators.novelty_ball import NoveltyBall
+from mercer.estimators.nu_svc import NuSVC
+from mercer.estimators.nu_svr import NuSVR
+from mercer.estimators.one_class_svm import OneClassSVM
 from mercer.estimators.perceptron_ledger import Ledger
-from mercer.estimators.ridge_routes import Diagnosis, Fitted, Problem
+from mercer.estimators.ridge_problem import Diagnosis, Fitted, Problem
+from mercer.estimators.svc import SVC
+from mercer.estimators.svc_cv import SVCCV
+from mercer.estimators.svm_intervals import HeldOut
+from mercer.estimators.svm_ledger import MarginLedger
+from mercer.estimators.svm_model import Training
+from mercer.estimators.svr import SVR
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
 from mercer.plan import Route
 from mercer.selection.surface import Surface
+from mercer.selection.svm_surface import SVMSurface
 from mercer.solvers.ball import Ball
 from mercer.solvers.class_means import ClassMeans
+from mercer.solvers.gp_mean import MeanProfile
 from mercer.solvers.perceptron import Mistakes
 from mercer.solvers.robust import RobustFit
 
@@ -43,16 +64,21 @@ from mercer.solvers.robust import RobustFit
 ESTIMATORS = {
     kind.__name__: kind
     for kind in (
-        KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge, KernelRidgeCV,
-        KernelRidgeClassifier, NearestMean, NoveltyBall, Pipeline, StandardScaler,
+        GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge,
+        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, OneClassSVM, Pipeline, SVC, SVCCV, SVR,
+        StandardScaler,
     )
 }  # fmt: skip
 
 #: Frozen dataclasses that fitted estimators hold.
 RECORDS = {
     kind.__name__: kind
-    for kind in (Ball, ClassMeans, Diagnosis, Fitted, Ledger, Mistakes, Problem, RobustFit, Route, Surface)
-}
+    for kind in (
+        Ball, ClassMeans, ClimbAttempt, Diagnosis, ExactPosterior, Fitted, GPDiagnosis, GPLeaveOneOut, GPParameters,
+        GPProblem, HeldOut, InducingPosterior, Ledger, MarginLedger, MeanFunction, MeanProfile, Mistakes,
+        ParameterReport, Problem, RobustFit, Route, SVMSurface, Surface, TargetUnits, Training, VecchiaPosterior,
+    )
+}  # fmt: skip
 
 #: Fields that are left out, because nothing that a loaded model does needs them, and they are large.
 LEFT_OUT = {("Surface", "loo")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,21 @@ BLUE, VERMILLION, GREEN, ORANGE, SKY, GRAY, BLACK = (
 )
 #: A map from light to dark that keeps its order in gray: small errors are bright.
 HEAT = "cividis_r"
+
+
+@dataclass
+class Drawing:
+    """Abstract: a display, which is drawn on an axes of a figure; both are set by `plot`."""
+
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+
+@dataclass
+class Panels(Drawing):
+    """Abstract: a display with several axes, `ax_` being the first."""
+
+    axes_: Any = field(default=None, init=False, repr=False)
 
 
 def pyplot() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
-from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, many_axes, one_axes, one_column
+from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes, one_column
 from mercer.report.models import one_ridge
 from mercer.selection.grids import length_scale_paths
 
@@ -29,7 +29,7 @@ WORDS = ("too small", "right", "too large")
 
 
 @dataclass
-class FitDisplay:
+class FitDisplay(Panels):
     """Fits of one variable under several alphas (columns) and length scales (rows), with data and truth.
 
     Too much penalty or too wide a kernel misses the shape (under-fitting); too little of either follows the noise
@@ -52,9 +52,6 @@ class FitDisplay:
     length_scales: Array  # (rows,)
     truth: Array | None  # (m,)
     around: bool = False  # whether the middle panel is the chosen fit, those round it too small or too large
-    axes_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_data(
@@ -165,7 +162,7 @@ class FitDisplay:
 
 
 @dataclass
-class RobustDisplay:
+class RobustDisplay(Drawing):
     """Plain ridge against Huber's loss on data with outliers; points are filled as far as they are counted.
 
     >>> import numpy as np
@@ -186,8 +183,6 @@ class RobustDisplay:
     plain: Array  # (m,)
     huber: Array  # (m,)
     truth: Array | None  # (m,)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_data(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.ridge_summary import rms
 from mercer.gram import gram
 from mercer.kernels.text import as_kernel
-from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, log_axis, many_axes, positive
+from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, Panels, log_axis, many_axes, positive
 from mercer.report.models import one_ridge
 from mercer.selection.surface import default_alphas
 from mercer.solvers.eigen import EigenPath
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 @dataclass
-class PathDisplay:
+class PathDisplay(Panels):
     """||f||, degrees of freedom, spread of fits over resamples, and errors, all along alpha.
 
     A small penalty leaves the norm large and the fit unstable: other samples of the same rows give other functions. A
@@ -48,9 +48,6 @@ class PathDisplay:
     n: int
     resamples: int
     chosen: float | None  # the alpha of the estimator
-    axes_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_data(

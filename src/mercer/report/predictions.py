@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, VERMILLION, one_axes
+from mercer.report.drawing import BLACK, BLUE, VERMILLION, Drawing, one_axes
 
 Array = NDArray[Any]
 
@@ -18,7 +18,7 @@ SHOWN = 400
 
 
 @dataclass
-class PredictionDisplay:
+class PredictionDisplay(Drawing):
     """Predicted against true targets, each with its interval; the title tells how many truths the intervals hold.
 
     >>> import numpy as np
@@ -35,8 +35,6 @@ class PredictionDisplay:
     predicted: Array  # (n,)
     interval: Array | None  # (n, 2)
     coverage: float | None
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Any = None) -> PredictionDisplay:

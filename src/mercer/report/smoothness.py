@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import CapabilityError, InputError
 from mercer.gram import gram
 from mercer.kernels.base import Kernel
-from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, many_axes, one_column
+from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Panels, many_axes, one_column
 from mercer.report.models import one_ridge
 
 Array = NDArray[Any]
@@ -28,7 +28,7 @@ FLOOR = 1e-14
 
 
 @dataclass
-class SmoothnessDisplay:
+class SmoothnessDisplay(Panels):
     """Squared coefficients of a fit against the kernel's own, and the share of ||f||^2 that each has.
 
     In the Mercer basis, f = sum_l f_l e_l with e_l the eigenfunctions of the kernel on the training rows and k_l their
@@ -52,9 +52,6 @@ class SmoothnessDisplay:
     shares: Array  # (r,) |f_l|^2 / k_l
     norm_squared: float  # of the fitted model
     basis: str
-    axes_: Any = field(default=None, init=False, repr=False)
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, edges, log_axis, one_axes, positive
+from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, Drawing, edges, log_axis, one_axes, positive
 from mercer.selection.surface import Surface
+
+if TYPE_CHECKING:
+    from mercer.selection.svm_surface import SVMSurface
 
 Array = NDArray[Any]
 
@@ -19,8 +22,8 @@ SPAN = 20.0
 
 
 @dataclass
-class SurfaceDisplay:
-    """Cross-validated error over alpha (and a kernel parameter), the chosen point marked.
+class SurfaceDisplay(Drawing):
+    """Cross-validated error over alpha, or C (and a kernel parameter), the chosen point marked.
 
     The outline holds all points within one standard error of the best. With one kernel setting, or one alpha, the
     picture is a curve with error bars.
@@ -35,7 +38,7 @@ class SurfaceDisplay:
     True
     """
 
-    alphas: Array  # (L,) ascending
+    alphas: Array  # (L,) ascending; the values of C for support vector machines
     settings: tuple[dict[str, Any], ...]  # S kernel settings, by the parameter where there is one
     errors: Array  # (S, L), smaller is better
     standard_errors: Array  # (S, L)
@@ -43,22 +46,22 @@ class SurfaceDisplay:
     best_index: tuple[int, int]
     measure: str
     parameter: str | None  # the name of the one numeric kernel parameter that varies
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
+    axis: str = "alpha"  # what the columns are called
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SurfaceDisplay:
-        """Draw the surface of a fitted KernelRidgeCV, or of a KernelRidgeClassifier(alpha="loo")."""
+        """Draw the surface of a fitted KernelRidgeCV or SVCCV, or of a KernelRidgeClassifier(alpha="loo")."""
         surface = getattr(estimator, "surface_", None)
         if surface is None:
             raise InputError(
-                f"{type(estimator).__name__} has no surface_; fit a KernelRidgeCV, or a classifier with alpha='loo'."
+                f"{type(estimator).__name__} has no surface_; fit a KernelRidgeCV, an SVCCV, or a KernelRidgeClassifier "
+                "with alpha='loo'."
             )
         return cls.from_surface(surface, estimator.best_index_, ax=ax)
 
     @classmethod
-    def from_surface(cls, surface: Surface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
-        """Draw a surface, however it was made, with a chosen (kernel, alpha) index."""
+    def from_surface(cls, surface: Surface | SVMSurface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
+        """Draw a surface, however it was made, with a chosen (kernel, alpha or C) index."""
         scores, spread = surface.mean_scores, surface.standard_errors
         spread = spread if spread.ndim == 2 else spread.mean(axis=2)
         errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring)
@@ -68,12 +71,13 @@ class SurfaceDisplay:
         rows = np.arange(len(surface.params))
         if parameter is not None:
             rows = np.argsort([params[parameter] for params in surface.params], kind="stable")
-        columns = np.argsort(surface.alphas, kind="stable")
+        axis, values = surface.axis
+        columns = np.argsort(values, kind="stable")
         pick = np.ix_(rows, columns)
         chosen = (int(np.flatnonzero(rows == best_index[0])[0]), int(np.flatnonzero(columns == best_index[1])[0]))
         settings = tuple(surface.params[row] for row in rows)
         display = cls(
-            surface.alphas[columns], settings, errors[pick], spread_of_errors[pick], near[pick], chosen, measure, parameter
+            values[columns], settings, errors[pick], spread_of_errors[pick], near[pick], chosen, measure, parameter, axis
         )
         return display.plot(ax=ax)
 
@@ -104,7 +108,7 @@ class SurfaceDisplay:
         if low > 0 and high > SPAN * low:
             ax.set_yscale("log")
         log_axis(ax.xaxis, values)
-        ax.set(xlabel="alpha" if axis == 0 else self._label(), ylabel=self.measure)
+        ax.set(xlabel=self.axis if axis == 0 else self._label(), ylabel=self.measure)
         ax.legend(frameon=False)
 
     def _heat_map(self) -> None:
@@ -130,7 +134,7 @@ class SurfaceDisplay:
             _decimal_ticks(ax.yaxis, borders[0], borders[-1])
         else:
             ax.set_yticks(range(len(heights)), [_spelled(setting) for setting in self.settings])
-        ax.set(xlabel="alpha", ylabel=self._label())
+        ax.set(xlabel=self.axis, ylabel=self._label())
         if len(finite) < self.errors.size:
             ax.patch.set(hatch="xx", facecolor="white", edgecolor=GRAY)
             ax.fill_between([], [], hatch="xx", facecolor="white", edgecolor=GRAY, label="undefined")

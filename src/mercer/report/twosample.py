@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.report.drawing import BLUE, GRAY, VERMILLION, one_axes
+from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, one_axes
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.why import Explanation
 
@@ -20,7 +20,7 @@ LINE, GRID = 400, 80
 
 
 @dataclass
-class WitnessDisplay:
+class WitnessDisplay(Drawing):
     """mean k(x, .) - mean k(y, .) over one or two columns: positive where X has more mass, negative where Y has.
 
     >>> import numpy as np
@@ -38,8 +38,6 @@ class WitnessDisplay:
     X: Array
     Y: Array
     names: tuple[str, ...]
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_result(cls, result: MMDTestResult, *, ax: Any = None) -> WitnessDisplay:
@@ -93,15 +91,13 @@ class WitnessDisplay:
 
 
 @dataclass
-class NullDisplay:
+class NullDisplay(Drawing):
     """The statistic under relabelings, and the observed one."""
 
     null: Array  # (B,)
     statistic: float
     pvalue: float
     name: str
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> NullDisplay:
@@ -123,14 +119,12 @@ class NullDisplay:
 
 
 @dataclass
-class RankingDisplay:
+class RankingDisplay(Drawing):
     """The reasons of an explanation, most telling on top; what is significant after correction is colored."""
 
     explanation: Explanation
     level: float
     shown: int
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_explanation(

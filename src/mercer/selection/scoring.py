@@ -38,8 +38,7 @@ class Scoring:
             mean, error = _weighted_mean(parts[0], weights[folds[0]])
         else:
             means = np.stack([_weighted_mean(part, weights[rows])[0] for part, rows in zip(parts, folds, strict=True)])
-            mean = means.mean(axis=0)
-            error = means.std(axis=0, ddof=1) / len(means) ** 0.5 if len(means) > 1 else np.full(mean.shape, np.nan)
+            mean, error = _over_folds(means)
         if self.root:
             root = np.sqrt(-mean)
             return -root, error / np.where(root > 0, 2 * root, np.inf)
@@ -50,8 +49,13 @@ class Scoring:
         values = np.array(
             [[self.whole(Y[rows], Y[rows] - e) for e in errors] for errors, rows in zip(held, folds, strict=True)]
         )
-        spread = values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.full(values.shape[1], np.nan)
-        return values.mean(axis=0), spread
+        return _over_folds(values)
+
+
+def _over_folds(values: Array) -> tuple[Array, Array]:  # (folds, L, *t) -> (L, *t), (L, *t)
+    """The mean of the folds' scores and its standard error, which one fold does not have."""
+    mean = values.mean(axis=0)
+    return mean, values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.full(mean.shape, np.nan)
 
 
 def _weighted_mean(values: Array, weights: Array) -> tuple[Array, Array]:  # (L, f, *t), (f,) -> (L, *t), (L, *t)

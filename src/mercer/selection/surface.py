@@ -72,6 +72,11 @@ class Surface:
     how: str
 
     @property
+    def axis(self) -> tuple[str, Array]:
+        """What the columns stand for, for pictures: a name and (L,) values."""
+        return "alpha", self.alphas
+
+    @property
     def mean_scores(self) -> Array:  # (S, L)
         """Scores averaged over targets."""
         return self.scores if self.scores.ndim == 2 else self.scores.mean(axis=2)

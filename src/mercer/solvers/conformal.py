@@ -34,7 +34,9 @@ def _absolute(loo: Array) -> Array:  # (n,) -> (n,)
 
 
 def jackknife_radius(loo: Array, coverage: float) -> float:  # (n,)
-    """The ceil(coverage (n + 1))-th smallest |leave-one-out residual|; infinite when n is too small.
+    """The ceil(coverage (n + 1))-th smallest |leave-one-out residual|: the jackknife's interval is f(x) -+ this.
+
+    It is infinite when n is too small.
 
     >>> jackknife_radius(np.array([1.0, -4.0, 2.0, 3.0]), 0.8), jackknife_radius(np.ones(4), 0.9)
     (4.0, inf)
@@ -42,17 +44,6 @@ def jackknife_radius(loo: Array, coverage: float) -> float:  # (n,)
     size = _absolute(loo)
     rank = conformal_rank(size.size, coverage)
     return float(np.partition(size, rank - 1)[rank - 1]) if rank <= size.size else math.inf
-
-
-def jackknife(prediction: Array, loo: Array, coverage: float) -> Array:  # (m,), (n,) -> (m, 2)
-    """The symmetric interval ``f(x) -+ q``, q the quantile of the absolute leave-one-out residuals.
-
-    >>> jackknife(np.array([10.0]), np.array([1.0, -4.0, 2.0, 3.0]), 0.8)
-    array([[ 6., 14.]])
-    """
-    center = np.asarray(prediction, dtype=np.float64)
-    radius = jackknife_radius(loo, coverage)
-    return np.stack([center - radius, center + radius], axis=-1)
 
 
 def jackknife_plus(prediction: Array, influence: Array, loo: Array, coverage: float) -> Array:

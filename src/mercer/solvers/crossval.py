@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.errors import InputError
 from mercer.solvers.arguments import fold_rows, penalties
 from mercer.solvers.cholesky import Inverse
 from mercer.solvers.dual import DualFit, fit_rows
@@ -34,7 +33,7 @@ class HeldOut:
 def leave_one_out(fit: DualFit) -> Array:  # -> (n, *t)
     """``y_i - f_without_i(x_i) = dual_i / C_ii``; NaN at leverage 1, and the plain residual at weight zero.
 
-    The factor is kept; the cost is n^3/3 flops for diag(C).
+    The cost is n^3/3 flops for diag(C), in the memory of the factor.
 
     >>> from mercer.solvers.dual import solve_dual
     >>> leave_one_out(solve_dual(np.eye(2), np.array([1.0, 3.0]), 1.0)).round(12)  # nothing else is known of a row
@@ -152,18 +151,3 @@ def count_undefined(residuals: Sequence[Array]) -> tuple[int, str]:
         f"{lost} of {total} held-out residuals are undefined: their rows have leverage 1 (alpha = 0, or nothing left "
         "to fit the intercept on), so the fit follows them whatever their targets; raise alpha"
     )
-
-
-def fold_score(errors: Sequence[Array]) -> tuple[Array, Array]:  # per fold (L, f, *t) -> (L, *t), (L, *t)
-    """The cross-validation score, the mean over folds of a fold's mean error, and its standard error.
-
-    >>> score, se = fold_score([np.array([[1.0, 3.0]]), np.array([[4.0]])])
-    >>> score.tolist(), se.tolist()
-    ([3.0], [1.0])
-    """
-    if not errors:
-        raise InputError("there are no folds to average.")
-    means = np.stack([np.mean(part, axis=1, dtype=np.float64) for part in errors])
-    count = len(errors)
-    spread = np.std(means, axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full(means.shape[1:], np.nan)
-    return means.mean(axis=0), np.asarray(spread)

@@ -13,13 +13,13 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.arguments import penalties, targets
-from mercer.solvers.cholesky import Factor, cholesky, solve_refined
+from mercer.solvers.cholesky import Factor, Factored, cholesky, solve_refined
 from mercer.solvers.rows import Rows, split_rows
-from mercer.solvers.solution import Array, RidgeSolution, relative_residual
+from mercer.solvers.solution import Array, relative_residual
 
 
 @dataclass(frozen=True)
-class DualFit:
+class DualFit(Factored):
     """A dual ridge fit with the factor it came from; the factor answers everything else without a second one."""
 
     value: Array  # (n, *t) dual coefficients, zero on rows of weight zero
@@ -36,16 +36,6 @@ class DualFit:
     total: float  # 1'G^-1 1, the denominator of v; 0 without an intercept
 
     @property
-    def jitter(self) -> float:
-        """What was added to the diagonal beside alpha; 0 almost always."""
-        return self.factor.jitter
-
-    @property
-    def condition(self) -> float:
-        """The estimated condition number of G."""
-        return self.factor.condition
-
-    @property
     def norm_squared(self) -> Array:  # -> (*t)
         """``||f||^2 = dual' K dual``, without the intercept."""
         a = self.rows.active
@@ -56,8 +46,8 @@ class DualFit:
 
     @cached_property
     def diag_c(self) -> Array:  # -> (a,)
-        """``diag(C)`` on the fitted rows, n^3/3 flops when first asked for; the factor is kept."""
-        diag = self.factor.diag_inverse()
+        """``diag(C)`` on the fitted rows, n^3/3 flops when first asked for; the factor turns into its inverse."""
+        diag = self.factor.diag_inverse(overwrite=True)
         return diag if self.means is None else centered_diagonal(diag, self.means, self.total)
 
     def leverage(self) -> Array:  # -> (n,)
@@ -122,7 +112,7 @@ def solve_dual(  # K (n, n), Y (n, *t), weights (n,)
     True
     """
     if np.ndim(alpha) != 0:
-        raise InputError("alpha must be one number; solve_dual_each takes one per target.")
+        raise InputError("alpha must be one number; solve once for each target that has its own.")
     rows = split_rows(K, weights, overwrite=overwrite)
     return fit_rows(rows, Y, float(penalties(alpha)[0]), fit_intercept)
 
@@ -180,48 +170,3 @@ def _message(factor: Factor, error: float, converged: bool, note: str) -> str:
     if factor.jitter:
         text += f"; jitter {factor.jitter:.2g} was added to the diagonal, since K + alpha I is singular to rounding"
     return text if converged else text + "; the system is badly conditioned, raise alpha"
-
-
-def solve_dual_each(  # K (n, n), Y (n, t), alphas (t,), weights (n,)
-    K: Array,
-    Y: Array,
-    alphas: Array,
-    *,
-    weights: Array | None = None,
-    fit_intercept: bool = False,
-    overwrite: bool = False,
-) -> RidgeSolution:
-    """One alpha per target: a factorization for every distinct alpha, all in the same memory.
-
-    >>> K, Y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2)
-    >>> each = solve_dual_each(K, Y, np.array([1.0, 3.0])).value
-    >>> bool(np.allclose(each[:, 1], solve_dual(K, Y[:, 1], 3.0).value))
-    True
-    """
-    rows = split_rows(K, weights, overwrite=overwrite)
-    columns = targets(Y, rows.n)
-    values = penalties(alphas)
-    if values.size != columns.shape[1]:
-        raise InputError(f"there are {columns.shape[1]} targets and {values.size} alphas; give one alpha per target.")
-    dual, intercept = np.zeros(columns.shape), np.zeros(columns.shape[1])
-    worst, jitter, condition, steps, converged = 0.0, 0.0, 0.0, 0, True
-    for alpha in np.unique(values):
-        chosen = np.flatnonzero(values == alpha)
-        fit = fit_rows(rows, columns[:, chosen], float(alpha), fit_intercept)
-        dual[:, chosen], intercept[chosen] = fit.value, fit.intercept
-        worst, jitter = max(worst, fit.residual), max(jitter, fit.jitter)
-        condition, steps = max(condition, fit.condition), max(steps, fit.n_iter)
-        converged = converged and fit.converged
-        fit.factor.restore()
-    message = f"{np.unique(values).size} factorizations, worst relative residual {worst:.1e}"
-    return RidgeSolution(
-        dual.reshape(np.shape(Y)),
-        intercept.reshape(np.shape(Y)[1:]),
-        converged,
-        steps,
-        worst,
-        message,
-        jitter,
-        rows.active.size,
-        condition,
-    )

@@ -1,7 +1,8 @@
 """Least squares without a penalty: the minimum-norm solution, with the rank it rests on.
 
 The limit alpha -> 0 of ridge regression. Where the system is singular there are many solutions; the one of smallest
-norm is the limit, and the number of directions that carry it is reported.
+norm is the limit, and the number of directions that carry it is reported. From a Gram matrix alone, `EigenFit.solve`
+at alpha = 0 gives the same function.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import scipy.sparse
 
 from mercer.errors import InputError
 from mercer.solvers.arguments import row_weights, targets
-from mercer.solvers.eigen import EigenPath
-from mercer.solvers.eigen_fit import EigenFit
 from mercer.solvers.solution import Array, RidgeSolution
 
 
@@ -61,17 +60,3 @@ def minimum_norm(  # Z (n, d), Y (n, *t), weights (n,)
         int(rank),
         float(sigma[0] / sigma[rank - 1]) if rank else 1.0,
     )
-
-
-def minimum_norm_gram(  # K (n, n), Y (n, *t), weights (n,)
-    K: Array, Y: Array, *, weights: Array | None = None, fit_intercept: bool = False, overwrite: bool = False
-) -> RidgeSolution:
-    """The same function from the Gram alone: dual = K^+ (y - b), eigenvalues up to 10 n eps times the largest cut.
-
-    >>> Z = np.array([[1.0, 1.0], [2.0, 2.0]])
-    >>> fit = minimum_norm_gram(Z @ Z.T, np.array([2.0, 4.0]))
-    >>> (Z.T @ fit.value).round(12), fit.rank
-    (array([1., 1.]), 1)
-    """
-    path = EigenPath.from_gram(K, weights=weights, fit_intercept=fit_intercept, overwrite=overwrite)
-    return EigenFit(path, Y).solve(0.0)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.linalg.lapack as lapack
 import scipy.sparse
 
 from mercer.errors import InputError
+from mercer.numeric.products import columns_gram
 from mercer.solvers.arguments import penalties, row_weights, targets
-from mercer.solvers.cholesky import Factor, cholesky
-from mercer.solvers.solution import Array, RidgeSolution, relative_residual
+from mercer.solvers.cholesky import Factor, Factored, cholesky
+from mercer.solvers.solution import Array, relative_residual
 
 Block = tuple[Any, Array] | tuple[Any, Array, Array | None]  # Z (b, d) dense or CSR, y (b, *t), weights (b,)
 
@@ -114,7 +114,7 @@ def _sum_block(  # Z (b, d), y (b, t), w (b,), shift (d,)
     root = np.sqrt(w)[:, None]
     if scipy.sparse.issparse(Z):
         scaled = Z.multiply(root).tocsr()
-        gram, sums, moment = (scaled.T @ scaled).toarray(), Z.T @ w, Z.T @ (y * w[:, None])
+        gram, sums, moment = columns_gram(scaled), Z.T @ w, Z.T @ (y * w[:, None])
         if shift.any():
             gram = gram - np.outer(sums, shift) - np.outer(shift, sums) + np.outer(shift, shift) * w.sum()
             moment, sums = moment - np.outer(shift, w @ y), sums - shift * w.sum()
@@ -142,7 +142,7 @@ def _add(a: NormalEquations, b: NormalEquations) -> NormalEquations:
 
 
 @dataclass(frozen=True)
-class PrimalFit:
+class PrimalFit(Factored):
     """A primal ridge fit with its d x d factor; it predicts, and knows leverage and leave-one-out, block by block."""
 
     value: Array  # (d, *t) weights
@@ -155,16 +155,6 @@ class PrimalFit:
     factor: Factor
     mean: Array  # (d,) the mean the rows are centered by, zero without an intercept
     weight: float  # the total weight; infinite without an intercept
-
-    @property
-    def jitter(self) -> float:
-        """What was added to the diagonal beside alpha; 0 almost always."""
-        return self.factor.jitter
-
-    @property
-    def condition(self) -> float:
-        """The estimated condition number of Z'WZ + alpha I."""
-        return self.factor.condition
 
     @property
     def norm_squared(self) -> Array:  # -> (*t)
@@ -234,40 +224,3 @@ def solve_primal(equations: NormalEquations | Iterable[Block], alpha: float, *, 
         mean,
         equations.weight if equations.fit_intercept else float("inf"),
     )
-
-
-def primal_path(equations: NormalEquations, alphas: Array) -> list[RidgeSolution]:  # (L,) -> one solution per alpha
-    """The weights for every alpha from one eigendecomposition of the d x d normal equations.
-
-    At alpha = 0 the directions below rounding are left out, which is the minimum-norm solution.
-
-    >>> sums = normal_equations([(np.array([[1.0], [2.0]]), np.array([1.0, 0.0]))])
-    >>> [float(s.value[0]) for s in primal_path(sums, [0.0, 5.0])]
-    [0.2, 0.1]
-    """
-    values = penalties(alphas, "alphas")
-    gram, moment, mean, middle = equations.centered()
-    s, V = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
-    cutoff = 10 * s.size * np.finfo(np.float64).eps * np.abs(s).max(initial=0.0)
-    s = np.where(np.abs(s) <= cutoff, 0.0, s)[:, None]
-    basis = V.T @ moment
-    solutions = []
-    for alpha in values:
-        usable = s + alpha > 0
-        w = V @ np.divide(basis, s + alpha, out=np.zeros_like(basis), where=usable)
-        kept = (s + alpha)[usable]
-        error = relative_residual(moment - gram @ w - alpha * w, moment)
-        solutions.append(
-            RidgeSolution(
-                w.reshape(-1, *equations.shape),
-                (middle - mean @ w).reshape(equations.shape),
-                error <= float(np.finfo(np.float64).eps) ** 0.5,
-                1,
-                error,
-                f"eigendecomposition of the {s.size} x {s.size} normal equations, relative residual {error:.1e}",
-                0.0,
-                int(np.count_nonzero(usable)),
-                float(kept.max() / kept.min()) if kept.size else 1.0,
-            )
-        )
-    return solutions

@@ -12,7 +12,6 @@ from mercer.solvers.solution import Array
 
 _TILE = 512  # 2 MiB of float64: the tile and its transpose stay in the cache while they are swapped
 
-
 _STRIP = 192  # columns of an inverse at a time; narrow, since each of its corners costs a product with itself
 
 
@@ -96,6 +95,19 @@ def symmetric_norm1(A: Array, diagonal: Array) -> float:  # (n, n), (n,)
         sums[P] += tile.sum(axis=1, dtype=np.float64)
         sums[Q] += tile.sum(axis=0, dtype=np.float64)
     return float(sums.max())
+
+
+def column_norms(A: Array) -> Array:  # (n, n), lower triangle used -> (n,) float64
+    """``sum_i A_ij^2`` over the lower triangle, for every column j; of L^-1 it is the diagonal of (L L')^-1.
+
+    >>> column_norms(np.array([[2.0, 9.0], [1.0, 4.0]]))
+    array([ 5., 16.])
+    """
+    norms = np.empty(A.shape[0])
+    for P in _spans(A.shape[0]):
+        corner, below = np.tril(A[P, P]), A[P.stop :, P]
+        norms[P] = sum(np.einsum("ij,ij->j", part, part, dtype=np.float64) for part in (corner, below))
+    return norms
 
 
 def inverse_column_norms(L: Array) -> Array:  # (n, n), lower triangle used -> (n,) float64

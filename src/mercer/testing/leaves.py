@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels.all_substrings import AllSubstrings
 from mercer.kernels.base import Kernel
+from mercer.kernels.gapped import GappedSpectrum, Mismatch
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings import Spectrum
+from mercer.kernels.subsequence import Subsequence
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial
+from mercer.kernels.weighted_degree import WeightedDegree
 from mercer.numeric.frozen import FrozenArray
 from mercer.testing import naive
 from mercer.testing.naive import Twin
@@ -116,6 +120,39 @@ def _spectrum(rng: np.random.Generator, width: int) -> Grown:
     return Grown(Spectrum(p, presence=presence), twin, 11.0 if presence else 60.0)
 
 
+def _blended(rng: np.random.Generator, width: int) -> Grown:
+    weights = (_number(rng, 0.0, 1.0), _number(rng, 0.1, 1.0))
+    twin = partial(naive.blended, p=2, shortest=1, weights=weights)
+    return Grown(Spectrum(2, shortest=1, weights=weights), twin, 150.0)
+
+
+def _gapped(rng: np.random.Generator, width: int) -> Grown:
+    p, gaps = int(rng.integers(1, 4)), int(rng.integers(0, 3))
+    return Grown(GappedSpectrum(p, gaps=gaps), partial(naive.gapped_spectrum, p=p, gaps=gaps), 300.0)
+
+
+def _mismatch(rng: np.random.Generator, width: int) -> Grown:
+    p, mismatches = int(rng.integers(1, 4)), int(rng.integers(0, 2))
+    twin = partial(naive.mismatch, p=p, mismatches=mismatches, alphabet="abd")  # c is outside
+    return Grown(Mismatch(p, mismatches=mismatches, alphabet="abd"), twin, 300.0)
+
+
+def _subsequence(rng: np.random.Generator, width: int) -> Grown:
+    p, decay = int(rng.integers(1, 4)), float(rng.choice([0.3, 0.5, 0.8]))
+    return Grown(Subsequence(p, decay=decay), partial(naive.subsequence, p=p, decay=decay), 100.0)
+
+
+def _all_substrings(rng: np.random.Generator, width: int) -> Grown:
+    decay, longest = float(rng.choice([0.3, 0.5, 1.0])), (None, 2, 5)[int(rng.integers(3))]
+    twin = partial(naive.all_substrings, decay=decay, longest=longest)
+    return Grown(AllSubstrings(decay, longest=longest), twin, 300.0)
+
+
+def _weighted_degree(rng: np.random.Generator, width: int) -> Grown:
+    degree = int(rng.integers(1, 5))
+    return Grown(WeightedDegree(degree), partial(naive.weighted_degree, degree=degree), 12.0)
+
+
 def _vertex_histogram(rng: np.random.Generator, width: int) -> Grown:
     return Grown(VertexHistogram(), naive.vertex_histogram, 36.0)
 
@@ -126,6 +163,9 @@ LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
     "vectors": (*_SPARSE, _laplacian, _periodic),
     "finite": _FINITE,
     "sparse": _SPARSE,
-    "strings": (_spectrum, _spectrum, _spectrum, _constant),
+    "strings": (
+        *(_spectrum, _blended, _gapped, _mismatch, _subsequence, _all_substrings, _weighted_degree),
+        *(_spectrum, _spectrum, _constant),
+    ),
     "graphs": (_vertex_histogram, _vertex_histogram, _vertex_histogram, _constant),
 }

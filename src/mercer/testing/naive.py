@@ -6,7 +6,9 @@ the two can fail. Each leaf is a function of two objects; each closure rule take
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -125,6 +127,100 @@ def spectrum(s: Sequence[Hashable], t: Sequence[Hashable], p: int = 3, presence:
     if presence:
         return float(len(set(left) & set(right)))
     return float(sum(u == v for u in left for v in right))
+
+
+_PAIRS = {"A": "T", "C": "G", "G": "C", "T": "A", "N": "N", "a": "t", "c": "g", "g": "c", "t": "a", "n": "n"}
+
+
+def other_strand(u: Sequence[Any]) -> tuple[Any, ...]:
+    """The reverse complement of DNA; None stands for a free place."""
+    return tuple(None if letter is None else _PAIRS[letter] for letter in reversed(u))
+
+
+def same_on_a_strand(u: Sequence[Any], v: Sequence[Any]) -> bool:
+    """Whether two substrings of DNA are equal up to the strand they are read on."""
+    return tuple(u) == tuple(v) or other_strand(u) == tuple(v)
+
+
+def blended(
+    s: Sequence[Hashable], t: Sequence[Hashable], p: int, shortest: int, weights: Sequence[float], presence: bool = False
+) -> float:
+    """The sum of the spectrum kernels of several lengths, each with its weight."""
+    return math.fsum(w * spectrum(s, t, p, presence) for p, w in zip(range(shortest, p + 1), weights, strict=True))
+
+
+def strands(s: Sequence[Any], t: Sequence[Any], p: int, presence: bool = False) -> float:
+    """The spectrum kernel of DNA that may be read on either strand."""
+    left = [tuple(s[i : i + p]) for i in range(len(s) - p + 1)]
+    right = [tuple(t[i : i + p]) for i in range(len(t) - p + 1)]
+    if presence:
+        return float(len({min(u, other_strand(u)) for u in left} & {min(v, other_strand(v)) for v in right}))
+    return float(sum(same_on_a_strand(u, v) for u in left for v in right))
+
+
+def gapped_spectrum(s: Sequence[Any], t: Sequence[Any], p: int, gaps: int = 1, reverse_complement: bool = False) -> float:
+    """The number of pairs of windows and of ways to keep p places in them such that what is kept is equal."""
+    left, right = ([_keep(w, m) for w in _windows(x, p + gaps) for m in _masks(p, gaps)] for x in (s, t))
+    same = same_on_a_strand if reverse_complement else operator.eq
+    return float(sum(same(u, v) for u in left for v in right))
+
+
+def _masks(p: int, gaps: int) -> list[tuple[int, ...]]:
+    return [m for m in itertools.product((0, 1), repeat=p + gaps) if sum(m) == p]
+
+
+def _keep(window: Sequence[Any], mask: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(letter if kept else None for letter, kept in zip(window, mask, strict=True))
+
+
+def _windows(s: Sequence[Any], width: int) -> list[tuple[Any, ...]]:
+    return [tuple(s[i : i + width]) for i in range(len(s) - width + 1)]
+
+
+def mismatch(
+    s: Sequence[Any], t: Sequence[Any], p: int, mismatches: int, alphabet: Sequence[Any], reverse_complement: bool = False
+) -> float:
+    """sum over all words u of (windows of s near u) (windows of t near u); with both strands, over pairs of words."""
+
+    def near(x: Sequence[Any], u: tuple[Any, ...]) -> int:
+        known = [w for w in _windows(x, p) if all(letter in alphabet for letter in w)]
+        return sum(sum(a != b for a, b in zip(w, u, strict=True)) <= mismatches for w in known)
+
+    total = 0
+    for u in itertools.product(alphabet, repeat=p):
+        if not reverse_complement:
+            total += near(s, u) * near(t, u)
+        elif u <= other_strand(u):
+            both = {u, other_strand(u)}
+            total += sum(near(s, v) for v in both) * sum(near(t, v) for v in both)
+    return float(total)
+
+
+def subsequence(s: Sequence[Any], t: Sequence[Any], p: int, decay: float = 0.5) -> float:
+    """sum over all choices of p places in s and in t with the same letters of decay^(span in s + span in t)."""
+    found: list[dict[tuple[Any, ...], float]] = []
+    for x in (s, t):
+        sums: dict[tuple[Any, ...], float] = {}
+        for places in itertools.combinations(range(len(x)), p):
+            u = tuple(x[i] for i in places)
+            sums[u] = sums.get(u, 0.0) + decay ** (places[-1] - places[0] + 1)
+        found.append(sums)
+    return math.fsum(value * found[1].get(u, 0.0) for u, value in found[0].items())
+
+
+def all_substrings(s: Sequence[Any], t: Sequence[Any], decay: float = 0.5, longest: int | None = None) -> float:
+    """sum over pairs of equal substrings of decay^length."""
+    lengths = range(1, min(len(s), len(t), longest or len(s)) + 1)
+    return math.fsum(decay**n * sum(u == v for u in _windows(s, n) for v in _windows(t, n)) for n in lengths)
+
+
+def weighted_degree(s: Sequence[Any], t: Sequence[Any], degree: int = 3) -> float:
+    """sum over lengths d of b_d times the number of places where both have the same d letters."""
+    terms = []
+    for d in range(1, degree + 1):
+        equal = sum(u == v for u, v in zip(_windows(s, d), _windows(t, d), strict=False))
+        terms.append(2.0 * (degree - d + 1) / (degree * (degree + 1)) * equal)
+    return math.fsum(terms)
 
 
 def vertex_histogram(g: Graph, h: Graph) -> float:

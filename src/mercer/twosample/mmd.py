@@ -8,9 +8,9 @@ import numpy as np
 
 from mercer.errors import InputError, describe
 from mercer.kernels.base import Kernel
+from mercer.kernels.bundle import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
 from mercer.twosample.blocks import by_blocks
-from mercer.twosample.bundle import Bundle, check_symmetric
 from mercer.twosample.collection import as_light, default_kernels
 from mercer.twosample.procedure import Settings, choose_labels, run
 from mercer.twosample.result import MMDTestResult
@@ -80,6 +80,10 @@ def mmd_test(
     0.0005
     """
     chosen = Settings(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
+    return _test(X, Y, kernel, chosen, random_state)
+
+
+def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> MMDTestResult:
     given = _given(kernel)
     pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
     _check(chosen, pooled)

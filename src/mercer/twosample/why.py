@@ -20,7 +20,6 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
-from mercer.numeric.encodings import Counts
 from mercer.twosample.columns import column_features
 from mercer.twosample.labels import Permuted
 from mercer.twosample.samples import Pooled
@@ -167,8 +166,8 @@ def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # (f, B+
 
 def _names(encoding: Any) -> Sequence[Any] | None:
     """What a kernel counts, wherever it stands in a composite encoding."""
-    if isinstance(encoding, Counts):
-        return encoding.names
+    if hasattr(encoding, "names"):
+        return list(encoding.names)
     parts = [_names(part) for part in encoding] if isinstance(encoding, tuple) else []
     return next((part for part in parts if part is not None), None)
 

@@ -29,21 +29,22 @@ def manhattan(a: NDArray[Any], bt: NDArray[Any], out: NDArray[Any]) -> None:  # 
 
 
 @numba.njit(cache=True, nogil=True)
-def recompute_below(values: NDArray[Any], limits: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> None:
-    """Replace values[i, j] < limits[i] by ||a_i - b_j||^2 from differences, in place; (n, m), (n,), (n, d), (m, d)."""
+def recompute_below(
+    values: NDArray[Any], limits: NDArray[Any], others: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
+) -> None:  # (n, m), (n,), (m,), (n, d), (m, d)
+    """Replace values[i, j] < limits[i] + others[j] by ||a_i - b_j||^2 from differences, in place."""
     for i in range(values.shape[0]):
         row = values[i]
         limit = limits[i]
         count = 0
         for j in range(row.size):  # counting vectorizes, branching does not: most rows have nothing to mend
-            count += row[j] < limit
+            count += row[j] < limit + others[j]
         if count == 0:
             continue
         for j in range(row.size):
-            if row[j] < limit:
+            if row[j] < limit + others[j]:
                 total = 0.0
                 for k in range(a.shape[1]):
                     difference = a[i, k] - b[j, k]
                     total += difference * difference
                 row[j] = total
-

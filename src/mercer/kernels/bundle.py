@@ -30,8 +30,7 @@ class Bundle:
     def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
         """The values of every kernel on one tile, each in an array of its own."""
         pair = Pair(self._encodings, self._encodings, rows, cols)
-        blocks = [kernel._block(pair.part(i)) for i, kernel in enumerate(self.kernels)]
-        return blocks
+        return [kernel._block(pair.part(i)) for i, kernel in enumerate(self.kernels)]
 
     def diag(self) -> NDArray[np.float64]:  # -> (q, N)
         """k(x, x) of every kernel."""

@@ -1,0 +1,224 @@
+"""Choosing the hyper-parameters: climbs from several starts on a part of the rows, then from the best of them on all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.gp_exact import ExactEngine
+from mercer.estimators.gp_parameters import GPParameters
+from mercer.estimators.gp_posterior import Engine, GPProblem
+from mercer.estimators.progress import Meter
+from mercer.estimators.streams import pick
+from mercer.solvers.ascent import Ascent, Objective, ascend
+
+Array = NDArray[np.float64]
+
+#: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
+#: (SUBSET / n)^3 of one on all rows.
+SUBSET = 500
+
+#: On the part a climb may stop early: it only has to find the right hill.
+ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
+
+#: Two ends of climbs are the same hill if no logarithm differs by more.
+SAME = 0.2
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a climb begins, and what is known of the curvature there."""
+
+    label: str
+    vector: Array  # (p,)
+    curvature: Array | None = None  # (f, f) over the free entries
+
+
+@dataclass(frozen=True)
+class ClimbAttempt:
+    """One climb: where it began, what it reached, and on how many rows."""
+
+    label: str
+    rows: int
+    first: float
+    reached: float
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The setting a fit settled on."""
+
+    vector: Array  # (p,)
+    converged: bool
+    n_iter: int
+    n_evaluations: int  # on all rows
+    message: str
+    attempts: tuple[ClimbAttempt, ...]
+
+
+def climb(
+    problem: GPProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    *,
+    n_restarts: int,
+    seed: int,
+    tol: float,
+    max_iter: int,
+    cuttable: bool,
+    meter: Meter,
+) -> Climb:
+    """Maximize the log marginal likelihood plus the priors over what is not fixed."""
+    if parameters.fixed.all():
+        return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
+    starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
+    attempts: list[ClimbAttempt] = []
+    if cuttable and problem.n >= SUBSET:
+        starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
+        starts = _better(problem, parameters, engine, starts)
+        if 0 < engine.part_rows < problem.n:
+            starts = _on_a_part(problem, parameters, starts, seed, attempts, engine.part_rows)
+    tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
+    watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
+    ends: list[Ascent] = []
+    failure = NumericalError("no start could be evaluated.")
+    for start in starts:
+        try:
+            ends.append(_rounds(problem, parameters, engine, watched, start, tol, max_iter, attempts))
+        except NumericalError as error:
+            failure = error
+    if not ends:
+        raise failure
+    best = max(ends, key=lambda end: end.value)
+    spent = sum(attempt.n_evaluations for attempt in attempts if attempt.rows == problem.n)
+    return Climb(best.vector, best.converged, best.n_iter, spent, best.message, tuple(attempts))
+
+
+def _rounds(
+    problem: GPProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    objective: Objective,
+    start: Start,
+    tol: float,
+    max_iter: int,
+    attempts: list[ClimbAttempt],
+) -> Ascent:
+    """One climb on all rows, the engine choosing anew before each of its rounds."""
+    vector, curvature = start.vector, start.curvature
+    for number in range(engine.rounds):
+        engine.prepare(problem, *parameters.setting(vector))
+        end = ascend(objective, *_free(parameters, vector), tol=tol, max_iter=max_iter, curvature=curvature)
+        vector, curvature = _whole(parameters, end.vector), end.curvature
+        noted = f"{start.label}, round {number + 1}" if engine.rounds > 1 else start.label
+        attempts.append(ClimbAttempt(noted, problem.n, end.first, end.value, end.n_evaluations))
+    return replace(end, vector=vector)
+
+
+def _objective(problem: GPProblem, parameters: GPParameters, engine: Engine) -> Objective:
+    """Evidence and priors as a function of the free entries."""
+    free = ~parameters.fixed
+
+    def objective(values: Array) -> tuple[float, Array]:
+        vector = _whole(parameters, values)
+        kernel, noise = parameters.setting(vector)
+        try:
+            found = engine.evidence(problem, kernel, noise, True)
+        except InputError as error:  # numbers that overflow: undefined there, not wrong
+            raise NumericalError(str(error)) from error
+        if found.kernel_gradient is None or found.noise_gradient is None:
+            raise NumericalError("the engine gave no gradient.")
+        prior, pull = parameters.log_prior(vector)
+        slope = found.kernel_gradient
+        if parameters.noise_is_parameter:
+            slope = np.append(slope, found.noise_gradient)
+        return found.value + prior, (slope + pull)[free]
+
+    return objective
+
+
+def _watched(objective: Objective, meter: Meter, total: int) -> Objective:
+    calls = 0
+
+    def watched(values: Array) -> tuple[float, Array]:
+        nonlocal calls
+        calls += 1
+        meter(min(calls, total), total)
+        return objective(values)
+
+    return watched
+
+
+def _free(parameters: GPParameters, vector: Array) -> tuple[Array, Array, Array]:
+    free = ~parameters.fixed
+    return vector[free], parameters.low[free], parameters.high[free]
+
+
+def _whole(parameters: GPParameters, values: Array) -> Array:
+    vector = parameters.start.copy()
+    vector[~parameters.fixed] = values
+    return vector
+
+
+def _on_a_part(
+    problem: GPProblem,
+    parameters: GPParameters,
+    starts: list[Start],
+    seed: int,
+    attempts: list[ClimbAttempt],
+    size: int,
+) -> list[Start]:
+    """The ends of rough climbs on a seeded part of the rows, best first."""
+    rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
+    ratios = None if problem.ratios is None else problem.ratios[rows]
+    part = GPProblem(pick(problem.X, rows), problem.columns[rows], problem.n_targets, ratios)
+    objective = _objective(part, parameters, ExactEngine())
+    ends = []
+    for start in starts:
+        label, tol = start.label, ROUGH_TOL * size / SUBSET
+        known = None if start.curvature is None else start.curvature * (size / problem.n)
+        try:
+            end = ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=ROUGH_STEPS, curvature=known)
+        except NumericalError:  # the whole data decide, if all starts fail here
+            continue
+        attempts.append(ClimbAttempt(label, size, end.first, end.value, end.n_evaluations))
+        # what the rows say of the curvature grows with their number
+        curvature = end.curvature * (problem.n / size)
+        found = Start(f"{label.split(',')[0]}, from {size} rows", _whole(parameters, end.vector), curvature)
+        ends.append((end.value, found))
+    ends.sort(key=lambda end: -end[0])
+    return [found for _, found in ends] or starts
+
+
+def _better(problem: GPProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
+    """Of the two best hills found on the part, the one that is higher on all rows."""
+    rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
+    if not rivals:
+        return starts[:1]
+    heights = []
+    for start in (starts[0], rivals[0]):
+        kernel, noise = parameters.setting(start.vector)
+        try:
+            engine.prepare(problem, kernel, noise)
+            height = engine.evidence(problem, kernel, noise, False).value
+            heights.append(height + parameters.log_prior(start.vector)[0])
+        except (NumericalError, InputError):
+            heights.append(-np.inf)
+    return [starts[0] if heights[0] >= heights[1] else rivals[0]]
+
+
+def log_likelihood(
+    problem: GPProblem, parameters: GPParameters, engine: Engine, vector: Array, gradient: bool
+) -> tuple[float, Array | None]:
+    """The evidence without priors at a vector, and its gradient in all entries."""
+    kernel, noise = parameters.setting(vector)
+    found: Any = engine.evidence(problem, kernel, noise, gradient)
+    if not gradient:
+        return found.value, None
+    slope = found.kernel_gradient
+    return found.value, np.append(slope, found.noise_gradient) if parameters.noise_is_parameter else slope

@@ -1,0 +1,141 @@
+"""A fitted dual model as one function f(x) = sum_i a_i k(x_i, x) + b: its rows, its coefficients, one of its outputs."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, describe
+from mercer.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """One output of a model; `label` says what a positive value speaks for, in words."""
+
+    kernel: Kernel
+    X: Any
+    coefficients: NDArray[np.float64]  # (n,)
+    intercept: float
+    value: float  # f(x) as the model itself computes it
+    label: str
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no fitted dual model."""
+    if not (hasattr(model, "kernel_") and (hasattr(model, "_expansion") or hasattr(model, "dual_coef_"))):
+        raise InputError(
+            "explain takes a fitted model of the form f(x) = sum_i a_i k(x_i, x) + b (kernel_, X_fit_, dual_coef_), such as "
+            f"KernelRidgeClassifier or SVC; got {describe(model)}."
+        )
+
+
+def expand(model: Any, new: Any, target: Any = None) -> Expansion:
+    """The output of a model that is to be explained at one object; `new` is the collection that holds only it."""
+    name = type(model).__name__
+    check_model(model)
+    X, coefficients, intercept = _function(model)
+    values = _outputs(model, new)
+    if len(values) != coefficients.shape[1]:
+        raise _not_linear(name, f"it has {coefficients.shape[1]} functions for {len(values)} outputs")
+    column, sign, label = _choose(model, values, target)
+    a, b, value = sign * coefficients[:, column], sign * intercept[column], sign * values[column]
+    if not np.isfinite(a).all():
+        raise InputError(f"{name}: the dual coefficients are not known (alpha = 0 in the primal); fit with alpha > 0.")
+    return Expansion(model.kernel_, X, a, float(b), float(value), label)
+
+
+def check_linear(expansion: Expansion, found: float, size: float, name: str) -> None:
+    """Refuse to explain a value that the sum of parts does not give: the model then is something else than a sum."""
+    if not abs(found - expansion.value) <= 1e-6 * max(size, abs(expansion.value)):
+        raise _not_linear(name, f"its value is {expansion.value:.6g}, the sum of the parts {found:.6g}")
+
+
+def _not_linear(name: str, why: str) -> InputError:
+    return InputError(
+        f"{name}: this decision is not of the form sum_i a_i k(x_i, x) + b ({why}), so it is no sum over features. "
+        "Explain a model that is, such as KernelRidgeClassifier."
+    )
+
+
+def rows_of(model: Any) -> Any:
+    """The rows that the function of a model is a sum over."""
+    return _function(model)[0]
+
+
+def _function(model: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    """The rows, the coefficients (n, t) and the intercepts (t,)."""
+    if hasattr(model, "_expansion"):  # a model whose predictions do not use dual_coef_ as it stands says so itself
+        X, dual, intercept = model._expansion()
+    else:
+        X, dual, intercept = model.X_fit_, model.dual_coef_, getattr(model, "intercept_", 0.0)
+    coefficients = np.asarray(dual, dtype=np.float64)
+    coefficients = coefficients.reshape(len(coefficients), -1)
+    b = np.broadcast_to(np.asarray(intercept, dtype=np.float64).ravel(), (coefficients.shape[1],))
+    return X, coefficients, b
+
+
+def _by_pairs(model: Any) -> bool:
+    """Whether the functions of a model are those of pairs of classes, as in scikit-learn's SVC."""
+    return hasattr(model, "decision_function_shape") and len(model.classes_) > 2
+
+
+def _outputs(model: Any, new: Any) -> NDArray[np.float64]:  # (t,)
+    """What the model says of the one object."""
+    if _by_pairs(model):  # its votes are no sum over features, the decision values of its pairs are
+        model = copy.copy(model)
+        model.decision_function_shape = "ovo"
+    value = model.decision_function(new) if hasattr(model, "decision_function") else model.predict(new)
+    return np.asarray(value, dtype=np.float64).reshape(-1)
+
+
+def _choose(model: Any, values: NDArray[np.float64], target: Any) -> tuple[int, float, str]:
+    """Which output, with which sign, and what it is called."""
+    if hasattr(model, "classes_"):
+        classes = [_plain(label) for label in model.classes_]
+        if _by_pairs(model):
+            return _choose_pair(classes, values, target)
+        if target is None:
+            chosen = (1 if len(values) == 1 else int(values.argmax())) if len(classes) > 1 else 0
+        elif target in classes:
+            chosen = classes.index(target)
+        else:
+            shown = ", ".join(repr(c) for c in classes[:10])
+            raise InputError(f"explain: target must be one of the classes {shown}; got {target!r}.")
+        label = f"class {classes[chosen]!r}"
+        return (0, 1.0 if chosen == 1 else -1.0, label) if len(values) == 1 else (chosen, 1.0, label)
+    if target is None and len(values) == 1:
+        return 0, 1.0, "the prediction"
+    whole = isinstance(target, (int, np.integer)) and not isinstance(target, bool)
+    if not whole or not 0 <= target < len(values):
+        raise InputError(f"explain: the model has {len(values)} targets; choose one by number, target=0 …; got {target!r}.")
+    return int(target), 1.0, f"target {int(target)}"
+
+
+def _choose_pair(classes: list[Any], values: NDArray[np.float64], target: Any) -> tuple[int, float, str]:
+    """The function of two classes: those asked for, or the class with most wins against the one that came next."""
+    pairs = list(combinations(range(len(classes)), 2))
+    if target is None:
+        wins = np.zeros(len(classes))
+        for (i, j), value in zip(pairs, values.tolist(), strict=True):
+            wins[i if value >= 0 else j] += 1.0
+            wins[[i, j]] += np.array([value, -value]) / (3.0 * (abs(value) + 1.0)) / len(classes)  # breaks ties only
+        first, second = (int(c) for c in np.argsort(-wins, kind="stable")[:2])
+    elif isinstance(target, tuple) and len(target) == 2 and all(c in classes for c in target) and target[0] != target[1]:
+        first, second = (classes.index(c) for c in target)
+    else:
+        shown = ", ".join(repr(c) for c in classes[:10])
+        raise InputError(
+            f"explain: this model compares classes in pairs, so target is a pair (for, against) of {shown}; got {target!r}."
+        )
+    place = pairs.index((min(first, second), max(first, second)))
+    return place, 1.0 if first < second else -1.0, f"class {classes[first]!r} against {classes[second]!r}"
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

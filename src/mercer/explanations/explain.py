@@ -1,0 +1,93 @@
+"""`explain`: one prediction of a linear-in-features model, taken apart by letters and by substrings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.errors import CapabilityError, InputError, describe
+from mercer.explanations.expansion import check_linear, check_model, expand, rows_of
+from mercer.explanations.result import StringExplanation
+from mercer.explanations.strings import Letters, term_letters
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+
+
+def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation:
+    """Say what every letter of x, and every substring, adds to the decision of a model on strings.
+
+    f(x) - b = sum_i a_i k(x_i, x) = <w, phi(x)> with w = sum_i a_i phi(x_i). Where the features are substrings, this is a
+    sum over the places of substrings in x; each place shares its part equally among its letters. The letters' parts add
+    up to the decision value minus the intercept exactly.
+
+    Parameters
+    ----------
+    model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process
+        Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized().
+    x : one string, or one list of tokens
+    target : a class, or the number of a target, optional
+        For more than two classes the predicted one if not given; for two classes the second: positive speaks for it. An
+        SVC of more than two classes compares pairs: (for, against), or the predicted class against the next.
+
+    >>> from mercer import KernelRidgeClassifier, Spectrum
+    >>> strings, classes = ["gatta", "attac", "ccgga", "gccgg"], ["at", "at", "gc", "gc"]
+    >>> model = KernelRidgeClassifier(Spectrum(2)).fit(strings, classes)
+    >>> found = explain(model, "cattag", target="at")
+    >>> print(found)
+    class 'at': decision 0.818 = 0 (intercept) + 0.818 (6 letters)
+      1 cattag
+         +##+
+      at  +0.273 (1 time)
+      ta  +0.273 (1 time)
+      tt  +0.273 (1 time)
+      ag   0.000 (1 time)
+      ca   0.000 (1 time)
+      # and + speak for it, = and - against it
+    >>> bool(abs(found.contributions.sum() + found.intercept + model.decision_function(["cattag"])[0]) < 1e-12)
+    True
+    """
+    check_model(model)
+    new = _one(model, x)
+    expansion = expand(model, new, target)
+    kept = expansion.coefficients != 0  # rows without weight say nothing
+    rows = Rows(expansion.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(expansion.X, "X_fit_")
+    letters: Letters | None = None
+    terms = zip(expansion.kernel._summands(rows), expansion.kernel._summands(Rows(new, "x")), strict=True)
+    for known, here in terms:
+        _check_term(known.kernel, expansion.kernel)
+        part = term_letters(known, here, expansion.coefficients[kept])
+        letters = part if letters is None else letters.plus(part, known.kernel)
+    assert letters is not None  # a kernel has at least one term
+    found = letters.total + expansion.intercept
+    check_linear(expansion, found, letters.size + abs(expansion.intercept), type(model).__name__)
+    return StringExplanation(
+        text=letters.text,
+        contributions=letters.contributions,
+        value=found,
+        intercept=expansion.intercept + letters.base,
+        substrings=letters.substrings(),
+        label=expansion.label,
+    )
+
+
+def _one(model: Any, x: Any) -> Any:
+    """The collection that holds x alone."""
+    if "table" in model.kernel_._views():
+        if not (hasattr(x, "columns") and len(x) == 1):
+            raise InputError("explain: the model looks at columns of a table; give one row of it as a table, X.iloc[[0]].")
+        return x
+    known = rows_of(model)
+    if len(known) and isinstance(next(iter(known)), str) and not isinstance(x, str):
+        raise InputError(
+            f"explain: x is {describe(x)}, and the model was fitted to strings; give one string. "
+            "For several: [explain(model, x) for x in X]."
+        )
+    return [x]
+
+
+def _check_term(term: Kernel, whole: Kernel) -> None:
+    if term._occurrences("") is None:
+        inside = "" if term is whole else f" (a term of {whole})"
+        raise CapabilityError(
+            f"explain: {term}{inside} has no features with a name and a place in x. Kernels that count substrings have: "
+            "Spectrum, Mismatch, GappedSpectrum, WeightedDegree, their sums, multiples and normalized()."
+        )
