@@ -83,7 +83,7 @@ show-mmd: $(STAMPS)/bench  ## level and power of the two-sample tests, thousands
 show-gp: $(STAMPS)/bench  ## test errors, densities and interval coverage of Gaussian processes on real tables, resumable
 	$(PY) -m benchmarks.gp_quality
 
-show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables, resumable
+show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables
 	$(PY) -m benchmarks.ridge_quality
 
 show-strings: $(STAMPS)/bench  ## errors and areas of string kernels on real strings beside published ones, resumable

@@ -112,7 +112,8 @@ def work(names: Sequence[str], folds: int, results: Record, folder: Path, rows: 
     """Measure what is missing, the first fold of every set first; yields (set, fold, record) as each ends."""
     for fold in range(folds):
         for name in names:
-            if fold >= SETS[name] or str(fold) in results["sets"].get(name, {}).get("folds", {}):
+            known = results["sets"].get(name, {}).get("folds", {}).get(str(fold), {})
+            if fold >= SETS[name] or "kurtosis" in known:  # records without it are of an older form, and are made again
                 continue
             X, y, marks = load(name, folder)
             train, test = split(len(y), marks, fold, rows)

@@ -101,9 +101,8 @@ def broken(record: Record) -> list[str]:
         found.append(f"{record['set']}: dual objectives differ by {record['relative difference']:.1e}")
     if not record["predictions differ"] <= max(DIFFERENT, record["LIBSVM from itself"]):
         found.append(f"{record['set']}: {100 * record['predictions differ']:.2f} % of the predictions differ")
-    errors = [error for error in (record["test error %"], record["against the rest %"]) if error is not None]
-    if record["set"] in ERRORS and not min(errors) <= ERRORS[record["set"]]:
-        found.append(f"{record['set']}: test error {min(errors):.2f} %, promised {ERRORS[record['set']]} %")
+    if record["set"] in ERRORS and not record["test error %"] <= ERRORS[record["set"]]:
+        found.append(f"{record['set']}: test error {record['test error %']:.2f} %, promised {ERRORS[record['set']]} %")
     return found
 
 

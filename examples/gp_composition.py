@@ -1,8 +1,8 @@
 """A long record explained by a sum of kernels: trend, season, medium-term wiggles, noise.
 
 The record is made up in the manner of monthly carbon dioxide: a rising trend, a yearly season whose shape drifts slowly,
-irregular swings over some years. The process is fitted to the first 20 years, has to find the period by itself, and
-predicts the last five.
+irregular swings over some years. The process is fitted to the first 20 years, finds the exact period from a start that is
+nearly right, and predicts the last five.
 
     python examples/gp_composition.py [--out FOLDER]
 """

@@ -30,7 +30,9 @@ TESTED = 10_000
 DIFFERENT = 1e-3
 #: Test errors in per cent that must not be exceeded.
 ERRORS = {"usps": 4.5, "letter": 2.5, "mnist60k": 1.5}
-#: Sets on which scikit-learn needs minutes.
+#: Who runs once only, on which set.
+MINUTES = ("scikit-learn", "a9a")
+#: Sets on which scikit-learn needs long.
 SLOW = frozenset({"a9a", "mnist10k"})
 
 #: The grid that LIBSVM's guide proposes: C = 2^-5 … 2^13 and gamma = 2^-15 … 2^3, both in steps of 4.
@@ -117,14 +119,14 @@ def fit(name: str, n: int | None = None) -> Row:
         data=lambda: load(name, n),
         mercer=runner(mercer_svc),
         peers=tuple(
-            Peer(name=peer, run=runner(make), modules=(module,), package=package)
+            Peer(name=peer, run=runner(make), modules=(module,), package=package, once=(peer, name) == MINUTES)
             for peer, (make, module, package) in PEERS.items()
         ),
         claims=(Claim(measure="ratio", at_least=1.0), *errors),
         agreement=different,
         tolerance=DIFFERENT if n is None else 0.02,
         quality=judged,
-        repeats=1 if name == "a9a" else 3,
+        repeats=3,
         long=name in SLOW,
     )
 

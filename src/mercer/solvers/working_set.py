@@ -279,7 +279,8 @@ class Blocks:
         state = self.state
         total = float(np.abs(state.b).sum())
         squared = float(state.b @ state.row_sums())
-        if total > 0 and squared <= 1e-12 * float(self.diagonal.max()) * (total / 2) ** 2:
+        # factor by factor: the weights may have grown so far that their square is no number any more
+        if total > 0 and squared <= 1e-12 * float(self.diagonal.max()) * (total / 2) * (total / 2):
             raise InputError(
                 "C = inf asks for a hard margin, but the classes are not separable with this kernel: a weighted mean of one "
                 f"class equals one of the other (distance {2 * max(squared, 0.0) ** 0.5 / total:.1e}). Choose a finite C."
