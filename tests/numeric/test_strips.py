@@ -8,8 +8,9 @@ import pytest
 from mercer.numeric.strips import fill_wide, walk
 
 
+@pytest.mark.parametrize("width", [None, 100, 1920])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 1000), (700, 3), (481, 723)])
-def test_a_walk_goes_left_to_right_over_everything(shape, rng):
+def test_a_walk_goes_left_to_right_over_everything(shape, width, rng):
     A, seen, ends = rng.normal(size=shape), np.zeros(shape), np.zeros(shape[0], int)
 
     def visit(rows, cols, values):
@@ -17,7 +18,7 @@ def test_a_walk_goes_left_to_right_over_everything(shape, rng):
         seen[rows, cols] += 1
         ends[rows] = cols.stop
 
-    walk(lambda r, c: A[r, c], shape, visit)
+    walk(lambda r, c: A[r, c], shape, visit, width=width)
     assert (seen == 1).all()
 
 

@@ -24,6 +24,10 @@ Array = NDArray[Any]
 COMPILED_FROM = 2**18
 
 
+#: Support vectors of one tile: wider than high, since a tile of few columns costs less than the calls around it.
+WIDTH = 1920
+
+
 def pairs(classes: int) -> list[tuple[int, int]]:
     """The pairs of classes in the order of decision values and intercepts: (0, 1), (0, 2), …, (1, 2), ….
 
@@ -58,7 +62,7 @@ def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: 
                 out[rows, c] += tile[:, a - cols.start : b - cols.start] @ coef[a:b]
 
     side = min(SIDE, max(16, -(-values.shape[0] // cpu_count())))  # few new rows are shared between the cores too
-    walk(values.block, values.shape, visit, side=side)
+    walk(values.block, values.shape, visit, side=side, width=WIDTH)
     return out
 
 

@@ -21,14 +21,16 @@ def walk(
     visit: Callable[[slice, slice, NDArray[Any]], None],
     progress: Progress | None = None,
     side: int = SIDE,
+    width: int | None = None,
 ) -> None:
-    """Call visit(rows, cols, values) for every tile, strip by strip; `values` may be overwritten."""
+    """Call visit(rows, cols, values) for every tile of `side` rows, strip by strip; `values` may be overwritten."""
     n, m = shape
     strips = [slice(i, min(i + side, n)) for i in range(0, n, side)]
+    width = side if width is None else width
 
     def work(rows: slice, worker: int) -> None:
-        for j in range(0, m, side):
-            cols = slice(j, min(j + side, m))
+        for j in range(0, m, width):
+            cols = slice(j, min(j + width, m))
             visit(rows, cols, block(rows, cols))
 
     run(strips, work, min(cpu_count(), len(strips)), len(strips), progress)

@@ -17,9 +17,9 @@ from mercer.solvers.perceptron import Mistakes
 from mercer.solvers.solution import Array
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
-BLOCK = 256
-#: Kernel rows are kept when they are asked for once more than this: touching new memory costs more than making them.
-PATIENCE = 2
+BLOCK = 512
+#: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few rows anew.
+PATIENCE = 8
 #: Columns of an update that one thread does at a time: the scores stay in its first cache.
 STRIP = 2048
 
