@@ -18,7 +18,7 @@ from mercer.solvers.solution import Array
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
 BLOCK = 512
-#: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few rows anew.
+#: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few.
 PATIENCE = 8
 #: Columns of an update that one thread does at a time: the scores stay in its first cache.
 STRIP = 2048
