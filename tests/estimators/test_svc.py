@@ -78,7 +78,7 @@ def test_broken_lines_are_named(tmp_path, monkeypatch, capsys):
     assert broken(good) == []
     assert broken({**good, "predictions differ": 0.002, "LIBSVM from itself": 0.002}) == []
     bad = {**good, "relative difference": 2e-4, "predictions differ": 0.002, "test error %": 5.0}
-    assert len(broken(bad)) == 3 and len(broken({**bad, "against the rest %": 4.3})) == 2
+    assert len(broken(bad)) == 3 and len(broken({**bad, "against the rest %": 4.3})) == 3  # another rule excuses nothing
     monkeypatch.setattr("benchmarks.svm_quality.QUALITY", tmp_path)
     monkeypatch.setattr("benchmarks.svm_quality.compare", lambda name: good)
     assert main(["--sets", "usps"]) == 0 and "every line holds" in capsys.readouterr().out
