@@ -1,7 +1,8 @@
 """Peak memory of one contestant, in a fresh process of its own: what one run of the job adds to its inputs.
 
 The process imports the contestant's modules and makes the data; then the peak is set back to what is in use, and the job
-runs once, cold. Compilation and lazy imports therefore count, as they do for a user.
+runs once, cold. Compilation and lazy imports therefore count, as they do for a user, unless the row has a rehearsal: then
+the job has run on that small input before.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     contestant = row.contestant(asked.contestant)
     for module in contestant.modules:
         importlib.import_module(module)
+    if row.rehearsal is not None:
+        contestant.run(contestant.inputs(row.rehearsal()))
     inputs = contestant.inputs(row.data())
     meter = Meter()
     meter.start()

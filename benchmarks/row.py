@@ -126,6 +126,8 @@ class Row:
     `data` makes the input from a fixed seed. `mercer` and every peer take that input and do the whole job, end to end.
     `agreement(mercer's result, the peer's result)` is one number; above `tolerance` the race does not count.
     `quality(data, result)` gives numbers to print beside the time, for every contestant.
+    `rehearsal` makes a small input that every contestant runs on before its memory is measured, where the claim is about
+    what the job holds and not about the code it loads.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Row:
     work: Work | None = None
     quality: Callable[[Any, Any], dict[str, float]] | None = None
     repeats: int = 7
+    rehearsal: Callable[[], Any] | None = None
     memory: bool = True  # measure the peak of every contestant in a process of its own
     long: bool = False  # left to `--long`
     group: str = ""  # these two are filled in by benchmarks.rows

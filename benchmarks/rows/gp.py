@@ -79,6 +79,7 @@ def whole_fit(name: str, title: str, data: Any, n: int, d: int) -> Row:
         tolerance=1e-2,
         work=Work(dtype="float64", flops=20 * (n**3 + 2.0 * n * n * d), exps=20 * n * n / 2),
         quality=lambda _, value: {"log marginal likelihood": value},
+        rehearsal=lambda: synthetic(300, d),
         repeats=2,
     )
 
@@ -184,6 +185,7 @@ def one_evaluation(name: str, title: str, data: Any, n: int, d: int) -> Row:
         agreement=worst,
         tolerance=1e-6,
         work=Work(dtype="float64", flops=n**3 + 4.0 * n * n * d, exps=n * n / 2),
+        rehearsal=lambda: synthetic(300, d),
         repeats=5,
     )
 

@@ -11,7 +11,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import Constant, Gaussian, GaussianProcessRegressor, KernelRidge, Linear, Matern, Periodic, Precomputed
+from mercer import (
+    Constant,
+    Gaussian,
+    GaussianProcessRegressor,
+    KernelRidge,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Precomputed,
+)
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.testing import random_kernel
 
@@ -199,9 +209,41 @@ def test_a_subset_first_ends_where_all_starts_would(rng: np.random.Generator, mo
     whole = GaussianProcessRegressor(Gaussian([1.0, 1.0]), n_restarts=0, tol=1e-6).fit(X, y)
     monkeypatch.setattr("mercer.estimators.gp_fit.SUBSET", 120)
     gp = GaussianProcessRegressor(Gaussian([1.0, 1.0])).fit(X, y)
-    assert {attempt.rows for attempt in gp.diagnosis_.attempts} == {120, 350}
+    assert {attempt.rows for attempt in gp.diagnosis_.attempts} == {120, 175, 350}
     assert gp.diagnosis_.n_evaluations < 25
     assert gp.log_marginal_likelihood_value_ >= whole.log_marginal_likelihood_value_ - 0.05
+
+
+def test_on_the_part_only_the_better_half_of_the_starts_climbs_on(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = rng.uniform(-2, 2, size=(300, 3))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=300)
+    monkeypatch.setattr("mercer.estimators.gp_fit.SUBSET", 150)
+    monkeypatch.setattr("mercer.estimators.gp_fit.TRIAL_STEPS", 3)
+    gp = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0]), n_restarts=3).fit(X, y)
+    counts = sorted(attempt.n_evaluations for attempt in gp.diagnosis_.attempts if attempt.rows == 150)
+    assert len(counts) == 4
+    assert counts[1] <= 3 * 3 + 1  # stopped on trial: three steps, some of them shortened
+    assert counts[2] > counts[1]
+    whole = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0]), n_restarts=0, tol=1e-6).fit(X, y)
+    assert gp.log_marginal_likelihood_value_ >= whole.log_marginal_likelihood_value_ - 0.05
+
+
+def test_compiled_loops_and_one_thread_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(320, 4))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=320)
+    kernel = 1.5 * Gaussian([1.0, 2.0, 3.0, 4.0]) + 0.5 * Laplacian(3.0)
+    found = []
+    for compiled, alone in ((256, 600), (10**9, 600), (256, 0), (10**9, 0)):
+        monkeypatch.setattr("mercer.estimators.gp_exact.COMPILED_ROWS", compiled)
+        monkeypatch.setattr("mercer.estimators.gp_exact.ALONE_ROWS", alone)
+        gp = GaussianProcessRegressor(kernel, noise=0.1, **PLAIN).fit(X, y)
+        value, gradient = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
+        found.append(np.append(gradient, value))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-10)
 
 
 def test_restarts_escape_a_bad_start(rng: np.random.Generator) -> None:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer import Function, Gaussian, Laplacian, Linear, Matern
 from mercer.numeric import tiles
-from mercer.numeric.threads import cpu_count, one_blas_thread, run
+from mercer.numeric.threads import cpu_count, one_blas_thread, one_thread, run
 
 X = np.random.default_rng(0).normal(size=(700, 8))
 KERNELS = [Gaussian(2.0), Laplacian(2.0) * Linear() + 1.0, Matern(1.5).centered(X[:50]), Linear().normalized()]
@@ -70,6 +70,28 @@ def test_blas_is_held_to_one_thread_inside_and_by_the_last_holder() -> None:
                 assert set(blas_threads()) <= {1}
             assert set(blas_threads()) <= {1}  # the inner holder leaves, the outer one still holds
         assert blas_threads() == before
+
+
+def test_alone_everything_runs_on_the_calling_thread() -> None:
+    seen = set()
+
+    def work(task: int, worker: int) -> None:
+        seen.add(threading.get_ident())
+
+    before = cpu_count()
+    with threadpool_limits(2, user_api="blas"), one_thread():
+        with one_thread():
+            assert cpu_count() == 1
+        assert cpu_count() == 1  # the inner one leaves, the outer one still holds
+        assert set(blas_threads()) <= {1}
+        run(range(20), work, cpu_count())
+        other = []
+        thread = threading.Thread(target=lambda: other.append(cpu_count()))
+        thread.start()
+        thread.join()
+        assert other == [before]  # nobody else is held
+    assert seen == {threading.get_ident()}
+    assert cpu_count() == before
 
 
 def test_overlapping_holders_of_two_threads_restore_what_was_there() -> None:

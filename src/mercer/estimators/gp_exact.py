@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,10 @@ from mercer.estimators.streams import count
 from mercer.gram import GramOperator, gram
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation, symmetric_pullback
+from mercer.numeric import tiles
 from mercer.numeric.memory import allocate
+from mercer.numeric.threads import one_thread
 from mercer.solvers.cholesky import Factor, cholesky
 from mercer.solvers.gp_conditioning import remaining_variance, whiten
 from mercer.solvers.marginal_likelihood import log_marginal_likelihood
@@ -23,6 +27,12 @@ Array = NDArray[np.float64]
 
 #: New points whose kernel columns are held at a time.
 BLOCK = 512
+
+#: From so many rows on a climb's evaluations together repay the loading of the compiled loops.
+COMPILED_ROWS = 256
+
+#: Up to so many rows one thread evaluates as fast as two.
+ALONE_ROWS = 600
 REMEDY = 'Use solver="inducing" or "vecchia", or fit on fewer rows.'
 
 
@@ -40,28 +50,31 @@ class ExactEngine:
 
     def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
         """The log marginal likelihood; n^3/3 flops, n^3 with the gradient."""
-        rows = self._branch(problem)
-        K = self._gram(kernel, rows)
-        pullback = (lambda W, values: kernel.pullback(rows, weights=W, values=values)) if gradient else None
-        variances = problem.variances(noise)
-        return log_marginal_likelihood(K, variances, problem.columns, problem.n_targets, pullback=pullback, overwrite=True)
+        found = self._evaluation(problem, kernel)
+        size, variances = len(kernel.theta), problem.variances(noise)
+        pullback = (lambda W, values: symmetric_pullback(found, W, values, size)) if gradient else None
+        with one_thread() if problem.n <= ALONE_ROWS else nullcontext():
+            return log_marginal_likelihood(
+                self._gram(found), variances, problem.columns, problem.n_targets, pullback=pullback, overwrite=True
+            )
 
     def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> ExactPosterior:
         """The process conditioned on the columns; it owns the n x n array from now on."""
-        K = self._gram(kernel, self._branch(problem))
+        K = self._gram(self._evaluation(problem, kernel))
         self._buffer = None
         return condition(problem, kernel, noise, cholesky(K, problem.variances(noise), overwrite=True))
 
-    def _branch(self, problem: GPProblem) -> Rows:
+    def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or self._rows.data is not problem.X:
-            self._rows, self._buffer = Rows(problem.X), None
-            return self._rows
-        return self._rows.branch()
+            self._rows, self._buffer = rows, _ = Rows(problem.X), None  # the first kernel's views serve all that follow
+        else:
+            rows = self._rows.branch()
+        return Evaluation(kernel, rows, compiled=problem.n >= COMPILED_ROWS)
 
-    def _gram(self, kernel: Kernel, rows: Rows) -> Array:
+    def _gram(self, found: Evaluation) -> Array:
         if self._buffer is None:
-            self._buffer = allocate((len(rows), len(rows)), np.float64, "the Gram matrix", REMEDY)
-        return gram(kernel, rows, out=self._buffer)
+            self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
+        return tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
 
 
 def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) -> ExactPosterior:

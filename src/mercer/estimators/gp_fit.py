@@ -20,10 +20,16 @@ Array = NDArray[np.float64]
 
 #: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
 #: (SUBSET / n)^3 of one on all rows.
-SUBSET = 500
+SUBSET = 400
 
 #: On the part a climb may stop early: it only has to find the right hill.
 ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
+
+#: After so many steps on the part only the better half of the starts, rounded up, climbs on.
+TRIAL_STEPS = 20
+
+#: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
+HOPELESS = 10.0
 
 #: Two ends of climbs are the same hill if no logarithm differs by more.
 SAME = 0.2
@@ -81,8 +87,8 @@ def climb(
     if cuttable and problem.n >= SUBSET:
         starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
         starts = _better(problem, parameters, engine, starts)
-        if 0 < engine.part_rows < problem.n:
-            starts = _on_a_part(problem, parameters, starts, seed, attempts, engine.part_rows)
+        for size in _steps_up(engine.part_rows or problem.n, problem.n):
+            starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
     tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
     watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
     ends: list[Ascent] = []
@@ -97,6 +103,19 @@ def climb(
     best = max(ends, key=lambda end: end.value)
     spent = sum(attempt.n_evaluations for attempt in attempts if attempt.rows == problem.n)
     return Climb(best.vector, best.converged, best.n_iter, spent, best.message, tuple(attempts))
+
+
+def _steps_up(top: int, n: int) -> list[int]:
+    """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
+    of the next one, which then starts near its end.
+
+    >>> _steps_up(4000, 4000), _steps_up(2000, 50_000)
+    ([500, 1000, 2000], [500, 1000, 2000])
+    """
+    sizes = [top] if top < n else []
+    while (top := top // 2) > SUBSET:
+        sizes.append(top)
+    return sizes[::-1]
 
 
 def _rounds(
@@ -177,22 +196,47 @@ def _on_a_part(
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
     ratios = None if problem.ratios is None else problem.ratios[rows]
     part = GPProblem(pick(problem.X, rows), problem.columns[rows], problem.n_targets, ratios)
-    objective = _objective(part, parameters, ExactEngine())
+    objective = _remembered(_objective(part, parameters, ExactEngine()))
+    grown = size / problem.n  # what the rows say of the curvature grows with their number
+    tol = ROUGH_TOL * size / SUBSET
+    begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
+    steps = TRIAL_STEPS if len(begun) > 1 else ROUGH_STEPS
+    tried = [(start, end) for start in begun if (end := _try(objective, parameters, start, tol, steps)) is not None]
+    tried.sort(key=lambda pair: -pair[1].value)
     ends = []
-    for start in starts:
-        label, tol = start.label, ROUGH_TOL * size / SUBSET
-        known = None if start.curvature is None else start.curvature * (size / problem.n)
-        try:
-            end = ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=ROUGH_STEPS, curvature=known)
-        except NumericalError:  # the whole data decide, if all starts fail here
-            continue
-        attempts.append(ClimbAttempt(label, size, end.first, end.value, end.n_evaluations))
-        # what the rows say of the curvature grows with their number
-        curvature = end.curvature * (problem.n / size)
-        found = Start(f"{label.split(',')[0]}, from {size} rows", _whole(parameters, end.vector), curvature)
-        ends.append((end.value, found))
+    for rank, (start, end) in enumerate(tried):
+        first, spent = end.first, end.n_evaluations
+        if steps < ROUGH_STEPS and not end.converged and rank < (len(tried) + 1) // 2:
+            further = Start(start.label, _whole(parameters, end.vector), end.curvature)
+            end = _try(objective, parameters, further, tol, ROUGH_STEPS - steps) or end
+            spent += end.n_evaluations - 1  # the first one was known
+        attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
+        label = f"{start.label.split(',')[0]}, from {size} rows"
+        ends.append((end.value, Start(label, _whole(parameters, end.vector), end.curvature / grown)))
     ends.sort(key=lambda end: -end[0])
-    return [found for _, found in ends] or starts
+    near = [found for value, found in ends if value > ends[0][0] - HOPELESS]
+    return near or starts  # if all starts fail here, the whole data decide
+
+
+def _try(objective: Objective, parameters: GPParameters, start: Start, tol: float, steps: int) -> Ascent | None:
+    """A climb, or None if the objective is undefined at its start."""
+    try:
+        return ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=steps, curvature=start.curvature)
+    except NumericalError:
+        return None
+
+
+def _remembered(objective: Objective) -> Objective:
+    """The objective with its answers kept: a climb that goes on asks first for where it stopped."""
+    known: dict[bytes, tuple[float, Array]] = {}
+
+    def remembered(values: Array) -> tuple[float, Array]:
+        key = values.tobytes()
+        if key not in known:
+            known[key] = objective(values)
+        return known[key]
+
+    return remembered
 
 
 def _better(problem: GPProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:

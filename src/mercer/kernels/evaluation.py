@@ -44,16 +44,19 @@ def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> NDArray[Any]:
 
 
 class Evaluation:
-    """k(X, Z) before it is computed: shape, dtype, symmetry and tiles."""
+    """k(X, Z) before it is computed: shape, dtype, symmetry and tiles.
 
-    def __init__(self, kernel: Kernel, X: Any, Z: Any = None) -> None:
+    `compiled` says that the compiler's loops pay even for a small matrix, because many follow; otherwise size decides.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, Z: Any = None, compiled: bool = False) -> None:
         refuse_unresolved(kernel)
         left = as_rows(X, "X")
         same = Z is None or Z is X
         right = left if same else as_rows(Z, "Z")
         A = kernel._encode(left)
         self.kernel = kernel
-        self.pair = Pair.whole(A, A if same else kernel._encode(right))
+        self.pair = Pair.whole(A, A if same else kernel._encode(right), compiled)
         self.shape = self.pair.shape
         self.dtype: np.dtype[Any] = dtype_of(self.pair.A)
         self.symmetric = same and kernel._symmetric

@@ -33,11 +33,11 @@ class Pair:
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
 
     @classmethod
-    def whole(cls, A: Encoding, B: Encoding) -> Pair:
+    def whole(cls, A: Encoding, B: Encoding, compiled: bool = False) -> Pair:
         """All rows of A against all rows of B, aligned."""
         A, B = align(A, B)
         n, m = length(A), length(B)
-        return cls(A, B, slice(0, n), slice(0, m), compiled=n * m >= COMPILED_FROM)
+        return cls(A, B, slice(0, n), slice(0, m), compiled=compiled or n * m >= COMPILED_FROM)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ Progress = Callable[[int, int], None]
 _lock = threading.Lock()
 _holders = 0
 _limiter: Any = None
+_alone = threading.local()
 
 
 def _start_afresh() -> None:
@@ -27,7 +28,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def cpu_count() -> int:
-    """The number of processors this process may use."""
+    """The number of processors this process may use; 1 inside `one_thread`."""
+    if getattr(_alone, "depth", 0):
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -53,6 +56,21 @@ def one_blas_thread() -> Iterator[None]:
             if _holders == 0:
                 _limiter.restore_original_limits()
                 _limiter = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Do what follows on the calling thread alone, BLAS included.
+
+    For many small jobs in a row: waking a second thread costs as much as it brings, and the threads of BLAS keep turning
+    for some milliseconds after each call, in the way of the next.
+    """
+    _alone.depth = getattr(_alone, "depth", 0) + 1
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _alone.depth -= 1
 
 
 def _controller() -> Any:

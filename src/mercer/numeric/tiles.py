@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.numeric.mirror import onto_lower
 from mercer.numeric.threads import Progress, cpu_count, run
 
 Block = Callable[[slice, slice], NDArray[Any]]
@@ -57,19 +58,11 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
             beyond = slice(max(cols.start, rows.stop), cols.stop)  # what does not lie over the rows themselves
             out[beyond, rows] = values[:, beyond.start - cols.start :].T
             if cols.start == rows.start:
-                _mirror(out[rows, rows])
+                onto_lower(out[rows, rows])
 
     n_tiles = count(out.shape, symmetric, strip=strip)
     run(tiles(out.shape, symmetric, strip=strip), work, _threads(n_tiles), n_tiles, progress)
     return out
-
-
-def _mirror(tile: NDArray[Any]) -> None:
-    """Copy the upper triangle of a square tile onto the lower one, in place."""
-    upper = np.triu(tile, 1)
-    upper += upper.T
-    np.fill_diagonal(upper, tile.diagonal())
-    tile[:] = upper
 
 
 def product(

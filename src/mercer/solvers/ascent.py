@@ -147,6 +147,8 @@ class _Climb:
                 self.learn(way, self.gradient - gradient)
                 self.x, self.value, self.gradient = target, value, gradient
                 return gain
+            if slope > float(gradient @ way):  # too far, and so it knows how the function bends on the way
+                self.learn(way, self.gradient - gradient)
             bend = value - self.value - slope  # < 0; the top of the parabola through both values and the slope
             share *= float(np.clip(-0.5 * slope / bend, 0.1, 0.5))
         return None

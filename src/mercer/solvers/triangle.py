@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
 
+from mercer.numeric.mirror import onto_lower, onto_upper
 from mercer.solvers.solution import Array
 
 _TILE = 512  # 2 MiB of float64: the tile and its transpose stay in the cache while they are swapped
@@ -29,8 +30,7 @@ def mirror_upper(A: Array, diagonal: Array) -> None:  # A (n, n) in place, diago
     """
     for P, Q in _tiles_above(A.shape[0]):
         if P == Q:
-            upper = np.triu(A[P, P], 1)
-            A[P, P] = upper + upper.T
+            onto_lower(A[P, P])
         else:
             A[Q, P] = A[P, Q].T
     np.fill_diagonal(A, diagonal)
@@ -46,8 +46,7 @@ def mirror_lower(A: Array) -> None:  # A (n, n) in place
     """
     for P, Q in _tiles_above(A.shape[0]):
         if P == Q:
-            lower = np.tril(A[P, P])
-            A[P, P] = lower + np.tril(lower, -1).T
+            onto_upper(A[P, P])
         else:
             A[P, Q] = A[Q, P].T
 
