@@ -14,6 +14,9 @@ from tests.kernels.string_cases import EXAMPLES, agrees, named, route, same_colu
 
 from mercer import GappedSpectrum, KernelRidge, Mismatch, Spectrum
 from mercer.errors import InputError
+from mercer.numeric.diagonals import Diagonals
+from mercer.numeric.letters import Letters
+from mercer.numeric.masks import Windows
 from mercer.testing import check_kernel, naive
 
 KINDS = ["dna", "unicode", "two", "tokens"]
@@ -27,6 +30,56 @@ def test_gapped_spectrum(kind: str, compiled: bool, data: st.DataObject, p: int,
     X, Z = data.draw(strings(kind)), data.draw(strings(kind))
     agrees(GappedSpectrum(p, gaps=gaps), partial(naive.gapped_spectrum, p=p, gaps=gaps), X, Z, compiled)
     named(GappedSpectrum(p, gaps=gaps), X, compiled)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=EXAMPLES)
+@given(data=st.data(), p=st.integers(1, 3), gaps=st.integers(0, 4))
+def test_gapped_spectrum_along_the_diagonals(kind: str, data: st.DataObject, p: int, gaps: int) -> None:
+    """The way for many masks: the same values for every kind of strings, however short."""
+    X, Z = data.draw(strings(kind, 40)), data.draw(strings(kind, 40))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer.numeric.diagonals.COMPILED_WINDOWS", 0)
+        patch.setattr("mercer.numeric.diagonals.BALANCE", 2**40)
+        agrees(GappedSpectrum(p, gaps=gaps), partial(naive.gapped_spectrum, p=p, gaps=gaps), X, Z, False)
+
+
+@pytest.mark.parametrize(("p", "gaps", "letters"), [(4, 10, 20), (6, 3, 4), (7, 2, 23), (2, 40, 250), (1, 0, 2)])
+def test_the_diagonals_give_what_the_masks_give(p: int, gaps: int, letters: int) -> None:
+    """Long strings: more rows than a byte counts, more letters than go along together, and windows of many places."""
+    rng = np.random.default_rng(p)
+    words = [
+        "".join(map(chr, 65 + rng.integers(0, letters, size))) for size in (300, 4100, 0, 1, p + gaps, 600, 257, 33, 512)
+    ]
+    kernel = GappedSpectrum(p, gaps=gaps)
+    found = kernel._windows(Letters.of(words))
+    way = Diagonals.of(Letters.of(words), p + gaps, np.array([float(comb(m, p)) for m in range(p + gaps + 1)]))
+    every = np.arange(len(words))
+    values = way.between(every, every)
+    assert np.array_equal(values, values.T)
+    assert np.array_equal(way.own(every), values.diagonal())
+    for i, j in [(0, 0), (0, 1), (5, 1), (6, 7), (4, 5), (8, 6), (2, 1), (3, 0)]:
+        A, B = (np.array([ord(letter) for letter in words[row]]) for row in (i, j))
+        expected = 0
+        if min(len(A), len(B)) >= p + gaps:
+            left, right = (np.lib.stride_tricks.sliding_window_view(codes, p + gaps) for codes in (A, B))
+            for window in left:
+                matches = np.bincount((window == right).sum(axis=1), minlength=p + gaps + 1)
+                expected += sum(comb(m, p) * int(times) for m, times in enumerate(matches))
+        assert values[i, j] == expected, (i, j)
+    if isinstance(found, Windows):
+        assert np.array_equal(found.between(every, every), values)
+
+
+def test_which_way_is_taken() -> None:
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 200)) for _ in range(100)]
+    assert isinstance(GappedSpectrum(4, gaps=8)._windows(Letters.of(words)), Diagonals)
+    assert isinstance(GappedSpectrum(4, gaps=2)._windows(Letters.of(words)), Windows)
+    assert isinstance(GappedSpectrum(7, gaps=2)._windows(Letters.of(words)), Diagonals)  # 20^7 codes fit in no array
+    assert GappedSpectrum(2, gaps=1)._windows(Letters.of(words[:2])) is None  # nothing is worth a compiler here
+    bases = ["".join(rng.choice(list("ACGT"), 200)) for _ in range(100)]
+    assert isinstance(GappedSpectrum(6, gaps=4, reverse_complement=True)._windows(Letters.of(bases)), Windows)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from mercer.kernels.derivation import Derivation
 from mercer.kernels.fields import alphabet, flag, whole
 from mercer.kernels.strings import SubstringKernel, canonical, letters_of, whole_item
 from mercer.kernels.summands import Occurrence
+from mercer.numeric.diagonals import Diagonals
 from mercer.numeric.letters import Letters
-from mercer.numeric.masks import Masks, Windows, prepared
+from mercer.numeric.masks import MOST_CODES, Masks, Windows, prepared
 from mercer.numeric.mismatches import mismatch_masks, mismatch_table, neighbors
 from mercer.numeric.substrings import COMPLEMENT, Table, complements, masked_table, mirrored, pattern, side_by_side
 
@@ -62,7 +64,11 @@ class GappedSpectrum(SubstringKernel):
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         return side_by_side([masked_table(letters, mask, self.p + self.gaps, opposite) for mask in self._masks()])
 
-    def _windows(self, letters: Letters) -> Windows | None:
+    def _windows(self, letters: Letters) -> Windows | Diagonals | None:
+        width, ways = self.p + self.gaps, comb(self.p + self.gaps, self.p)
+        codes_fit = len(letters.alphabet) ** self.p <= MOST_CODES
+        if not self.reverse_complement and Diagonals.pay(letters, width, ways, codes_fit):
+            return Diagonals.of(letters, width, np.array([float(comb(m, self.p)) for m in range(width + 1)]))
         masks = tuple(self._masks())
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         return prepared(letters, Masks(self.p + self.gaps, masks, (1.0,) * len(masks)), opposite)

@@ -15,6 +15,7 @@ from mercer.kernels.counts import CountKernel
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
 from mercer.kernels.summands import Occurrence
+from mercer.numeric.diagonals import Diagonals
 from mercer.numeric.encodings import Encoding
 from mercer.numeric.letters import Letters
 from mercer.numeric.masks import Windows
@@ -34,7 +35,7 @@ class SubstringKernel(CountKernel):
     def _table(self, letters: Letters) -> Table:
         """phi(x) of every string."""
 
-    def _windows(self, letters: Letters) -> Windows | None:
+    def _windows(self, letters: Letters) -> Windows | Diagonals | None:
         """Windows to compare instead of making the table, for kernels with many more features than windows."""
         return None
 

@@ -53,6 +53,33 @@ class Windows:
         """The largest number of windows of a string."""
         return int(np.diff(self.first).max(initial=0))
 
+    def between(self, chunk: Ints, others: Ints) -> NDArray[np.float64]:  # (r,), (m,) -> (r, m)
+        """The weighted number of pairs of windows, and of masks at which they agree."""
+        from mercer.numeric.compiled.bitsets import LEVELS, shared_windows
+
+        out = np.zeros((len(chunk), len(others)))
+        for weight, tables, strands, bound in self.groups:
+            most = LEVELS * self.longest * len(tables) * (2 if self.back.shape[1] else 1)
+            shared_windows(
+                self.parts, self.back, tables, strands, self.first, bound, chunk, others, FEW,
+                max(8, most.bit_length()), out, weight,
+            )  # fmt: skip
+        return out
+
+    def own(self, rows: Ints) -> NDArray[np.float64]:  # (r,) -> (r,)
+        """The same of every string with itself."""
+        from mercer.numeric.compiled.bitsets import own_windows
+
+        out = np.zeros(len(rows))
+
+        def work(part: slice, worker: int) -> None:
+            for weight, tables, strands, bound in self.groups:
+                own_windows(self.parts, self.back, tables, strands, self.first, bound, rows[part], weight, out[part])
+
+        parts = [slice(i, min(i + 256, len(rows))) for i in range(0, len(rows), 256)]
+        run(parts, work, min(cpu_count(), len(parts)))
+        return out
+
 
 def prepared(
     letters: Letters,
@@ -116,35 +143,6 @@ def _tables(mask: tuple[int, ...], cuts: list[tuple[int, int]], base: int) -> Ma
         for rank, place in enumerate(mask):
             if start <= place < stop:
                 out[q] += (number // base ** (stop - 1 - place) % base * base ** (len(mask) - 1 - rank)).astype(np.uint32)
-    return out
-
-
-def agreements(windows: Windows, chunk: Ints, others: Ints) -> NDArray[np.float64]:  # (r,), (m,) -> (r, m)
-    """The weighted number of pairs of windows, and of masks at which they agree."""
-    from mercer.numeric.compiled.bitsets import LEVELS, shared_windows
-
-    out = np.zeros((len(chunk), len(others)))
-    for weight, tables, strands, bound in windows.groups:
-        most = LEVELS * windows.longest * len(tables) * (2 if windows.back.shape[1] else 1)
-        shared_windows(
-            windows.parts, windows.back, tables, strands, windows.first, bound, chunk, others, FEW,
-            max(8, most.bit_length()), out, weight,
-        )  # fmt: skip
-    return out
-
-
-def own_agreements(windows: Windows, rows: Ints) -> NDArray[np.float64]:  # (r,) -> (r,)
-    """The same of every string with itself."""
-    from mercer.numeric.compiled.bitsets import own_windows
-
-    out = np.zeros(len(rows))
-
-    def work(part: slice, worker: int) -> None:
-        for weight, tables, strands, bound in windows.groups:
-            own_windows(windows.parts, windows.back, tables, strands, windows.first, bound, rows[part], weight, out[part])
-
-    parts = [slice(i, min(i + 256, len(rows))) for i in range(0, len(rows), 256)]
-    run(parts, work, min(cpu_count(), len(parts)))
     return out
 
 

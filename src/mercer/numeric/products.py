@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.numeric import tiles
-from mercer.numeric.masks import Windows, agreements, of_counts
+from mercer.numeric.masks import Windows, of_counts
 
 Ints = NDArray[np.int64]
 
@@ -75,7 +75,7 @@ class Listed:
     def between(self, left: Ints, low: int, high: int) -> NDArray[np.float64]:  # (r,) -> (r, high - low)
         """Inner products of the rows `left` with the rows low … high - 1."""
         if self.windows is not None and len(self.data):
-            out = agreements(self.windows, left, np.arange(low, high))
+            out = self.windows.between(left, np.arange(low, high))
         else:
             out = np.zeros((len(left), high - low))
         if self.dense is not None:

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError
+from mercer.numeric.diagonals import Diagonals
 from mercer.numeric.encodings import Counts, Index, squared_norms
 from mercer.numeric.letters import Letters
-from mercer.numeric.masks import Windows, agreements, own_agreements
+from mercer.numeric.masks import Windows
 from mercer.numeric.products import COMPILED_ROWS, COMPILED_STORED, Listed
 from mercer.numeric.substrings import Table
 
@@ -29,7 +30,7 @@ class Recipe(NamedTuple):
     """What is counted: the table of the strings, and windows to compare without making it, where that is cheaper."""
 
     table: Callable[[Letters], Table]
-    windows: Callable[[Letters], Windows | None]
+    windows: Callable[[Letters], Windows | Diagonals | None]
 
 
 class Profile:
@@ -96,7 +97,7 @@ class Profile:
         if self.shared is other.shared:
             windows = self.shared.windows()
             if windows is not None:
-                return agreements(windows, self._places(rows), other._places(cols))
+                return windows.between(self._places(rows), other._places(cols))
             listed = self.shared.listed() if isinstance(other.rows, slice) else None
             if listed is not None:
                 first = other.rows.start  # type: ignore[union-attr]
@@ -111,7 +112,7 @@ class Profile:
     def norms(self) -> NDArray[np.float64]:  # -> (n,)
         windows = self.shared.windows()
         if windows is not None:
-            return own_agreements(windows, self._places(slice(0, len(self))))
+            return windows.own(self._places(slice(0, len(self))))
         return squared_norms(self.matrix)
 
 
@@ -123,7 +124,7 @@ class Shared:
         self._recipe = recipe
         self._table: Table | None = None
         self._listed: Listed | None = None
-        self._windows: Windows | None = None
+        self._windows: Windows | Diagonals | None = None
         self._asked = False
         self._lock = threading.RLock()
 
@@ -134,7 +135,7 @@ class Shared:
                 self._table = self._recipe.table(self._letters)
             return self._table
 
-    def windows(self) -> Windows | None:
+    def windows(self) -> Windows | Diagonals | None:
         """The windows to compare, if that is how; looked at on the first question."""
         with self._lock:
             if not self._asked:

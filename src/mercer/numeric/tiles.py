@@ -22,6 +22,20 @@ Block = Callable[[slice, slice], NDArray[Any]]
 #: transpose waits for them.
 SIDE = 240
 
+#: No tile is larger, whatever the number of rows.
+LARGEST = 280
+
+
+def even(n: int) -> int:
+    """The side near SIDE that cuts n rows into about equal parts: a last narrow tile costs as many calls as a whole one.
+
+    >>> even(768), even(1500), even(10_000), even(100)
+    (264, 264, 240, 104)
+    """
+    parts = max(-(-n // LARGEST), round(n / SIDE))
+    side = 8 * -(-n // (8 * parts))  # BLAS works on groups of eight
+    return side + 8 if side % 64 == 0 else side  # see SIDE
+
 
 def tiles(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> Iterator[tuple[slice, slice]]:
     """Yield the (rows, cols) slices that cover a matrix, or its upper triangle; if given, `strip` rows at full width."""
@@ -60,8 +74,9 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
             if cols.start == rows.start:
                 onto_lower(out[rows, rows])
 
-    n_tiles = count(out.shape, symmetric, strip=strip)
-    run(tiles(out.shape, symmetric, strip=strip), work, _threads(n_tiles), n_tiles, progress)
+    side = even(len(out)) if symmetric else SIDE
+    n_tiles = count(out.shape, symmetric, side, strip)
+    run(tiles(out.shape, symmetric, side, strip), work, _threads(n_tiles), n_tiles, progress)
     return out
 
 
@@ -104,7 +119,8 @@ def total(
 
     With `symmetric`, term(rows, cols) = term(cols, rows): tiles above the diagonal are taken once and counted twice.
     """
-    n_tiles = count(shape, symmetric)
+    side = even(shape[0]) if symmetric else SIDE
+    n_tiles = count(shape, symmetric, side)
     threads = _threads(n_tiles)
     totals = [np.zeros(size) for _ in range(threads)]
 
@@ -112,5 +128,5 @@ def total(
         rows, cols = tile
         totals[worker] += (2.0 if symmetric and rows != cols else 1.0) * term(rows, cols)
 
-    run(tiles(shape, symmetric), work, threads, n_tiles, progress, static=True)
+    run(tiles(shape, symmetric, side), work, threads, n_tiles, progress, static=True)
     return np.sum(totals, axis=0)
