@@ -36,6 +36,8 @@ from benchmarks.ridge_quality import DATA, QUALITY, load, split, standardized
 COVERAGE, BOUNDS = 0.95, (0.92, 0.98)
 #: Rows on which kernels are compared, and training and test rows at most.
 COMPARED, CUT, TESTED = 500, 50_000, 10_000
+#: The lower bound of the noise, as a share of the variance of the target.
+LEAST_NOISE = 1.001e-8
 #: Must not exceed the published error of SGPR.
 PROMISED = ("kin40k", "protein")
 
@@ -165,8 +167,12 @@ def explanation(entry: Record) -> str:
     half, kurtosis, scale = (float(np.mean([fold[key] for fold in folds])) for key in ("half", "kurtosis", "scale"))
     told = f"errors / std have standard deviation {scale:.2f}, kurtosis {kurtosis:.1f} (1 and 3 if the model is right), "
     told += f"and 50 % intervals hold {half:.0%}: "
+    if all(fold["noise"] <= LEAST_NOISE for fold in folds):
+        return told + "the target has no noise, and intervals are no narrower than the least noise that is fitted"
     if kurtosis > 6 and half > 0.55:
-        return told + "a few large errors set the noise for all rows, and intervals are too wide for the others"
+        few = "errors are large on a few rows and small on the others, and one noise for all of them is"
+        wide = pooled(entry)["coverage"] > BOUNDS[1]
+        return told + f"{few} {'too large for most' if wide else 'too small for the few'}"
     if scale > 1.1:
         return told + "test errors are larger than the model expects from its training rows"
     return told + "intervals are too wide throughout" if half > 0.55 else told + "the tails are heavier than normal ones"

@@ -173,3 +173,18 @@ def test_a_failed_fit_leaves_the_model_as_it_was(rng: np.random.Generator) -> No
     with pytest.raises(InputError):
         gp.fit(X[:5], y[:5])
     np.testing.assert_array_equal(gp.predict(X), before)
+
+
+def test_a_column_that_is_constant_but_for_rounding_gets_no_tiny_length_scale(rng: np.random.Generator) -> None:
+    """The mean of 0.1 three hundred times is not 0.1, so its standard deviation is not 0; distances must not feel that."""
+    X = np.column_stack([rng.normal(size=300), np.full(300, 0.1), np.full(300, -1e-5 / 3)])
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    gp = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0])).fit(X, y)
+    start = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0]), n_restarts=0).fit(X, y)
+    assert min(gp.kernel_.get_params()["0__length_scale"]) > 0.01
+    assert gp._parameters.typical[1:4].min() > np.log(0.1)
+    other = rng.normal(size=(50, 1))
+    new = np.column_stack([other, np.full(50, 0.1), np.full(50, -1e-5 / 3)])
+    plain = GaussianProcessRegressor(Gaussian([1.0])).fit(X[:, :1], y)
+    for fit in (gp, start):
+        assert np.abs(fit.predict(new) - plain.predict(other)).max() < 0.02

@@ -54,7 +54,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     normalize_y : bool, default True
         Take the average of y off even where mean is "zero", and give several targets the same spread.
     n_restarts : int, default 2
-        Further starts: one from the data, the others random. From 500 rows on they are compared on half, at most 500.
+        Further starts: one from the data, the others random. From 400 rows on they are compared on half, at most 400.
     bounds : dict, optional
         {"length_scale": (0.1, 10.0), "noise": (1e-4, 1.0)}: parameter paths of the kernel, "scale", "noise".
     fixed : sequence of str

@@ -28,6 +28,9 @@ REACH = {"length_scale": (1e-3, 1e4), "amplitude": (1e-6, 1e6), "noise": (1e-7, 
 #: The noise a fit starts from, as a share of the variance of y.
 NOISE_START = 0.1
 
+#: A column that varies less than this share of its size does not vary.
+CONSTANT = 1e-12
+
 #: Rows looked at for the size of k(x, x).
 SAMPLE = 1000
 
@@ -169,10 +172,11 @@ def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
 
 
 def _spreads(X: Any) -> Array | None:
-    """Standard deviations of the columns of plain vectors."""
+    """Standard deviations of the columns of plain vectors; 0 where all that varies is the rounding of the mean."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return None
-    return np.asarray(X.std(axis=0, dtype=np.float64))
+    spreads = X.std(axis=0, dtype=np.float64)
+    return np.where(spreads > CONSTANT * np.abs(X).max(axis=0), spreads, 0.0)
 
 
 def _plain(name: str) -> str:
