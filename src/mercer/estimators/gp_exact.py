@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 BLOCK = 512
 
 #: From so many rows on a climb's evaluations together repay the loading of the compiled loops.
-COMPILED_ROWS = 256
+COMPILED_ROWS = 700
 
 #: Up to so many rows one thread evaluates as fast as two.
 ALONE_ROWS = 600

@@ -24,6 +24,7 @@ from mercer.numeric.substrings import Table
 
 #: Rows of a tile: strings go through sets of bits, some hundreds at a time against all others.
 STRIP = 1024
+SHORT_STRIP = 32
 
 
 class Recipe(NamedTuple):
@@ -51,7 +52,12 @@ class Profile:
 
     @property
     def strip(self) -> int:
-        """Some hundreds of strings against all others at once, in tiles of at most 2^24 values."""
+        """Some hundreds of strings against all others at once, in tiles of at most 2^24 values.
+
+        Along the diagonals nothing is made once per strip, so that short ones end sooner when somebody presses Ctrl-C.
+        """
+        if isinstance(self.shared.windows(), Diagonals):
+            return SHORT_STRIP
         return max(16, min(STRIP, max(256, len(self) // 8), 2**24 // len(self)))
 
     @property
