@@ -66,8 +66,13 @@ def test_a_missed_error_is_said_and_fails() -> None:
     page = quality.markdown(results)
     assert "80.0% MISS" in page
     assert "- kin40k: measured before" in page
-    folds["0"] |= {"half": 0.8, "scale": 1.0, "kurtosis": 40.0}
-    assert "a few large errors set the noise" in quality.markdown(results)
+    folds["0"] |= {"half": 0.8, "scale": 1.0, "kurtosis": 40.0, "noise": 0.1}
+    assert "too small for the few" in quality.markdown(results)
+    folds["0"]["inside"] = 99
+    assert "too large for most" in quality.markdown(results)
+    folds["0"]["noise"] = 1e-8
+    assert "the target has no noise" in quality.markdown(results)
+    folds["0"] |= {"inside": 80, "noise": 0.1}
     folds["0"] |= {"half": 0.4, "scale": 1.5, "kurtosis": 3.1}
     assert "larger than the model expects" in quality.markdown(results)
     folds["0"] |= {"half": 0.7, "scale": 0.6, "kurtosis": 3.1}
