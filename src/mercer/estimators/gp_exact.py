@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 #: New points whose kernel columns are held at a time.
 BLOCK = 512
 
-#: From so many rows on a climb's evaluations together repay the loading of the compiled loops.
+#: From so many rows on a climb's evaluations, those on parts among them, repay the loading of the compiled loops.
 COMPILED_ROWS = 700
 
 #: Up to so many rows one thread evaluates as fast as two.
@@ -41,9 +41,10 @@ class ExactEngine:
 
     rounds, part_rows, tol_per_row, max_steps = 1, 0, 0.0, 0
 
-    def __init__(self, settings: EngineSettings | None = None) -> None:
+    def __init__(self, settings: EngineSettings | None = None, of: int = 0) -> None:
         self._rows: Rows | None = None
         self._buffer: Array | None = None
+        self._of = of  # rows of the whole, if this engine evaluates a part of them
 
     def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
         """Nothing to choose."""
@@ -69,7 +70,7 @@ class ExactEngine:
             self._rows, self._buffer = rows, _ = Rows(problem.X), None  # the first kernel's views serve all that follow
         else:
             rows = self._rows.branch()
-        return Evaluation(kernel, rows, compiled=problem.n >= COMPILED_ROWS)
+        return Evaluation(kernel, rows, compiled=max(problem.n, self._of) >= COMPILED_ROWS)
 
     def _gram(self, found: Evaluation) -> Array:
         if self._buffer is None:

@@ -196,7 +196,7 @@ def _on_a_part(
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
     ratios = None if problem.ratios is None else problem.ratios[rows]
     part = GPProblem(pick(problem.X, rows), problem.columns[rows], problem.n_targets, ratios)
-    objective = _remembered(_objective(part, parameters, ExactEngine()))
+    objective = _remembered(_objective(part, parameters, ExactEngine(of=problem.n)))
     grown = size / problem.n  # what the rows say of the curvature grows with their number
     tol = ROUGH_TOL * size / SUBSET
     begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
