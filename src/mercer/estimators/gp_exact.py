@@ -67,7 +67,8 @@ class ExactEngine:
 
     def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or self._rows.data is not problem.X:
-            self._rows, self._buffer = rows, _ = Rows(problem.X), None  # the first kernel's views serve all that follow
+            rows = self._rows = Rows(problem.X)  # the first kernel's views serve all that follow
+            self._buffer = None
         else:
             rows = self._rows.branch()
         return Evaluation(kernel, rows, compiled=max(problem.n, self._of) >= COMPILED_ROWS)

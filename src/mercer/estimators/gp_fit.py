@@ -207,8 +207,8 @@ def _on_a_part(
     for rank, (start, end) in enumerate(tried):
         first, spent = end.first, end.n_evaluations
         if steps < ROUGH_STEPS and not end.converged and rank < (len(tried) + 1) // 2:
-            further = Start(start.label, _whole(parameters, end.vector), end.curvature)
-            end = _try(objective, parameters, further, tol, ROUGH_STEPS - steps) or end
+            way = _free(parameters, _whole(parameters, end.vector))
+            end = ascend(objective, *way, tol=tol, max_iter=ROUGH_STEPS - steps, curvature=end.curvature)
             spent += end.n_evaluations - 1  # the first one was known
         attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
         label = f"{start.label.split(',')[0]}, from {size} rows"
