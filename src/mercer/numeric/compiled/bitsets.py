@@ -16,6 +16,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from mercer.numeric.compiled.vectors import at_addresses
+
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Marks = NDArray[np.uint32]  # unsigned: an index that cannot be negative is used as it is
@@ -38,16 +40,8 @@ GROUP, GROUPS = 15, 17
 
 
 def _vector_tools(builder: Any) -> Any:
-    """Load, store and add words; the order of instructions is free, so addresses need no proof that they differ."""
-    kind = ir.VectorType(ir.IntType(64), VECTOR)
-
-    def load(address: Any) -> Any:
-        found = builder.load(builder.inttoptr(address, kind.as_pointer()))
-        found.align = 8
-        return found
-
-    def store(value: Any, address: Any) -> None:
-        builder.store(value, builder.inttoptr(address, kind.as_pointer())).align = 8
+    """Load, store and add words."""
+    load, store = at_addresses(builder, ir.VectorType(ir.IntType(64), VECTOR), 8)
 
     def add(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
         """The sum of three digits: the digit, and the carry."""

@@ -16,6 +16,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from mercer.numeric.compiled.vectors import at_addresses
+
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
@@ -34,14 +36,7 @@ ROWS = 255
 
 def _tools(builder: Any) -> Any:
     kind = ir.VectorType(ir.IntType(8), VECTOR)
-
-    def load(address: Any) -> Any:
-        found = builder.load(builder.inttoptr(address, kind.as_pointer()))
-        found.align = 1
-        return found
-
-    def store(value: Any, address: Any) -> None:
-        builder.store(value, builder.inttoptr(address, kind.as_pointer())).align = 1
+    load, store = at_addresses(builder, kind, 1)
 
     def everywhere(value: Any) -> Any:
         one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
