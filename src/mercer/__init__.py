@@ -14,12 +14,9 @@ from mercer import geometry as geometry
 from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
-from mercer.kernels.all_substrings import AllSubstrings as AllSubstrings
 from mercer.kernels.base import Kernel as Kernel
 from mercer.kernels.functions import Function as Function
 from mercer.kernels.functions import Precomputed as Precomputed
-from mercer.kernels.gapped import GappedSpectrum as GappedSpectrum
-from mercer.kernels.gapped import Mismatch as Mismatch
 from mercer.kernels.graphs import VertexHistogram as VertexHistogram
 from mercer.kernels.matern import Matern as Matern
 from mercer.kernels.names import register as register
@@ -28,34 +25,37 @@ from mercer.kernels.stationary import Exponential as Exponential
 from mercer.kernels.stationary import Gaussian as Gaussian
 from mercer.kernels.stationary import Laplacian as Laplacian
 from mercer.kernels.stationary import RationalQuadratic as RationalQuadratic
-from mercer.kernels.strings import Spectrum as Spectrum
-from mercer.kernels.subsequence import Subsequence as Subsequence
+from mercer.kernels.strings.all_substrings import AllSubstrings as AllSubstrings
+from mercer.kernels.strings.gapped import GappedSpectrum as GappedSpectrum
+from mercer.kernels.strings.gapped import Mismatch as Mismatch
+from mercer.kernels.strings.spectrum import Spectrum as Spectrum
+from mercer.kernels.strings.subsequence import Subsequence as Subsequence
+from mercer.kernels.strings.weighted_degree import WeightedDegree as WeightedDegree
 from mercer.kernels.text import parse as parse
 from mercer.kernels.vectors import Bilinear as Bilinear
 from mercer.kernels.vectors import Constant as Constant
 from mercer.kernels.vectors import Linear as Linear
 from mercer.kernels.vectors import Polynomial as Polynomial
 from mercer.kernels.vectors import Tanh as Tanh
-from mercer.kernels.weighted_degree import WeightedDegree as WeightedDegree
 from mercer.plan import plan as plan
 
 if TYPE_CHECKING:
     from mercer import testing as testing
-    from mercer.estimators.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
-    from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
-    from mercer.estimators.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
-    from mercer.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
-    from mercer.estimators.kernel_ridge import KernelRidge as KernelRidge
-    from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
-    from mercer.estimators.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
-    from mercer.estimators.nearest_mean import NearestMean as NearestMean
-    from mercer.estimators.novelty_ball import NoveltyBall as NoveltyBall
-    from mercer.estimators.nu_svc import NuSVC as NuSVC
-    from mercer.estimators.nu_svr import NuSVR as NuSVR
-    from mercer.estimators.one_class_svm import OneClassSVM as OneClassSVM
-    from mercer.estimators.svc import SVC as SVC
-    from mercer.estimators.svc_cv import SVCCV as SVCCV
-    from mercer.estimators.svr import SVR as SVR
+    from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
+    from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
+    from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
+    from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
+    from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
+    from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from mercer.estimators.ridge.kernel_ridge import KernelRidge as KernelRidge
+    from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+    from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
+    from mercer.estimators.svm.nu_svc import NuSVC as NuSVC
+    from mercer.estimators.svm.nu_svr import NuSVR as NuSVR
+    from mercer.estimators.svm.one_class_svm import OneClassSVM as OneClassSVM
+    from mercer.estimators.svm.svc import SVC as SVC
+    from mercer.estimators.svm.svc_cv import SVCCV as SVCCV
+    from mercer.estimators.svm.svr import SVR as SVR
     from mercer.explanations import explain as explain
     from mercer.inputs.sequences import read_fasta as read_fasta
     from mercer.inputs.sequences import read_lines as read_lines
@@ -131,21 +131,21 @@ __all__ = [
 # Kernels and the Gram engine are loaded at once, the rest when it is first asked for: a program that checks a kernel does
 # not wait for every estimator.
 _LATER = {
-    "GaussianProcessRegressor": "mercer.estimators.gaussian_process",
-    "KernelKNeighborsClassifier": "mercer.estimators.kernel_neighbors",
-    "KernelKNeighborsRegressor": "mercer.estimators.kernel_neighbors",
-    "KernelPerceptron": "mercer.estimators.kernel_perceptron",
-    "KernelRidge": "mercer.estimators.kernel_ridge",
-    "KernelRidgeCV": "mercer.estimators.kernel_ridge_cv",
-    "KernelRidgeClassifier": "mercer.estimators.kernel_ridge_classifier",
-    "NearestMean": "mercer.estimators.nearest_mean",
-    "NoveltyBall": "mercer.estimators.novelty_ball",
-    "NuSVC": "mercer.estimators.nu_svc",
-    "NuSVR": "mercer.estimators.nu_svr",
-    "OneClassSVM": "mercer.estimators.one_class_svm",
-    "SVC": "mercer.estimators.svc",
-    "SVCCV": "mercer.estimators.svc_cv",
-    "SVR": "mercer.estimators.svr",
+    "GaussianProcessRegressor": "mercer.estimators.gp.gaussian_process",
+    "KernelKNeighborsClassifier": "mercer.estimators.neighbors.kernel_neighbors",
+    "KernelKNeighborsRegressor": "mercer.estimators.neighbors.kernel_neighbors",
+    "KernelPerceptron": "mercer.estimators.perceptron.kernel_perceptron",
+    "KernelRidge": "mercer.estimators.ridge.kernel_ridge",
+    "KernelRidgeCV": "mercer.estimators.ridge.kernel_ridge_cv",
+    "KernelRidgeClassifier": "mercer.estimators.ridge.kernel_ridge_classifier",
+    "NearestMean": "mercer.estimators.means.nearest_mean",
+    "NoveltyBall": "mercer.estimators.means.novelty_ball",
+    "NuSVC": "mercer.estimators.svm.nu_svc",
+    "NuSVR": "mercer.estimators.svm.nu_svr",
+    "OneClassSVM": "mercer.estimators.svm.one_class_svm",
+    "SVC": "mercer.estimators.svm.svc",
+    "SVCCV": "mercer.estimators.svm.svc_cv",
+    "SVR": "mercer.estimators.svm.svr",
     "check_gram": "mercer.validity.grams",
     "explain": "mercer.explanations",
     "find_counterexample": "mercer.validity.counterexamples",

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import mercer
 from mercer.cli.app import app
-from mercer.cli.training import by_number
 from mercer.persist import load, load_with_notes
+from mercer.workflow.training import by_number
 
 FILES = ["metrics.json", "model.mercer", "predictions.png", "surface.png"]
 
@@ -126,7 +126,7 @@ def test_text_makes_classes(tmp_path: Path) -> None:
      ([0.5, 1], "auto", "regression"), ([0.5, 1.5], "classification", "classification")],
 )  # fmt: skip
 def test_the_task_is_found_or_taken(target: Any, task: str, found: str, tmp_path: Path) -> None:
-    from mercer.cli.columns import ask, read_table
+    from mercer.workflow.columns import ask, read_table
 
     path = table(tmp_path / "d.csv", y=np.resize(list(target), 60))
     question = ask(path, read_table(path), "y", drop=(), task=task, drop_missing=False)
@@ -175,9 +175,9 @@ def test_columns_of_a_kernel_are_numbered() -> None:
 
 
 def test_what_does_not_fit_the_memory_is_fitted_on_fewer_rows(tmp_path: Path) -> None:
-    from mercer.cli.columns import Question
-    from mercer.cli.training import Settings, affordable, make_model, split
     from mercer.numeric.memory import parse_bytes
+    from mercer.workflow.columns import Question
+    from mercer.workflow.training import Settings, affordable, make_model, split
 
     X = np.random.default_rng(0).normal(size=(6000, 2))
     question = Question(("a", "b"), "y", X, X[:, 0], "regression", "", 0)
@@ -282,7 +282,7 @@ def test_files_that_are_no_tables(file: str, tmp_path: Path) -> None:
 def test_a_place_where_nothing_can_be_written_is_found_before_the_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mercer.cli.training.train", lambda *_: pytest.fail("the fit was started"))
+    monkeypatch.setattr("mercer.workflow.training.train", lambda *_: pytest.fail("the fit was started"))
     data = table(tmp_path / "d.csv")
     for out in (data, data / "below", "/proc/nowhere"):
         result = invoke("fit", data, "--target", "y", "--out", out)
@@ -290,7 +290,7 @@ def test_a_place_where_nothing_can_be_written_is_found_before_the_fit(
     assert os.listdir(tmp_path) == ["d.csv"]
 
 
-@pytest.mark.parametrize("place", ["mercer.cli.training.train", "mercer.persist.save", "mercer.cli.pictures.draw"])
+@pytest.mark.parametrize("place", ["mercer.workflow.training.train", "mercer.persist.save", "mercer.cli.pictures.draw"])
 @pytest.mark.parametrize("existing", [True, False])
 def test_an_interruption_leaves_nothing_half_written(
     place: str, existing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

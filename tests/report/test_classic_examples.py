@@ -11,9 +11,9 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.estimators.kernel_perceptron import KernelPerceptron
-from mercer.estimators.nearest_mean import NearestMean
-from mercer.estimators.novelty_ball import NoveltyBall
+from mercer.estimators.means.nearest_mean import NearestMean
+from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
 from mercer.report.novelty import NoveltyDisplay
 from mercer.report.perceptron import NovikoffDisplay
 

@@ -16,12 +16,13 @@ from mercer.kernels.matern import Matern
 from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Gaussian, Stationary
+from mercer.kernels.strings.engine import substrings, suffixes
+from mercer.kernels.strings.engine.letters import Letters
+from mercer.kernels.strings.engine.profiles import Profile
 from mercer.kernels.vectors import Bilinear, Constant, Linear
 from mercer.kernels.wrappers import Centered, Mapped, Normalized, Weighted
-from mercer.numeric import encodings, features, points, substrings, suffixes, tiles
+from mercer.numeric import encodings, features, points, tiles
 from mercer.numeric.encodings import Counts, Values
-from mercer.numeric.letters import Letters
-from mercer.numeric.profiles import Profile
 from mercer.testing import LawError, check_kernel, random_kernel, random_rows
 
 Plant = Callable[[pytest.MonkeyPatch], None]

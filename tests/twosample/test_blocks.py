@@ -9,7 +9,8 @@ import pytest
 
 from mercer import Gaussian, Laplacian, Linear, Polynomial, Spectrum
 from mercer.inputs import Rows
-from mercer.twosample import mmd_test, waves
+from mercer.twosample import block_means as waves
+from mercer.twosample import mmd_test
 from mercer.twosample.collection import Scales, length_scales
 
 
@@ -30,7 +31,7 @@ def test_blocks_partition_the_rows():
 
 
 def test_octaves_are_cosines_and_sines():
-    from mercer.numeric.compiled.waves import add_octaves
+    from mercer.twosample._compiled_block_means import add_octaves
 
     angles = np.random.default_rng(0).uniform(-3, 3, (50, 7))
     out = np.zeros((8, 14))

@@ -81,8 +81,8 @@ class OnData:
 
 
 def _rows(path: Path) -> Rows:
-    from mercer.cli.tables import read
     from mercer.inputs import as_rows
+    from mercer.inputs.tables import read
 
     return as_rows(read(path), path.name)
 

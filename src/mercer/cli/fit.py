@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.columns import Question, ask, describe_columns, read_table, refuse_unknown
 from mercer.cli.failures import BAD_INPUT
 from mercer.cli.results import results_folder
 from mercer.cli.terminal import note, print_json, print_text, strict_json
 from mercer.errors import InputError
+from mercer.workflow.columns import Question, ask, describe_columns, read_table, refuse_unknown
 
 if TYPE_CHECKING:
-    from mercer.cli.tables import Table
-    from mercer.cli.training import Parts, Settings, Trained
+    from mercer.inputs.tables import Table
     from mercer.plan import Plan
+    from mercer.workflow.training import Parts, Settings, Trained
 
 #: The names of the results in the folder.
 MODEL, METRICS, SURFACE, PREDICTIONS = "model.mercer", "metrics.json", "surface.png", "predictions.png"
@@ -93,7 +93,7 @@ def fit(
 
     Length scale and penalty are chosen by leave-one-out; the error is that of rows held out.
     """
-    from mercer.cli.training import Settings, affordable, expected_seconds, make_model, split, train
+    from mercer.workflow.training import Settings, affordable, expected_seconds, make_model, split, train
 
     settings = Settings(kernel, tuple(alpha) if alpha else None, test_size, seed, coverage, memory, rows)
     _check(settings, task)
@@ -152,9 +152,9 @@ def _list_columns(path: Path, table: Table) -> int:
 
 def _announce(question: Question, parts: Parts, plan: Plan, settings: Settings, seconds: float) -> None:
     """What is about to happen, where it takes long or is not all that was given."""
-    from mercer.cli.training import LONG
     from mercer.numeric.memory import format_bytes
     from mercer.plan import format_seconds
+    from mercer.workflow.training import LONG
 
     if question.n_dropped:
         note(f"{question.n_dropped} rows with missing values are left out.")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.cli.columns import Question
-    from mercer.cli.training import Trained
+    from mercer.workflow.columns import Question
+    from mercer.workflow.training import Trained
 
 DPI = 150
 

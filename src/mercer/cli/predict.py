@@ -12,10 +12,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from mercer.cli.columns import complete_rows, matrix, read_table
 from mercer.cli.fit import MODEL
 from mercer.cli.terminal import note
 from mercer.errors import InputError
+from mercer.workflow.columns import complete_rows, matrix, read_table
 
 ModelFile = Annotated[
     Path,

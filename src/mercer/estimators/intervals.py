@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.solvers.conformal import jackknife_plus, jackknife_radius
+from mercer.estimators.conformal import jackknife_plus, jackknife_radius
 
 #: Rows of new points whose influence on all training rows is held at a time.
 ROWS = 1024

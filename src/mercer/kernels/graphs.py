@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.inputs import Graph, Rows
-from mercer.kernels.counts import CountKernel
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.pair import Pair
+from mercer.kernels.strings.counts import CountKernel
 from mercer.numeric.encodings import Counts, Encoding
 
 

@@ -10,19 +10,19 @@ import ast
 from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
-from mercer.kernels.all_substrings import AllSubstrings
 from mercer.kernels.base import Kernel
 from mercer.kernels.functions import Function, Precomputed
-from mercer.kernels.gapped import GappedSpectrum, Mismatch
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
-from mercer.kernels.strings import Spectrum
-from mercer.kernels.subsequence import Subsequence
+from mercer.kernels.strings.all_substrings import AllSubstrings
+from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
+from mercer.kernels.strings.spectrum import Spectrum
+from mercer.kernels.strings.subsequence import Subsequence
+from mercer.kernels.strings.weighted_degree import WeightedDegree
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
-from mercer.kernels.weighted_degree import WeightedDegree
 
 #: Every kernel that a text may name.
 KERNELS: dict[str, type[Kernel]] = {

@@ -15,7 +15,7 @@ COMPILED_FROM = 2**22
 def exp_scaled(values: NDArray[Any], factor: float, compiled: bool, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Return exp(factor values) for factor values <= 0; `out` may be `values` itself."""
     if compiled and values.flags.c_contiguous:
-        from mercer.numeric.compiled.exponential import exp_float32, exp_float64
+        from mercer.numeric._compiled_exponential import exp_float32, exp_float64
 
         result = np.empty_like(values) if out is None else out
         if values.dtype == np.float64:

@@ -91,7 +91,7 @@ def squared_distances(
     # by pairs, not by the longest row of all: a few outliers must not send every pair through the differences
     limits, others = (NEAR * A.norms[rows], NEAR * B.norms[cols]) if refine else (np.zeros(n) for n in values.shape)
     if compiled and A.left is not None:
-        from mercer.numeric.compiled.distances import recompute_below
+        from mercer.numeric._compiled_distances import recompute_below
 
         recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), A.array[rows], B.array[cols])
     else:
@@ -138,7 +138,7 @@ def _rows_for_differences(points: Points, rows: slice) -> Any:
 
 def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
     """Return sum_k |a_ik - b_jk| / scale_k for two slices."""
-    from mercer.numeric.compiled.distances import manhattan
+    from mercer.numeric._compiled_distances import manhattan
 
     a, b = A.array[rows], B.array[cols]
     out = np.empty((len(a), len(b)), a.dtype)

@@ -19,46 +19,46 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
-from mercer.estimators.gaussian_process import GaussianProcessRegressor
-from mercer.estimators.gp_diagnosis import GPDiagnosis, ParameterReport
-from mercer.estimators.gp_exact import ExactPosterior
-from mercer.estimators.gp_fit import ClimbAttempt
-from mercer.estimators.gp_inducing import InducingPosterior
-from mercer.estimators.gp_leave_one_out import GPLeaveOneOut
-from mercer.estimators.gp_mean_function import MeanFunction, TargetUnits
-from mercer.estimators.gp_parameters import GPParameters
-from mercer.estimators.gp_posterior import GPProblem
-from mercer.estimators.gp_vecchia import VecchiaPosterior
-from mercer.estimators.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
-from mercer.estimators.kernel_perceptron import KernelPerceptron
-from mercer.estimators.kernel_ridge import KernelRidge
-from mercer.estimators.kernel_ridge_classifier import KernelRidgeClassifier
-from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
-from mercer.estimators.nearest_mean import NearestMean
-from mercer.estimators.novelty_ball import NoveltyBall
-from mercer.estimators.nu_svc import NuSVC
-from mercer.estimators.nu_svr import NuSVR
-from mercer.estimators.one_class_svm import OneClassSVM
-from mercer.estimators.perceptron_ledger import Ledger
-from mercer.estimators.ridge_problem import Diagnosis, Fitted, Problem
-from mercer.estimators.svc import SVC
-from mercer.estimators.svc_cv import SVCCV
-from mercer.estimators.svm_intervals import HeldOut
-from mercer.estimators.svm_ledger import MarginLedger
-from mercer.estimators.svm_model import Training
-from mercer.estimators.svr import SVR
+from mercer.estimators.gp.diagnosis import GPDiagnosis, ParameterReport
+from mercer.estimators.gp.exact import ExactPosterior
+from mercer.estimators.gp.fit import ClimbAttempt
+from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
+from mercer.estimators.gp.inducing import InducingPosterior
+from mercer.estimators.gp.leave_one_out import GPLeaveOneOut
+from mercer.estimators.gp.mean_columns import MeanProfile
+from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp.parameters import GPParameters
+from mercer.estimators.gp.posterior import GPProblem
+from mercer.estimators.gp.vecchia import VecchiaPosterior
+from mercer.estimators.means.ball import Ball
+from mercer.estimators.means.class_means import ClassMeans
+from mercer.estimators.means.nearest_mean import NearestMean
+from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
+from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
+from mercer.estimators.perceptron.novikoff import Ledger
+from mercer.estimators.perceptron.passes import Mistakes
+from mercer.estimators.ridge.kernel_ridge import KernelRidge
+from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier
+from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
+from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem
+from mercer.estimators.ridge.robust import RobustFit
+from mercer.estimators.svm.intervals import HeldOut
+from mercer.estimators.svm.margin_bounds import MarginLedger
+from mercer.estimators.svm.model import Training
+from mercer.estimators.svm.nu_svc import NuSVC
+from mercer.estimators.svm.nu_svr import NuSVR
+from mercer.estimators.svm.one_class_svm import OneClassSVM
+from mercer.estimators.svm.surface import SVMSurface
+from mercer.estimators.svm.svc import SVC
+from mercer.estimators.svm.svc_cv import SVCCV
+from mercer.estimators.svm.svr import SVR
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
 from mercer.plan import Route
 from mercer.selection.surface import Surface
-from mercer.selection.svm_surface import SVMSurface
-from mercer.solvers.ball import Ball
-from mercer.solvers.class_means import ClassMeans
-from mercer.solvers.gp_mean import MeanProfile
-from mercer.solvers.perceptron import Mistakes
-from mercer.solvers.robust import RobustFit
 
 #: Estimators that a file may hold.
 ESTIMATORS = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.kernel_ridge import KernelRidge
+from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes, one_column

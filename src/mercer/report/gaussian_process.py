@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from mercer.errors import InputError
-from mercer.estimators.gp_leave_one_out import LEVELS
-from mercer.estimators.gp_vecchia import column_steps
+from mercer.estimators.gp.leave_one_out import LEVELS
+from mercer.estimators.gp.vecchia import column_steps
 from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
 
 Array = NDArray[Any]

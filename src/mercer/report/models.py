@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.ridge_problem import Problem
+from mercer.estimators.ridge.problem import Problem
 
 
 def one_ridge(estimator: Any, display: str) -> Problem:

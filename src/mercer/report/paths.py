@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.ridge_summary import rms
+from mercer.estimators.ridge.eigen import EigenPath
+from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.estimators.ridge.summary import rms
 from mercer.gram import gram
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, Panels, log_axis, many_axes, positive
 from mercer.report.models import one_ridge
 from mercer.selection.surface import default_alphas
-from mercer.solvers.eigen import EigenPath
-from mercer.solvers.eigen_fit import EigenFit
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, Drawing, 
 from mercer.selection.surface import Surface
 
 if TYPE_CHECKING:
-    from mercer.selection.svm_surface import SVMSurface
+    from mercer.estimators.svm.surface import SVMSurface
 
 Array = NDArray[Any]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.all_substrings import AllSubstrings
 from mercer.kernels.base import Kernel
-from mercer.kernels.gapped import GappedSpectrum, Mismatch
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
-from mercer.kernels.strings import Spectrum
-from mercer.kernels.subsequence import Subsequence
+from mercer.kernels.strings.all_substrings import AllSubstrings
+from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
+from mercer.kernels.strings.spectrum import Spectrum
+from mercer.kernels.strings.subsequence import Subsequence
+from mercer.kernels.strings.weighted_degree import WeightedDegree
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial
-from mercer.kernels.weighted_degree import WeightedDegree
 from mercer.numeric.frozen import FrozenArray
 from mercer.testing import naive
 from mercer.testing.naive import Twin

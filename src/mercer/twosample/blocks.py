@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
-from mercer.twosample import waves
+from mercer.twosample import block_means as waves
 from mercer.twosample.collection import default_kernels, length_scales
 from mercer.twosample.procedure import Settings, choose_labels, run
 from mercer.twosample.result import MMDTestResult

@@ -17,7 +17,7 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian, Laplacian
-from mercer.kernels.strings import Spectrum
+from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
 from mercer.twosample.samples import Pooled
 

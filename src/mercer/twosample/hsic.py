@@ -20,9 +20,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.threads import cpu_count, run
+from mercer.twosample.block_means import landmark_features
 from mercer.twosample.combine import by_quantiles
 from mercer.twosample.procedure import TIES
-from mercer.twosample.waves import landmark_features
 
 #: Above so many rows, features of landmarks stand for the Gram matrices.
 EXACT_ROWS = 4000
@@ -176,7 +176,7 @@ def draw_orders(seed: int, n: int, count: int) -> NDArray[np.int64]:  # -> (1 + 
 
 
 def _by_pairs_of_rows(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
-    from mercer.numeric.compiled.permutations import permuted_products
+    from mercer.twosample._compiled_permutations import permuted_products
 
     K, L = centered(K), centered(L)
     n = len(K)

@@ -20,10 +20,10 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
+from mercer.twosample.block_means import lay_out
 from mercer.twosample.columns import column_features
 from mercer.twosample.labels import Permuted
 from mercer.twosample.samples import Pooled
-from mercer.twosample.waves import lay_out
 
 #: Above so many rows, blocks of rows are relabeled instead of rows.
 MANY_ROWS = 20_000

@@ -1,0 +1,150 @@
+"""The exact route of a Gaussian process: one n x n array, in which Gram matrix, factor and inverse take turns."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.estimators.gp.conditioning import remaining_variance, whiten
+from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
+from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.gram import GramOperator, gram
+from mercer.inputs import Rows
+from mercer.inputs.streams import count
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation, symmetric_pullback
+from mercer.linalg.cholesky import Factor, cholesky
+from mercer.numeric import tiles
+from mercer.numeric.memory import allocate
+from mercer.numeric.threads import one_thread
+
+Array = NDArray[np.float64]
+
+#: New points whose kernel columns are held at a time.
+BLOCK = 512
+
+#: From so many rows on a climb's evaluations, those on parts among them, repay the loading of the compiled loops.
+COMPILED_ROWS = 700
+
+#: Up to so many rows one thread evaluates as fast as two.
+ALONE_ROWS = 600
+REMEDY = 'Use solver="inducing" or "vecchia", or fit on fewer rows.'
+
+
+class ExactEngine:
+    """Evaluations share one buffer and one collection; the last posterior takes the buffer with it."""
+
+    rounds, part_rows, tol_per_row, max_steps = 1, 0, 0.0, 0
+
+    def __init__(self, settings: EngineSettings | None = None, of: int = 0) -> None:
+        self._rows: Rows | None = None
+        self._buffer: Array | None = None
+        self._of = of  # rows of the whole, if this engine evaluates a part of them
+
+    def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
+        """Nothing to choose."""
+
+    def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
+        """The log marginal likelihood; n^3/3 flops, n^3 with the gradient."""
+        found = self._evaluation(problem, kernel)
+        size, variances = len(kernel.theta), problem.variances(noise)
+        pullback = (lambda W, values: symmetric_pullback(found, W, values, size)) if gradient else None
+        with one_thread() if problem.n <= ALONE_ROWS else nullcontext():
+            return log_marginal_likelihood(
+                self._gram(found), variances, problem.columns, problem.n_targets, pullback=pullback, overwrite=True
+            )
+
+    def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> ExactPosterior:
+        """The process conditioned on the columns; it owns the n x n array from now on."""
+        K = self._gram(self._evaluation(problem, kernel))
+        self._buffer = None
+        return condition(problem, kernel, noise, cholesky(K, problem.variances(noise), overwrite=True))
+
+    def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
+        if self._rows is None or self._rows.data is not problem.X:
+            rows = self._rows = Rows(problem.X)  # the first kernel's views serve all that follow
+            self._buffer = None
+        else:
+            rows = self._rows.branch()
+        return Evaluation(kernel, rows, compiled=max(problem.n, self._of) >= COMPILED_ROWS)
+
+    def _gram(self, found: Evaluation) -> Array:
+        if self._buffer is None:
+            self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
+        return tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
+
+
+def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) -> ExactPosterior:
+    """The posterior that belongs to a factor of G."""
+    T = problem.columns
+    solved = factor.solve(T)
+    posterior = ExactPosterior(
+        kernel, problem.X, problem.variances(noise), solved, T.T @ solved, factor.logdet, factor.jitter
+    )
+    posterior.__dict__["factor"] = factor  # what the property would compute again
+    return posterior
+
+
+@dataclass(frozen=True)
+class ExactPosterior:
+    """A zero-mean process conditioned on the columns T, from the factor of G = K + noise.
+
+    The factor (n x n) stays, since every variance needs it; means need `solved` alone. A file holds all but the factor,
+    which is then computed again at the first variance.
+    """
+
+    kernel: Kernel
+    X: Any
+    variances: Array  # (1,) or (n,) the noise
+    solved: Array  # (n, t + q) G^-1 T
+    quadratic: Array  # (t + q, t + q) T'G^-1 T
+    logdet: float
+    jitter: float
+
+    @cached_property
+    def factor(self) -> Factor:
+        """G = L L'."""
+        n = count(self.X)
+        K = gram(self.kernel, self.X, out=allocate((n, n), np.float64, "the Gram matrix", REMEDY))
+        return cholesky(K, self.variances, overwrite=True)
+
+    @property
+    def bytes(self) -> int:
+        """What the factor takes in memory."""
+        return 8 * count(self.X) ** 2
+
+    def mean(self, X: Any) -> Array:  # -> (m, t + q)
+        """k(X, X_fit) G^-1 T."""
+        return np.asarray(GramOperator(self.kernel, X, self.X) @ self.solved)
+
+    def variance(self, X: Any) -> Array:  # -> (m,)
+        """k(x, x) - k_x' G^-1 k_x."""
+        prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
+        K = GramOperator(self.kernel, X, self.X)
+        out = np.empty(len(prior))
+        for start in range(0, len(prior), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(prior)))
+            out[rows] = remaining_variance(self.factor, _columns(K, rows), prior[rows])
+        return out
+
+    def moments(self, X: Any) -> tuple[Array, Array]:  # -> (m, t + q), (m,)
+        """Both of the above."""
+        return self.mean(X), self.variance(X)
+
+    def covariance(self, X: Any) -> Array:  # -> (m, m)
+        """k(X, X) - k(X, X_fit) G^-1 k(X_fit, X)."""
+        K = GramOperator(self.kernel, X, self.X)
+        V = whiten(self.factor, _columns(K, slice(0, K.shape[0])))
+        left = np.asarray(self.kernel(X), dtype=np.float64)
+        left -= V.T @ V
+        return left
+
+
+def _columns(K: GramOperator, rows: slice) -> Array:  # -> (n, b) Fortran-ordered
+    """The kernel columns of some new points, as LAPACK wants them: the transpose of rows in C order."""
+    return np.asarray(K.block(rows, slice(0, K.shape[1])), dtype=np.float64).T

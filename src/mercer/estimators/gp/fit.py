@@ -1,0 +1,268 @@
+"""Choosing the hyper-parameters: climbs from several starts on a part of the rows, then from the best of them on all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.gp.exact import ExactEngine
+from mercer.estimators.gp.parameters import GPParameters
+from mercer.estimators.gp.posterior import Engine, GPProblem
+from mercer.estimators.progress import Meter
+from mercer.inputs.streams import pick
+from mercer.linalg.bfgs import Ascent, Objective, ascend
+
+Array = NDArray[np.float64]
+
+#: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
+#: (SUBSET / n)^3 of one on all rows.
+SUBSET = 400
+
+#: On the part a climb may stop early: it only has to find the right hill.
+ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
+
+#: After so many steps on the part only the better half of the starts, rounded up, climbs on.
+TRIAL_STEPS = 20
+
+#: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
+HOPELESS = 10.0
+
+#: Two ends of climbs are the same hill if no logarithm differs by more.
+SAME = 0.2
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a climb begins, and what is known of the curvature there."""
+
+    label: str
+    vector: Array  # (p,)
+    curvature: Array | None = None  # (f, f) over the free entries
+
+
+@dataclass(frozen=True)
+class ClimbAttempt:
+    """One climb: where it began, what it reached, and on how many rows."""
+
+    label: str
+    rows: int
+    first: float
+    reached: float
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The setting a fit settled on."""
+
+    vector: Array  # (p,)
+    converged: bool
+    n_iter: int
+    n_evaluations: int  # on all rows
+    message: str
+    attempts: tuple[ClimbAttempt, ...]
+
+
+def climb(
+    problem: GPProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    *,
+    n_restarts: int,
+    seed: int,
+    tol: float,
+    max_iter: int,
+    cuttable: bool,
+    meter: Meter,
+) -> Climb:
+    """Maximize the log marginal likelihood plus the priors over what is not fixed."""
+    if parameters.fixed.all():
+        return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
+    starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
+    attempts: list[ClimbAttempt] = []
+    if cuttable and problem.n >= SUBSET:
+        starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
+        starts = _better(problem, parameters, engine, starts)
+        for size in _steps_up(engine.part_rows or problem.n, problem.n):
+            starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
+    tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
+    watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
+    ends: list[Ascent] = []
+    failure = NumericalError("no start could be evaluated.")
+    for start in starts:
+        try:
+            ends.append(_rounds(problem, parameters, engine, watched, start, tol, max_iter, attempts))
+        except NumericalError as error:
+            failure = error
+    if not ends:
+        raise failure
+    best = max(ends, key=lambda end: end.value)
+    spent = sum(attempt.n_evaluations for attempt in attempts if attempt.rows == problem.n)
+    return Climb(best.vector, best.converged, best.n_iter, spent, best.message, tuple(attempts))
+
+
+def _steps_up(top: int, n: int) -> list[int]:
+    """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
+    of the next one, which then starts near its end.
+
+    >>> _steps_up(4000, 4000), _steps_up(2000, 50_000)
+    ([500, 1000, 2000], [500, 1000, 2000])
+    """
+    sizes = [top] if top < n else []
+    while (top := top // 2) > SUBSET:
+        sizes.append(top)
+    return sizes[::-1]
+
+
+def _rounds(
+    problem: GPProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    objective: Objective,
+    start: Start,
+    tol: float,
+    max_iter: int,
+    attempts: list[ClimbAttempt],
+) -> Ascent:
+    """One climb on all rows, the engine choosing anew before each of its rounds."""
+    vector, curvature = start.vector, start.curvature
+    for number in range(engine.rounds):
+        engine.prepare(problem, *parameters.setting(vector))
+        end = ascend(objective, *_free(parameters, vector), tol=tol, max_iter=max_iter, curvature=curvature)
+        vector, curvature = _whole(parameters, end.vector), end.curvature
+        noted = f"{start.label}, round {number + 1}" if engine.rounds > 1 else start.label
+        attempts.append(ClimbAttempt(noted, problem.n, end.first, end.value, end.n_evaluations))
+    return replace(end, vector=vector)
+
+
+def _objective(problem: GPProblem, parameters: GPParameters, engine: Engine) -> Objective:
+    """Evidence and priors as a function of the free entries."""
+    free = ~parameters.fixed
+
+    def objective(values: Array) -> tuple[float, Array]:
+        vector = _whole(parameters, values)
+        kernel, noise = parameters.setting(vector)
+        try:
+            found = engine.evidence(problem, kernel, noise, True)
+        except InputError as error:  # numbers that overflow: undefined there, not wrong
+            raise NumericalError(str(error)) from error
+        if found.kernel_gradient is None or found.noise_gradient is None:
+            raise NumericalError("the engine gave no gradient.")
+        prior, pull = parameters.log_prior(vector)
+        slope = found.kernel_gradient
+        if parameters.noise_is_parameter:
+            slope = np.append(slope, found.noise_gradient)
+        return found.value + prior, (slope + pull)[free]
+
+    return objective
+
+
+def _watched(objective: Objective, meter: Meter, total: int) -> Objective:
+    calls = 0
+
+    def watched(values: Array) -> tuple[float, Array]:
+        nonlocal calls
+        calls += 1
+        meter(min(calls, total), total)
+        return objective(values)
+
+    return watched
+
+
+def _free(parameters: GPParameters, vector: Array) -> tuple[Array, Array, Array]:
+    free = ~parameters.fixed
+    return vector[free], parameters.low[free], parameters.high[free]
+
+
+def _whole(parameters: GPParameters, values: Array) -> Array:
+    vector = parameters.start.copy()
+    vector[~parameters.fixed] = values
+    return vector
+
+
+def _on_a_part(
+    problem: GPProblem,
+    parameters: GPParameters,
+    starts: list[Start],
+    seed: int,
+    attempts: list[ClimbAttempt],
+    size: int,
+) -> list[Start]:
+    """The ends of rough climbs on a seeded part of the rows, best first."""
+    rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
+    ratios = None if problem.ratios is None else problem.ratios[rows]
+    part = GPProblem(pick(problem.X, rows), problem.columns[rows], problem.n_targets, ratios)
+    objective = _remembered(_objective(part, parameters, ExactEngine(of=problem.n)))
+    grown = size / problem.n  # what the rows say of the curvature grows with their number
+    tol = ROUGH_TOL * size / SUBSET
+    begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
+    steps = TRIAL_STEPS if len(begun) > 1 else ROUGH_STEPS
+    tried = [(start, end) for start in begun if (end := _try(objective, parameters, start, tol, steps)) is not None]
+    tried.sort(key=lambda pair: -pair[1].value)
+    ends = []
+    for rank, (start, end) in enumerate(tried):
+        first, spent = end.first, end.n_evaluations
+        if steps < ROUGH_STEPS and not end.converged and rank < (len(tried) + 1) // 2:
+            way = _free(parameters, _whole(parameters, end.vector))
+            end = ascend(objective, *way, tol=tol, max_iter=ROUGH_STEPS - steps, curvature=end.curvature)
+            spent += end.n_evaluations - 1  # the first one was known
+        attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
+        label = f"{start.label.split(',')[0]}, from {size} rows"
+        ends.append((end.value, Start(label, _whole(parameters, end.vector), end.curvature / grown)))
+    ends.sort(key=lambda end: -end[0])
+    near = [found for value, found in ends if value > ends[0][0] - HOPELESS]
+    return near or starts  # if all starts fail here, the whole data decide
+
+
+def _try(objective: Objective, parameters: GPParameters, start: Start, tol: float, steps: int) -> Ascent | None:
+    """A climb, or None if the objective is undefined at its start."""
+    try:
+        return ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=steps, curvature=start.curvature)
+    except NumericalError:
+        return None
+
+
+def _remembered(objective: Objective) -> Objective:
+    """The objective with its answers kept: a climb that goes on asks first for where it stopped."""
+    known: dict[bytes, tuple[float, Array]] = {}
+
+    def remembered(values: Array) -> tuple[float, Array]:
+        key = values.tobytes()
+        if key not in known:
+            known[key] = objective(values)
+        return known[key]
+
+    return remembered
+
+
+def _better(problem: GPProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
+    """Of the two best hills found on the part, the one that is higher on all rows."""
+    rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
+    if not rivals:
+        return starts[:1]
+    heights = []
+    for start in (starts[0], rivals[0]):
+        kernel, noise = parameters.setting(start.vector)
+        try:
+            engine.prepare(problem, kernel, noise)
+            height = engine.evidence(problem, kernel, noise, False).value
+            heights.append(height + parameters.log_prior(start.vector)[0])
+        except (NumericalError, InputError):
+            heights.append(-np.inf)
+    return [starts[0] if heights[0] >= heights[1] else rivals[0]]
+
+
+def log_likelihood(
+    problem: GPProblem, parameters: GPParameters, engine: Engine, vector: Array, gradient: bool
+) -> tuple[float, Array | None]:
+    """The evidence without priors at a vector, and its gradient in all entries."""
+    kernel, noise = parameters.setting(vector)
+    found: Any = engine.evidence(problem, kernel, noise, gradient)
+    if not gradient:
+        return found.value, None
+    slope = found.kernel_gradient
+    return found.value, np.append(slope, found.noise_gradient) if parameters.noise_is_parameter else slope

@@ -1,0 +1,317 @@
+"""Gaussian process regression: kernel ridge with error bars, and hyper-parameters by marginal likelihood."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError, NumericalError, describe
+from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.gp.diagnosis import diagnose
+from mercer.estimators.gp.exact import condition
+from mercer.estimators.gp.fit import climb, log_likelihood
+from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp.model import GaussianProcessModel
+from mercer.estimators.gp.parameters import GPParameters, read_parameters
+from mercer.estimators.gp.posterior import EngineSettings, GPProblem
+from mercer.estimators.gp.routes import announce, engine, routes
+from mercer.estimators.gp.updates import append_rows, remove_rows
+from mercer.estimators.progress import Meter
+from mercer.gram import gram
+from mercer.inputs.streams import append, count, pick, refuse_precomputed
+from mercer.kernels.text import as_kernel
+from mercer.numeric.memory import parse_bytes
+from mercer.plan import Route, Shape, choose
+
+Array = NDArray[np.float64]
+
+
+class GaussianProcessRegressor(GaussianProcessModel):
+    """Condition y = m(x) + f(x) + e, f ~ GP(0, k), e ~ N(0, noise), on rows: E f(x) = m(x) + k_x' (K + noise I)^-1 (y - m).
+
+    The mean is that of KernelRidge with alpha = noise; the variance is k(x, x) - k_x' (K + noise I)^-1 k_x, plus what the
+    coefficients of the mean function are uncertain by. Hyper-parameters maximize the log marginal likelihood
+    -1/2 (y'G^-1 y + log det G + n log 2 pi), G = K + noise I, plus weak priors. X is never scaled: length scales are in
+    the units of the columns. Kernel and noise are in the units of y (several targets: each divided by its standard
+    deviation, unless normalize_y is False).
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+        Its positive parameters are where the fit starts. An overall scale is put before a kernel that has none, unless
+        nothing is fitted or `fixed` names "scale".
+    noise : "fit", number >= 0 or (n,) array
+        The noise variance: fitted, given, or given for every row.
+    mean : "constant", "zero" or "linear"
+        m(x) is 0, b, or b + w'x; the coefficients are set to their best values by generalized least squares.
+    normalize_y : bool, default True
+        Take the average of y off even where mean is "zero", and give several targets the same spread.
+    n_restarts : int, default 2
+        Further starts: one from the data, the others random. From 400 rows on they are compared on half, at most 400.
+    bounds : dict, optional
+        {"length_scale": (0.1, 10.0), "noise": (1e-4, 1.0)}: parameter paths of the kernel, "scale", "noise".
+    fixed : sequence of str
+        GPParameters that keep their value.
+    priors : "weak", None or dict
+        "weak" puts a normal prior of standard deviation 3 on every logarithm, round a value taken from the data. A dict
+        {"noise": (median, factor)} replaces single ones.
+    optimizer : "bfgs" or None
+        BFGS with bounds on the logarithms; None fits nothing.
+    solver : "auto", "exact", "inducing" or "vecchia"
+        "auto" is exact up to 10,000 rows where the n x n matrix fits `memory`.
+    n_inducing, n_neighbors : int, optional
+        For the solvers "inducing" and "vecchia".
+    tol, max_iter : float, int
+        The climb ends when a step gains less than `tol` and the next one promises less, or after `max_iter` steps.
+    memory : bytes or text such as "4 GB", optional
+        Budget of the fit beyond the data; 8 GiB if not given. The exact route keeps 8 n^2 bytes, for variances.
+    random_state : int, default 0
+        Seeds the random starts and the choice of rows.
+    verbose : bool or None
+
+    Attributes
+    ----------
+    kernel_, noise_, theta_ (logarithms, in the order of theta_names_), log_marginal_likelihood_value_ (in the units of y,
+    without priors), dual_coef_ (alpha_), X_fit_ (X_train_), intercept_, coef_ (of the mean function), rkhs_norm_, route_,
+    jitter_, n_iter_; diagnosis_ says how the fit went; loo_, loo_mean_, loo_std_ are computed when first asked for.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, GaussianProcessRegressor, KernelRidge
+    >>> X, y = np.arange(8.0).reshape(-1, 1), np.sin(np.arange(8.0))
+    >>> gp = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, mean="zero", normalize_y=False, optimizer=None).fit(X, y)
+    >>> bool(np.allclose(gp.predict(X), KernelRidge(Gaussian(1.0), alpha=0.1).fit(X, y).predict(X), atol=1e-12))
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        noise: Any = "fit",
+        mean: str = "constant",
+        normalize_y: bool = True,
+        n_restarts: int = 2,
+        bounds: Any = None,
+        fixed: Any = (),
+        priors: Any = "weak",
+        optimizer: str | None = "bfgs",
+        solver: str = "auto",
+        n_inducing: int | None = None,
+        n_neighbors: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        memory: int | float | str | None = None,
+        random_state: int | None = 0,
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.mean = mean
+        self.normalize_y = normalize_y
+        self.n_restarts = n_restarts
+        self.bounds = bounds
+        self.fixed = fixed
+        self.priors = priors
+        self.optimizer = optimizer
+        self.solver = solver
+        self.n_inducing = n_inducing
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, *, noise: Any = None) -> GaussianProcessRegressor:
+        """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's."""
+        self._check_settings()
+        X = self._read(X, reset=True)
+        Y = self._read_targets(y, count(X))
+        self._single = Y.ndim == 1
+        Y = Y.reshape(len(Y), -1)
+        self._mean = MeanFunction.of(self.mean, X)
+        self._units = TargetUnits.of(Y, self.mean, self.normalize_y)
+        level, ratios = self._read_noise(self.noise if noise is None else noise, len(Y))
+        problem = GPProblem(X, np.hstack([self._units.inside(Y), self._mean.columns(X)]), Y.shape[1], ratios)
+        self._parameters = parameters = self._read_parameters(problem, level)
+        self.theta_names_ = list(parameters.names)
+        self.route_ = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
+        announce(self.route_, self.solver, problem.n)
+        way = engine(self.route_.solver, self._settings())
+        with Meter(f"{type(self).__name__} ({self.route_.solver})", self.verbose) as meter, _named(type(self).__name__):
+            found = climb(
+                problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
+                max_iter=self.max_iter, cuttable="precomputed" not in self._views(), meter=meter,
+            )  # fmt: skip
+            posterior = way.posterior(problem, *parameters.setting(found.vector))
+        self.theta_, self.n_iter_ = found.vector, found.n_iter
+        self._keep(problem, posterior, profile(posterior.quadratic, problem.n_targets))
+        self._report(found)
+        return self
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """Return log p(y) at theta (default: the fitted `theta_`) in the units of y, without priors, and its gradient.
+
+        theta holds logarithms in the order of `theta_names_`: the kernel's parameters, then the noise where it is one
+        number > 0.
+        """
+        check_is_fitted(self)
+        vector = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
+        if vector.shape != self.theta_.shape:
+            raise InputError(f"theta has shape {vector.shape}; it has the {len(self.theta_)} entries of theta_names_.")
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        way = engine(self.route_.solver, self._settings())
+        way.prepare(self._problem, *self._parameters.setting(self.theta_))
+        value, gradient = log_likelihood(self._problem, self._parameters, way, vector, eval_gradient)
+        value = value - self._unit_term()
+        return (value, gradient) if eval_gradient else value
+
+    @whole_or_nothing
+    def add_rows(self, X: Any, y: Any, *, noise: Any = None) -> GaussianProcessRegressor:
+        """Condition on further rows at the same hyper-parameters: n^2 m instead of n^3, the same model as from scratch.
+
+        `noise` (m,) gives their variances where the others had theirs. Needs the exact route.
+        """
+        posterior = self._exact("add_rows")
+        refuse_precomputed(type(self).__name__, self._views())
+        new = self._read(X, reset=False)
+        Y = self._read_targets(y, count(new))
+        if (Y.ndim == 1) != self._single or (Y.ndim == 2 and Y.shape[1] != self._problem.n_targets):
+            raise InputError(f"y has shape {Y.shape}; the model has {self._problem.n_targets} target(s).")
+        ratios = self._further_ratios(noise, len(Y))
+        columns = np.hstack([self._units.inside(Y.reshape(len(Y), -1)), self._mean.columns(new)])
+        level = self._parameters.setting(self.theta_)[1]
+        shift = np.array([level]) if ratios is None else level * ratios
+        cross = np.asarray(gram(self.kernel_, self.X_fit_, new), dtype=np.float64)
+        factor = append_rows(posterior.factor, cross, np.asarray(gram(self.kernel_, new), dtype=np.float64), shift)
+        old = self._problem
+        both = None if ratios is None or old.ratios is None else np.concatenate([old.ratios, ratios])
+        problem = GPProblem(append(old.X, new), np.vstack([old.columns, columns]), old.n_targets, both)
+        return self._conditioned(problem, factor)
+
+    @whole_or_nothing
+    def remove_rows(self, index: Any) -> GaussianProcessRegressor:
+        """Forget training rows by number, at the same hyper-parameters: n^2 r instead of n^3. Needs the exact route."""
+        posterior = self._exact("remove_rows")
+        refuse_precomputed(type(self).__name__, self._views())
+        gone = np.atleast_1d(np.asarray(index))
+        if gone.ndim != 1 or gone.dtype.kind not in "iu":
+            raise InputError(f"remove_rows takes row numbers; got {describe(index)}.")
+        n, old = self._problem.n, self._problem
+        if gone.size and not (-n <= gone.min() and gone.max() < n):
+            raise InputError(f"remove_rows: row numbers must lie in 0 … {n - 1}; got {describe(index)}.")
+        factor = remove_rows(posterior.factor, gone % n)
+        kept = np.setdiff1d(np.arange(n), gone % n)
+        ratios = None if old.ratios is None else old.ratios[kept]
+        return self._conditioned(GPProblem(pick(old.X, kept), old.columns[kept], old.n_targets, ratios), factor)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _conditioned(self, problem: GPProblem, factor: Any) -> GaussianProcessRegressor:
+        kernel, noise = self._parameters.setting(self.theta_)
+        posterior = condition(problem, kernel, noise, factor)
+        self._keep(problem, posterior, profile(posterior.quadratic, problem.n_targets))
+        value = self._value()
+        self.log_marginal_likelihood_value_ = value
+        self.diagnosis_ = dataclasses.replace(
+            self.diagnosis_, rows=problem.n, log_marginal_likelihood=value, jitter=posterior.jitter, bytes=posterior.bytes
+        )
+        return self
+
+    def _report(self, found: Any) -> None:
+        self.log_marginal_likelihood_value_ = value = self._value()
+        self.diagnosis_ = diagnose(self._problem, self._parameters, found, self._posterior, self.route_, value)
+
+    def _value(self) -> float:
+        """log p(y) in the units of y, from what the posterior knows."""
+        problem, posterior = self._problem, self._posterior
+        inside = log_evidence(self._profile.energy, posterior.logdet, problem.n, problem.n_targets)
+        return inside - self._unit_term()
+
+    def _unit_term(self) -> float:
+        """What the change of units costs in log density: n sum_j log scale_j."""
+        return self._problem.n * float(np.log(self._units.scale).sum())
+
+    def _check_settings(self) -> None:
+        if self.optimizer not in ("bfgs", None):
+            raise InputError(f'optimizer must be "bfgs" or None; got {self.optimizer!r}.')
+        for name in ("n_restarts", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+                raise InputError(f"{name} must be a whole number >= 0; got {describe(value)}.")
+        if not (isinstance(self.tol, (int, float)) and self.tol > 0):
+            raise InputError(f"tol must be a number > 0; got {describe(self.tol)}.")
+
+    def _read_noise(self, noise: Any, n: int) -> tuple[float | None, Array | None]:
+        """The noise as a level (None: to be fitted) and, where given per row, the variances as ratios of level 1."""
+        if isinstance(noise, str):
+            if noise != "fit":
+                raise InputError(f'noise must be "fit", a number >= 0, or (n,) variances; got {noise!r}.')
+            if self.optimizer is None:
+                raise InputError('noise="fit" needs an optimizer; with optimizer=None give the noise variance as a number.')
+            return None, None
+        try:
+            values = np.asarray(noise, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f'noise must be "fit", a number >= 0, or (n,) variances; got {describe(noise)}.') from None
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise InputError(f"noise is a variance: finite and >= 0; got {describe(noise)}.")
+        if values.ndim == 0:
+            return float(values), None
+        if values.shape != (n,):
+            raise InputError(f"noise has shape {values.shape} for {n} rows; give one number, or one variance per row.")
+        return 1.0, values
+
+    def _further_ratios(self, noise: Any, m: int) -> Array | None:
+        if self._problem.ratios is None:
+            if noise is not None:
+                raise InputError("add_rows: this model has one noise for all rows; leave noise out.")
+            return None
+        ratios = None if noise is None else self._read_noise(noise, m)[1]
+        if ratios is None:
+            raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new ones.")
+        return ratios
+
+    def _read_parameters(self, problem: GPProblem, level: float | None) -> GPParameters:
+        Y = problem.columns[:, : problem.n_targets]
+        with np.errstate(over="ignore"):
+            spread = float(np.mean(np.square(Y)))
+        varied = problem.n > 1 and bool(np.ptp(Y, axis=0).max() > 1e-12 * np.abs(Y).max())
+        if not np.isfinite(spread) or (varied and spread < 1e-290):
+            size = float(np.abs(Y).max())
+            raise InputError(f"y differs from its center by up to {size:.1e}, the square of which is no number; divide y.")
+        one_per_row = problem.ratios is not None
+        found = read_parameters(
+            self._resolved(problem.X), problem.X, spread if spread > 0 else 1.0,
+            noise=0.0 if one_per_row else level, fit=self.optimizer is not None, bounds=self.bounds, fixed=self.fixed,
+            priors=self.priors,
+        )  # fmt: skip
+        found = dataclasses.replace(found, noise=1.0) if one_per_row else found
+        return found if varied else dataclasses.replace(found, fixed=np.ones_like(found.fixed))
+
+    def _settings(self) -> EngineSettings:
+        return EngineSettings(self.n_inducing, self.n_neighbors, self.random_state or 0, parse_bytes(self.memory))
+
+    def _views(self) -> frozenset[str]:
+        return as_kernel(self.kernel)._views()
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return routes(shape, self.solver, self._settings(), self._views())
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say whose matrix could not be factored, and that the solvers' alpha is the noise here."""
+    try:
+        yield
+    except NumericalError as error:
+        raise NumericalError(f"{what}: {error} (alpha is the noise here.)") from error

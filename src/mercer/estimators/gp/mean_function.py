@@ -1,0 +1,100 @@
+"""The mean function of a Gaussian process and the units of y: both taken off before the fit and put back after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.inputs.streams import count
+
+Array = NDArray[np.float64]
+KINDS = ("zero", "constant", "linear")
+
+
+@dataclass(frozen=True)
+class MeanFunction:
+    """m(x) = h(x)' beta with h = () for "zero", (1) for "constant", (1, z) for "linear", z the standardized columns of x."""
+
+    kind: str
+    location: Array  # (d,) for "linear", else empty
+    spread: Array  # (d,) standard deviations of the columns that vary, infinity for those that do not
+
+    @classmethod
+    def of(cls, kind: str, X: Any) -> MeanFunction:
+        """The mean function of a kind, with what it needs from the training rows."""
+        if kind not in KINDS:
+            raise InputError(f'mean must be "zero", "constant" or "linear"; got {kind!r}.')
+        if kind != "linear":
+            return cls(kind, np.empty(0), np.empty(0))
+        V = _dense_vectors(X)
+        sd = V.std(axis=0)
+        varies = sd > 1e-12 * np.abs(V).max(axis=0)
+        if len(V) <= 1 + int(varies.sum()):
+            raise InputError(
+                f'mean="linear" has {1 + int(varies.sum())} coefficients for {len(V)} rows; give more rows, '
+                'or mean="constant" with a Linear() term in the kernel.'
+            )
+        return cls(kind, V.mean(axis=0), np.where(varies, sd, np.inf))
+
+    @property
+    def size(self) -> int:
+        """q, the number of coefficients."""
+        return {"zero": 0, "constant": 1}.get(self.kind, 1 + len(self.location))
+
+    def columns(self, X: Any) -> Array:  # -> (n, q)
+        """h(x) for every row."""
+        if self.kind == "linear":
+            V = _dense_vectors(X)
+            return np.column_stack([np.ones(len(V)), (V - self.location) / self.spread])
+        return np.ones((count(X), self.size))
+
+    def coefficients(self, beta: Array) -> tuple[Array, Array | None]:  # (q, t) -> (t,), (d, t) or None
+        """Intercept and slopes with respect to x itself."""
+        if self.kind == "zero":
+            return np.zeros(beta.shape[1]), None
+        if self.kind == "constant":
+            return beta[0], None
+        slopes = beta[1:] / self.spread[:, None]
+        return beta[0] - self.location @ slopes, slopes
+
+
+@dataclass(frozen=True)
+class TargetUnits:
+    """y = center + scale * (what is modeled), per target."""
+
+    center: Array  # (t,)
+    scale: Array  # (t,)
+
+    @classmethod
+    def of(cls, Y: Array, kind: str, normalize: bool) -> TargetUnits:  # (n, t)
+        """Centered unless the mean is zero and y is to be left alone; scaled only where targets have to be made alike.
+
+        One target needs no scale: an overall scale of kernel and noise does the same, and they stay in the units of y.
+        """
+        t = Y.shape[1]
+        center = Y.mean(axis=0) if normalize or kind != "zero" else np.zeros(t)
+        with np.errstate(over="ignore"):  # what overflows is refused by whoever squares y first
+            sd = Y.std(axis=0)
+        scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
+        return cls(center, scale)
+
+    def inside(self, Y: Array) -> Array:  # (n, t) -> (n, t)
+        """The targets as modeled."""
+        return (Y - self.center) / self.scale
+
+    def outside(self, F: Array) -> Array:  # (m, t) -> (m, t)
+        """Predictions in the units of y."""
+        return F * self.scale + self.center
+
+
+def _dense_vectors(X: Any) -> Array:
+    V = Rows(X).vectors()
+    if sp.issparse(V):
+        raise InputError('mean="linear" takes dense rows; X is sparse. Use mean="constant" and a kernel with Linear().')
+    return np.asarray(V, dtype=np.float64)

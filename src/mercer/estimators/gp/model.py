@@ -1,0 +1,225 @@
+"""A fitted Gaussian process: predictions, samples, intervals and leave-one-out, over any posterior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError, describe
+from mercer.estimators.base import DualModel
+from mercer.estimators.gp.conditioning import leave_one_out
+from mercer.estimators.gp.diagnosis import GPDiagnosis
+from mercer.estimators.gp.exact import ExactPosterior
+from mercer.estimators.gp.leave_one_out import GPLeaveOneOut
+from mercer.estimators.gp.mean_columns import MeanProfile
+from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp.parameters import GPParameters, as_rows_of_numbers
+from mercer.estimators.gp.posterior import GPProblem, Posterior
+from mercer.estimators.summary import Summary
+from mercer.inputs.streams import count
+from mercer.numeric.memory import format_bytes
+from mercer.plan import Route
+
+Array = NDArray[np.float64]
+
+
+class GaussianProcessModel(RegressorMixin, DualModel):
+    """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
+
+    route_: Route
+    noise_: Any
+    diagnosis_: GPDiagnosis
+    log_marginal_likelihood_value_: float
+    _problem: GPProblem
+    _posterior: Posterior
+    _profile: MeanProfile
+    _mean: MeanFunction
+    _units: TargetUnits
+    _parameters: GPParameters
+    _single: bool
+    _loo: GPLeaveOneOut | None
+
+    # -- predictions -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, *, include_noise: Any = False) -> Any:
+        """Return the posterior mean, and with return_std or return_cov the standard deviation or covariance of f.
+
+        GPParameters
+        ----------
+        include_noise : bool or (m,) array
+            True adds the noise, for the spread of new observations y instead of the function f; an array gives the noise
+            variance of each new row. Where the noise was given per training row, True takes its average.
+
+        With several targets the arrays get a last axis for them.
+        """
+        check_is_fitted(self)
+        if return_std and return_cov:
+            raise InputError("predict returns the standard deviation or the covariance, not both at once.")
+        new = self._read(X, reset=False)
+        H = self._mean.columns(new)
+        if not (return_std or return_cov):
+            return self._mean_and_rest(self._posterior.mean(new), H)[0]
+        noise = self._noise_of_new(include_noise, count(new))
+        if return_cov:
+            f, R = self._mean_and_rest(self._posterior.mean(new), H)
+            C = self._posterior.covariance(new) + R @ self._profile.covariance @ R.T
+            C[np.diag_indices_from(C)] += noise
+            return f, self._spread_out(C, 2.0)
+        M, variance = self._posterior.moments(new)
+        f, R = self._mean_and_rest(M, H)
+        variance = variance + np.einsum("ij,jk,ik->i", R, self._profile.covariance, R) + noise
+        return f, self._spread_out(np.sqrt(variance), 1.0)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets."""
+        if not (isinstance(coverage, (int, float)) and 0.0 < coverage < 1.0):
+            raise InputError(f"coverage must be a number strictly between 0 and 1; got {describe(coverage)}.")
+        center, std = self.predict(X, return_std=True, include_noise=True)
+        reach = float(ndtri(0.5 + coverage / 2.0)) * std
+        return np.stack([center - reach, center + reach], axis=1)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Array:
+        """Return functions drawn from the posterior at the rows of X, (m, n_samples), or (m, t, n_samples)."""
+        center, C = self.predict(X, return_cov=True, include_noise=include_noise)
+        m, t = len(center), 1 if self._single else center.shape[1]
+        rng = check_random_state(random_state)
+        # a covariance is often singular; its eigenvectors do not mind
+        values, vectors = np.linalg.eigh(C if self._single else C[..., 0] / self._units.scale[0] ** 2)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        draws = np.stack([root @ rng.standard_normal((m, n_samples)) for _ in range(t)], axis=1)  # (m, t, s)
+        if self._single:
+            return np.asarray(center[:, None] + draws[:, 0])
+        return np.asarray(center[:, :, None] + draws * self._units.scale[:, None])
+
+    def _mean_and_rest(self, M: Array, H: Array) -> tuple[Array, Array]:  # (m, t + q), (m, q)
+        """The mean in the units of y, (m,) or (m, t), and h(x) less what the process predicts of it, (m, q)."""
+        t = self._problem.n_targets
+        rest = H - M[:, t:]
+        F = self._units.outside(M[:, :t] + rest @ self._profile.beta)
+        return (F[:, 0] if self._single else F), rest
+
+    def _noise_of_new(self, include_noise: Any, m: int) -> Any:
+        """Noise variances of m new rows in working units: a number or (m,)."""
+        if isinstance(include_noise, (bool, np.bool_)):
+            noise = np.mean(self._problem.variances(self._parameters.setting(self.theta_)[1]))
+            return float(noise) if include_noise else 0.0
+        given = np.asarray(include_noise, dtype=np.float64)
+        if given.shape != (m,) or not np.isfinite(given).all() or (given < 0).any():
+            raise InputError(f"include_noise must be True, False, or ({m},) variances >= 0; got {describe(include_noise)}.")
+        return given
+
+    def _spread_out(self, values: Array, power: float) -> Array:
+        """Standard deviations (power 1) or covariances (power 2) in the units of y, with an axis for several targets."""
+        if self._single:
+            return values * float(self._units.scale[0]) ** power
+        return np.multiply.outer(values, self._units.scale**power)
+
+    # -- what can be asked of it -------------------------------------------------------------------------------------
+
+    @property
+    def loo_(self) -> GPLeaveOneOut:
+        """Each training row predicted from the others, in closed form; n^3/3 flops when first asked for."""
+        check_is_fitted(self)
+        if self._loo is None:
+            posterior = self._exact("leave-one-out in closed form")
+            problem = self._problem
+            found = leave_one_out(posterior.factor, problem.columns, problem.n_targets)
+            Y = problem.columns[:, : problem.n_targets]
+            scale = self._units.scale
+            shape = (problem.n,) if self._single else Y.shape
+            self._loo = GPLeaveOneOut(
+                self._units.outside(Y - found.residuals).reshape(shape),
+                np.multiply.outer(np.sqrt(found.variance), scale).reshape(shape),
+                (found.residuals * scale).reshape(shape),
+                (found.log_density - np.log(scale)).reshape(shape),
+            )
+        return self._loo
+
+    @property
+    def loo_mean_(self) -> Array:
+        """Leave-one-out means."""
+        return self.loo_.mean
+
+    @property
+    def loo_std_(self) -> Array:
+        """Leave-one-out standard deviations, noise included."""
+        return self.loo_.std
+
+    @property
+    def loo_residuals_(self) -> Array:
+        """y less the leave-one-out means."""
+        return self.loo_.residuals
+
+    @property
+    def alpha_(self) -> Array:
+        """scikit-learn's name for `dual_coef_`."""
+        check_is_fitted(self)
+        return self.dual_coef_
+
+    @property
+    def X_train_(self) -> Any:  # noqa: N802 - scikit-learn's name
+        """scikit-learn's name for `X_fit_`."""
+        check_is_fitted(self)
+        return self.X_fit_
+
+    def _exact(self, what: str) -> ExactPosterior:
+        if not isinstance(self._posterior, ExactPosterior):
+            raise InputError(f"{what} needs the exact route; this fit took {self.route_.solver!r}. Fit with solver='exact'.")
+        return self._posterior
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        return as_rows_of_numbers(super()._read(X, reset))
+
+    # -- keeping what a fit found ------------------------------------------------------------------------------------
+
+    def _keep(self, problem: GPProblem, posterior: Posterior, profile: MeanProfile) -> None:
+        """Attributes that follow from a posterior; the hyper-parameters and the units stay."""
+        t, scale = problem.n_targets, self._units.scale
+        self._problem, self._posterior, self._profile, self._loo = problem, posterior, profile, None
+        self.kernel_, self.X_fit_ = posterior.kernel, problem.X
+        noise = self._parameters.setting(self.theta_)[1]
+        self.noise_ = noise if problem.ratios is None else problem.variances(noise)
+        intercept, slopes = self._mean.coefficients(profile.beta)
+        intercept = intercept * scale + self._units.center
+        self.intercept_ = intercept[0] if self._single else intercept
+        self.coef_ = None if slopes is None else (slopes * scale)[:, 0] if self._single else slopes * scale
+        self.jitter_ = posterior.jitter
+        if isinstance(posterior, ExactPosterior):
+            V = posterior.solved[:, :t] - posterior.solved[:, t:] @ profile.beta
+            E = problem.columns[:, :t] - problem.columns[:, t:] @ profile.beta
+            shift = problem.variances(noise)[:, None] + posterior.jitter
+            norms = np.sqrt(np.maximum(np.sum(V * (E - shift * V), axis=0), 0.0))  # V'KV, as K V = E - shift V
+            self.dual_coef_ = V[:, 0] if self._single else V * scale
+            self.rkhs_norm_ = norms[0] if self._single else norms
+
+    def _summary(self) -> Summary:
+        d = self.diagnosis_
+        noise = f"{self.noise_:.6g}" if np.ndim(self.noise_) == 0 else f"one per row, {np.mean(self.noise_):.4g} on average"
+        lines = [
+            ("kernel", str(self.kernel_)),
+            ("noise (variance)", noise),
+            ("mean function", self._mean.kind),
+            ("log marginal likelihood", f"{self.log_marginal_likelihood_value_:.6g}"),
+            ("rows, targets", f"{d.rows}, {self._problem.n_targets}"),
+            ("fit", f"{d.message}; {d.n_evaluations} evaluations on all rows"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            ("memory of the fit", format_bytes(self.route_.bytes)),
+            ("kept for variances", format_bytes(d.bytes)),
+        ]
+        if self._loo is not None:
+            lines.append(("leave-one-out", f"RMSE {self._loo.rmse:.4g}, negative log density {self._loo.nlpd:.4g}"))
+        lines += [("note", note) for note in d.notes]
+        numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
+        return Summary(repr(self), tuple(lines), numbers)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags

@@ -1,0 +1,88 @@
+"""The routes of a Gaussian process: what each costs, which is best for a shape, and the engine that walks it."""
+
+from __future__ import annotations
+
+import warnings
+
+from mercer.errors import InputError
+from mercer.estimators.gp import inducing as gp_inducing
+from mercer.estimators.gp import vecchia as gp_vecchia
+from mercer.estimators.gp.exact import ExactEngine
+from mercer.estimators.gp.inducing_bound import ROWS
+from mercer.estimators.gp.posterior import Engine, EngineSettings
+from mercer.linalg.pivoted_cholesky import ROUND
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.numeric.tiles import SIDE
+from mercer.plan import Route, Shape
+
+#: Up to here "auto" takes the exact route if it fits; a fixed number, so that the same script takes the same route anywhere.
+EXACT_ROWS = 10_000
+
+#: Beyond this many columns near rows are far away, and inducing rows are taken instead.
+NEAR_COLUMNS = 10
+
+#: Value-and-gradient evaluations of a typical fit, for rough seconds.
+EVALUATIONS = 25
+
+SOLVERS = ("auto", "exact", "inducing", "vecchia")
+
+
+def routes(shape: Shape, solver: str, settings: EngineSettings, views: frozenset[str] = frozenset()) -> tuple[Route, ...]:
+    """The ways to fit data of this shape, best first; `views` is what the kernel asks of a collection."""
+    if solver not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    if solver == "exact" or "precomputed" in views:
+        return (_exact_route(shape),)
+    if solver != "auto":
+        return ((_inducing_route if solver == "inducing" else _vecchia_route)(shape, settings),)
+    near = shape.width <= NEAR_COLUMNS and "vectors" in views and views <= {"vectors", "any"}
+    others = [_vecchia_route(shape, settings)] if near else []
+    others.append(_inducing_route(shape, settings))
+    exact = _exact_route(shape)
+    return (exact, *others) if shape.n <= EXACT_ROWS else (*others, exact)
+
+
+def engine(solver: str, settings: EngineSettings) -> Engine:
+    """The engine of a route."""
+    if solver == "inducing":
+        return gp_inducing.InducingEngine(settings)
+    return gp_vecchia.VecchiaEngine(settings) if solver == "vecchia" else ExactEngine(settings)
+
+
+def announce(route: Route, solver: str, n: int) -> None:
+    """Say that "auto" left the exact route because of the number of rows; leaving it for memory is said by the plan."""
+    if solver == "auto" and n > EXACT_ROWS and not route.exact:
+        warnings.warn(
+            f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, so solver={route.solver!r} is taken, which "
+            'is not exact; solver="exact" insists, and naming the solver silences this.',
+            stacklevel=3,
+        )
+
+
+def _exact_route(shape: Shape) -> Route:
+    n = float(shape.n)
+    needed = int(8 * n * n + 8 * n * (4 * shape.width + 4 * shape.n_targets + 1024))
+    seconds = EVALUATIONS * (2.0 * n**3 / gemm_rate() + 4e-8 * n * n)
+    return Route("exact", needed, seconds, "one Gram matrix, factored in place for every setting tried; its factor stays")
+
+
+def _inducing_route(shape: Shape, settings: EngineSettings) -> Route:
+    n = shape.n
+    m = min(n, gp_inducing.INDUCING if settings.n_inducing is None else settings.n_inducing)
+    kept = 8 * n * m if 8 * n * m <= gp_inducing.KEEP * settings.memory else 0
+    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)  # the factor, and candidates beside it
+    tiles = 16 * min(n, SIDE) * min(m, SIDE)
+    needed = max(kept, chosen) + 8 * (8 * m * m + 5 * min(n, ROWS) * m + n * (6 * shape.width + 4 * shape.n_targets) + tiles)
+    seconds = 2 * EVALUATIONS * (4.0 * n * m * m / gemm_rate() + 3.0 * n * m / entry_rate())
+    return Route("inducing", needed, seconds, f"a lower bound through {m} inducing rows, n m^2 per setting", exact=False)
+
+
+def _vecchia_route(shape: Shape, settings: EngineSettings) -> Route:
+    n = shape.n
+    k = min(n, gp_vecchia.NEIGHBORS if settings.n_neighbors is None else settings.n_neighbors)
+    parts, side = -(-n // max(1, k // 3)), k + max(1, k // 3)
+    factors = 8 * parts * side * side
+    kept = factors if factors <= gp_vecchia.KEEP * settings.memory else 0
+    needed = kept + 8 * (2 * parts * side + 16 * side * side + n * (8 * shape.width + 4 * shape.n_targets))
+    seconds = 2 * EVALUATIONS * parts * (3.0 * side**3 / gemm_rate() + 3.0 * side * side / entry_rate())
+    return Route("vecchia", needed, seconds, f"blocks given their {k} nearest earlier rows, n k^2 per setting", exact=False)

@@ -1,0 +1,220 @@
+"""The route through near rows, for few columns: O(n) per setting, and each prediction from the rows round it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from mercer.errors import InputError
+from mercer.estimators.gp.conditioning import whiten
+from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.nearest_blocks import Block, blocks
+from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.estimators.gp.vecchia_likelihood import conditional_gradient, conditionals, local_posterior
+from mercer.inputs import as_rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation
+from mercer.kernels.pair import Pair
+from mercer.linalg.cholesky import cholesky
+from mercer.numeric.encodings import align, gather
+from mercer.numeric.exponential import COMPILED_FROM
+from mercer.numeric.threads import cpu_count
+
+Array = NDArray[np.float64]
+
+#: Near rows that a block is given, if their number is not set. A block has a third as many rows itself; a new row is given
+#: twice as many, since a prediction is made once and the likelihood many times.
+NEIGHBORS = 96
+
+#: Factors are kept between value and gradient while they take no more than this share of the budget.
+KEEP = 0.25
+
+#: Columns are measured in the step that takes the correlation down to this.
+CORRELATION = 0.9
+
+#: New rows whose neighbors are held at a time.
+BATCH = 4096
+
+#: A joint covariance of new rows is given the near rows of all of them, up to this many.
+JOINT = 6000
+
+
+class VecchiaEngine:
+    """Vecchia's likelihood over blocks of near rows; blocks and neighbors are found anew between ascents."""
+
+    # parameters learned exactly on some rows are nearly right: a few steps on all rows trim them
+    rounds, part_rows, tol_per_row, max_steps = 2, 2000, 1e-4, 8
+
+    def __init__(self, settings: EngineSettings | None = None) -> None:
+        self._settings = EngineSettings() if settings is None else settings
+        self._parts: list[Block] = []
+        self._n = -1
+
+    @property
+    def n_neighbors(self) -> int:
+        """How many near rows each block is given; new rows get twice as many."""
+        return NEIGHBORS if self._settings.n_neighbors is None else self._settings.n_neighbors
+
+    def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
+        """Cut the rows into blocks and find the neighbors of each, as near as this kernel sees them."""
+        if self.n_neighbors < 1:
+            raise InputError(f"n_neighbors must be at least 1; got {self.n_neighbors!r}.")
+        X = numbers(problem.X)
+        points, k = X / column_steps(kernel, X), self.n_neighbors
+        self._parts = blocks(points, max(1, k // 3), k, np.random.default_rng(self._settings.seed))
+        self._n = problem.n
+
+    def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
+        """The log density of the product of conditionals, and its gradient."""
+        if self._n != problem.n:
+            self.prepare(problem, kernel, noise)
+        local, d, t = _Local(kernel, problem.X), problem.variances(noise), problem.n_targets
+        keep = gradient and 8 * sum(len(part.rows) ** 2 for part in self._parts) <= KEEP * self._settings.memory
+        state = conditionals(self._parts, local.gram, problem.columns, d, keep=keep)
+        fitted = profile(state.quadratic, t)
+        value = log_evidence(fitted.energy, state.logdet, problem.n, t)
+        if not gradient:
+            return Evidence(value, jitter=state.jitter)
+        combine = np.vstack([np.eye(t), -fitted.beta])
+        found = conditional_gradient(self._parts, local.gram, local.pull, problem.columns, combine, d, state.factors)
+        return Evidence(value, *found, jitter=state.jitter)
+
+    def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> VecchiaPosterior:
+        """What predictions need: the rows themselves, and how near this kernel sees them."""
+        self.prepare(problem, kernel, noise)
+        X, d = numbers(problem.X), problem.variances(noise)
+        state = conditionals(self._parts, _Local(kernel, problem.X).gram, problem.columns, d)
+        steps = column_steps(kernel, X)
+        return VecchiaPosterior(
+            kernel, X, problem.columns, d, steps, 2 * self.n_neighbors, state.quadratic, state.logdet, state.jitter
+        )
+
+
+class _Local:
+    """Small Gram matrices of chosen rows of one collection, encoded once, and what pulls weights back through them."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self._kernel = kernel
+        self._values = Evaluation(kernel, X)
+
+    def gram(self, rows: NDArray[Any]) -> Array:  # (s,) -> (s, s)
+        return np.asarray(self._kernel._block(self._pair(rows)), dtype=np.float64)
+
+    def pull(self, rows: NDArray[Any], W: Array) -> Array:  # (s,), (s, s) -> (p,)
+        return self._kernel._pullback(self._pair(rows), W)
+
+    def _pair(self, rows: NDArray[Any]) -> Pair:
+        encoded, whole = gather(self._values.pair.A, rows), slice(0, len(rows))
+        return Pair(encoded, encoded, whole, whole, self._values.pair.compiled)
+
+
+def numbers(X: Any) -> Array:
+    """The rows as dense vectors, which distances need."""
+    vectors = as_rows(X).vectors()
+    if sp.issparse(vectors):
+        raise InputError('solver="vecchia" looks for near rows and takes dense vectors; use solver="inducing" here.')
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def column_steps(kernel: Kernel, X: Array, rows: int = 16) -> Array:  # (n, d) -> (d,)
+    """For every column the step that takes the correlation from 1 to CORRELATION, infinity where none does.
+
+    For one length scale per column these are the length scales, up to a factor; asking the kernel's values instead of
+    its parameters does the same for every kernel on vectors. It is the median over some rows, found by halving.
+    """
+    sample = X[np.linspace(0, len(X) - 1, min(rows, len(X))).astype(np.intp)]
+    spread = np.ptp(X, axis=0)
+    steps = np.full(X.shape[1], np.inf)
+    for k in np.flatnonzero(spread > 0).tolist():
+        low, high = 1e-6 * spread[k], 1e3 * spread[k]
+        if _correlation(kernel, sample, k, high) > CORRELATION:
+            continue
+        for _ in range(40):
+            middle = np.sqrt(low * high)
+            low, high = (middle, high) if _correlation(kernel, sample, k, middle) > CORRELATION else (low, middle)
+        steps[k] = high
+    if np.isfinite(steps).any():
+        return steps
+    return np.where(spread > 0, spread, 1.0)  # a kernel that sees no step: columns in units of their own
+
+
+def _correlation(kernel: Kernel, sample: Array, column: int, step: float) -> float:
+    moved = sample.copy()
+    moved[:, column] += step
+    products = np.asarray(kernel.diag(sample) * kernel.diag(moved), dtype=np.float64)
+    values = np.asarray(kernel(sample, moved), dtype=np.float64).diagonal()
+    return float(np.median(np.divide(values, np.sqrt(products), out=np.zeros_like(products), where=products > 0)))
+
+
+@dataclass(frozen=True)
+class VecchiaPosterior:
+    """A zero-mean process whose value at a new row is conditioned on the nearest training rows."""
+
+    kernel: Kernel
+    X: Array  # (n, d)
+    columns: Array  # (n, t + q)
+    variances: Array  # (1,) or (n,) the noise
+    steps: Array  # (d,) units in which rows are near
+    n_neighbors: int  # of a new row
+    quadratic: Array  # (t + q, t + q)
+    logdet: float
+    jitter: float
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(self.X / self.steps)
+
+    def mean(self, X: Any) -> Array:  # -> (m, t + q)
+        """E f(x) given the rows near x."""
+        return self.moments(X)[0]
+
+    def variance(self, X: Any) -> Array:  # -> (m,)
+        """var f(x) given the rows near x."""
+        return self.moments(X)[1]
+
+    def moments(self, X: Any) -> tuple[Array, Array]:  # -> (m, t + q), (m,)
+        """Mean and variance together, from one small factor per row."""
+        new = numbers(X)
+        parts = [new[start : start + BATCH] for start in range(0, len(new), BATCH)]
+        found = [local_posterior(self._near(one), self._joint(one), self.columns, self.variances) for one in parts]
+        return np.concatenate([mean for mean, _ in found]), np.concatenate([variance for _, variance in found])
+
+    def covariance(self, X: Any) -> Array:  # -> (m, m)
+        """The covariance given the near rows of all of X together."""
+        new = numbers(X)
+        near = np.unique(self._near(new))
+        if len(near) > JOINT:
+            raise InputError(
+                f"a joint covariance of {len(new)} rows is given the near rows of all of them, here {len(near)}, over "
+                f"{JOINT}. Ask for fewer rows at a time, or lower n_neighbors."
+            )
+        noise = np.broadcast_to(self.variances, (len(self.X),))[near]
+        factor = cholesky(np.asarray(self.kernel(self.X[near]), dtype=np.float64), noise, overwrite=True)
+        V = whiten(factor, np.asfortranarray(self.kernel(self.X[near], new), dtype=np.float64))
+        return np.asarray(self.kernel(new), dtype=np.float64) - V.T @ V
+
+    def _near(self, new: Array) -> NDArray[Any]:  # (m, d) -> (m, k)
+        k = min(self.n_neighbors, len(self.X))
+        return np.asarray(self._tree.query(new / self.steps, k=range(1, k + 1), workers=cpu_count())[1])
+
+    def _joint(self, new: Array) -> Callable[[int, NDArray[Any]], tuple[Array, Array, float]]:
+        kernel = self.kernel
+        train, fresh = align(kernel._encode(as_rows(self.X)), kernel._encode(as_rows(new)))
+        prior = np.asarray(kernel.diag(new), dtype=np.float64)
+        compiled = len(self.X) ** 2 >= COMPILED_FROM  # as in training, so that the same rows have the same digits
+
+        def joint(i: int, rows: NDArray[Any]) -> tuple[Array, Array, float]:
+            near, one = gather(train, rows), gather(fresh, slice(i, i + 1))
+            whole, first = slice(0, len(rows)), slice(0, 1)
+            K = kernel._block(Pair(near, near, whole, whole, compiled))
+            cross = kernel._block(Pair(one, near, first, whole))
+            return np.asarray(K, dtype=np.float64), np.asarray(cross[0], dtype=np.float64), float(prior[i])
+
+        return joint

@@ -1,0 +1,169 @@
+"""The class-mean classifier: a point belongs to the class whose mean in feature space is nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
+from mercer.estimators.means.class_means import ClassMeans, temperature
+from mercer.estimators.progress import Meter
+from mercer.estimators.summary import Summary
+from mercer.gram.products import from_features, product, routes, to_features
+from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
+from mercer.inputs.streams import append, count, refuse_precomputed
+from mercer.kernels.text import as_kernel
+from mercer.numeric.memory import format_bytes
+from mercer.plan import Route, Shape, choose
+
+
+class NearestMean(ClassifierMixin, DualModel):
+    """Classify by the nearest class mean: h(x) = sgn(||phi(x) - m_0||^2 - ||phi(x) - m_1||^2).
+
+    By kernel sums this is sgn(<w, phi(x)> - b) with w = m_1 - m_0 and b = (||m_1||^2 - ||m_0||^2) / 2; ties go to the
+    first class. With more classes the score of class c is <m_c, phi(x)> - ||m_c||^2 / 2, and the largest wins.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    memory : bytes or text such as "4 GB", optional
+    verbose : bool or None
+
+    Attributes
+    ----------
+    classes_, class_count_ (total weights), mean_norms_ (||m_c||), dual_coef_ (of w, or of every mean), intercept_ (-b,
+    or -||m_c||^2 / 2), coef_ (coordinates of w in the explicit features, where that route was taken), loo_scores_
+    (decision values of the training rows, each against means without it), temperature_ (probabilities are
+    softmax(temperature_ * scores), most likely on loo_scores_), X_fit_, kernel_, route_.
+
+    >>> import numpy as np
+    >>> from mercer import Linear, NearestMean
+    >>> X, y = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 4.0], [6.0, 4.0]]), ["a", "a", "b", "b"]
+    >>> model = NearestMean(Linear()).fit(X, y)
+    >>> model.decision_function([[3.0, 2.0]]).tolist()  # half way between the means: a tie
+    [0.0]
+    >>> model.predict([[3.0, 2.0], [3.1, 2.0]]).tolist()
+    ['a', 'b']
+    """
+
+    coef_: Any
+
+    def __init__(
+        self, kernel: Any = DEFAULT_KERNEL, *, memory: int | float | str | None = None, verbose: bool | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.memory = memory
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NearestMean:
+        """Take the mean of every class; a weight counts as that many copies of its row."""
+        X = self._read(X, reset=True)
+        labels = read_labels(type(self).__name__, y, count(X))
+        weights = self._read_weights(sample_weight, count(X))
+        self.classes_ = classes_of(type(self).__name__, labels, weights)
+        kernel = self._resolved(X, weights)
+        self.route_ = choose(self._routes(self._shape(X)), self.memory, type(self).__name__)
+        A = self._memberships(labels, weights)
+        with Meter(type(self).__name__, self.verbose) as meter:
+            S = product(kernel, X, X, A, self._explicit, meter)
+        self._store(kernel, X, ClassMeans(S, A, np.asarray(kernel.diag(X), dtype=np.float64)))
+        return self
+
+    @whole_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NearestMean:
+        """Add a batch to the means: the same model as one fit on all batches, with the kernel of the first.
+
+        The first call fixes the classes: those of `classes`, or those of its labels.
+        """
+        first, name = not hasattr(self, "kernel_"), type(self).__name__
+        refuse_precomputed(name, as_kernel(self.kernel)._views())
+        X = self._read(X, reset=first)
+        labels = read_labels(name, y, count(X))
+        weights = self._read_weights(sample_weight, count(X))
+        if first:
+            self.classes_ = stream_classes(name, classes, labels)
+            self.route_ = choose(self._routes(self._shape(X)), self.memory, name)
+        kernel = self._resolved(X, weights) if first else self.kernel_
+        A = self._memberships(labels, weights)
+        S, diagonal = product(kernel, X, X, A, self._explicit), np.asarray(kernel.diag(X), dtype=np.float64)
+        if not first:
+            old = self._means
+            S += product(kernel, X, self.X_fit_, old.memberships, self._explicit)
+            S = np.concatenate([old.sums + product(kernel, self.X_fit_, X, A, self._explicit), S])
+            A, diagonal = np.concatenate([old.memberships, A]), np.concatenate([old.diagonal, diagonal])
+            X = append(self.X_fit_, X)
+        self._store(kernel, X, ClassMeans(S, A, diagonal))
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return <w, phi(x)> - b, (n,), positive for the second class; (n, C) scores for C > 2 classes."""
+        check_is_fitted(self)
+        if not self._explicit:
+            return self._decision(X)
+        return from_features(self.kernel_, self._read(X, reset=False), self.coef_) + self.intercept_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class whose mean is nearest; ties go to the first."""
+        scores = self.decision_function(X)
+        return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return softmax(temperature_ * scores), calibrated on leave-one-out scores; 1/2 each at decision 0."""
+        scores = self.decision_function(X)
+        if np.isnan(self.temperature_):
+            raise InputError(
+                f"{type(self).__name__}: probabilities are calibrated on leave-one-out scores, and no class has two rows. "
+                "decision_function and predict need none."
+            )
+        if scores.ndim == 1:
+            scores = np.stack([np.zeros_like(scores), scores], axis=1)
+        scores = np.where(np.isinf(scores), np.sign(scores) * 1e300, scores)  # a class that has no rows yet
+        return np.asarray(softmax(np.minimum(self.temperature_ * scores, 1e300), axis=1))
+
+    @property
+    def _explicit(self) -> bool:
+        return bool(self.route_.solver == "primal")
+
+    def _memberships(self, labels: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+        w = np.ones(len(labels)) if weights is None else weights
+        A, rows = np.zeros((len(labels), len(self.classes_))), np.flatnonzero(w > 0)
+        A[rows, encode(type(self).__name__, labels[rows], self.classes_)] = w[rows]
+        return A
+
+    def _store(self, kernel: Any, X: Any, means: ClassMeans) -> None:
+        self.kernel_, self.X_fit_, self._means = kernel, X, means
+        self.class_count_, self.mean_norms_ = means.weights, np.sqrt(means.squared_norms)
+        coefficients, intercepts, loo = means.coefficients, -0.5 * means.squared_norms, means.leave_one_out()
+        self.temperature_ = temperature(loo, means.memberships)
+        binary = len(self.classes_) == 2
+        self.dual_coef_ = coefficients[:, 1] - coefficients[:, 0] if binary else coefficients
+        self.intercept_ = intercepts[1] - intercepts[0] if binary else intercepts
+        self.loo_scores_ = loo[:, 1] - loo[:, 0] if binary else loo
+        self.coef_ = to_features(kernel, X, self.dual_coef_) if self._explicit else None
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return routes(shape)
+
+    def _summary(self) -> Summary:
+        loo, A = self.loo_scores_, self._means.memberships
+        guess = loo.argmax(axis=1) if loo.ndim == 2 else (loo > 0).astype(int)
+        scored = A.any(axis=1) & ~np.isnan(loo.reshape(len(loo), -1)).any(axis=1)
+        right, w = guess == A.argmax(axis=1), A.max(axis=1)
+        accuracy = float(np.average(right[scored], weights=w[scored])) if scored.any() else float("nan")
+        majority = float(self.class_count_.max() / self.class_count_.sum())
+        lines = (
+            ("kernel", str(self.kernel_)),
+            ("classes", ", ".join(f"{c} ({n:g})" for c, n in zip(self.classes_, self.class_count_, strict=True))),
+            ("leave-one-out accuracy", f"{accuracy:.4g}"),
+            ("the largest class alone", f"{majority:.4g}"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            ("memory of the fit", format_bytes(self.route_.bytes)),
+        )
+        return Summary(repr(self), lines, {"accuracy": accuracy, "majority": majority})

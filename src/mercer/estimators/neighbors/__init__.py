@@ -1,0 +1,1 @@
+"""Nearest neighbors in feature space."""

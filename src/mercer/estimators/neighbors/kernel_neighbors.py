@@ -1,0 +1,196 @@
+"""Nearest neighbors by the kernel distance, on any kernel and any input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError, describe
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.estimators.neighbors.search import nearest
+from mercer.estimators.progress import Meter
+from mercer.estimators.summary import Summary
+from mercer.inputs.labels import encode, read_labels
+from mercer.inputs.streams import count
+from mercer.numeric.memory import format_bytes
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.plan import Route, Shape
+
+Weights = str | Callable[[Any], Any]
+
+
+class KernelNeighbors(KernelEstimator):
+    """Abstract: the training rows are the model, and a question is answered by the nearest of them."""
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        n_neighbors: int = 5,
+        weights: Weights = "uniform",
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.verbose = verbose
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """Return distances and row numbers of the nearest training rows, (n, k) each, nearest first.
+
+        The distance is ||phi(x) - phi(z)|| = sqrt(k(x, x) + k(z, z) - 2 k(x, z)); ties, rounding aside, go to the row
+        that came first. Without X the questions are the training rows, and no row is its own neighbor.
+        """
+        check_is_fitted(self)
+        k = self._check_k(self.n_neighbors if n_neighbors is None else n_neighbors, self.n_samples_fit_ - (X is None))
+        new = None if X is None else self._read(X, reset=False)
+        with Meter(f"{type(self).__name__} (neighbors)", self.verbose) as meter:
+            distances, places = nearest(self.kernel_, self.X_fit_, new, k, meter)
+        return (distances, places) if return_distance else places
+
+    def _check_k(self, k: Any, at_most: int | None = None) -> int:
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+            raise InputError(f"{type(self).__name__}: n_neighbors must be a whole number >= 1; got {describe(k)}.")
+        if at_most is not None and k > at_most:
+            raise InputError(
+                f"{type(self).__name__}: Expected n_neighbors <= n_samples_fit, but n_neighbors = {k} and there are "
+                f"{at_most} training rows to choose from; take fewer neighbors."
+            )
+        return int(k)
+
+    def _remember(self, X: Any) -> None:
+        self.kernel_, self.X_fit_, self.n_samples_fit_ = self._resolved(X), X, count(X)
+        self.route_ = self._routes(self._shape(X))[0]
+
+    def _checked(self) -> None:
+        self._check_k(self.n_neighbors)
+        if self.weights not in ("uniform", "distance") and not callable(self.weights):
+            raise InputError(
+                f'{type(self).__name__}: weights must be "uniform", "distance" or a function of the distances; '
+                f"got {describe(self.weights)}."
+            )
+
+    def _neighbors_and_weights(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        distances, places = self.kneighbors(X)
+        if self.weights == "uniform":
+            return places, np.ones(distances.shape)
+        if callable(self.weights):
+            weights = np.asarray(self.weights(distances), dtype=np.float64)
+            if weights.shape != distances.shape:
+                raise InputError(f"weights returned shape {weights.shape} for distances of shape {distances.shape}.")
+            return places, weights
+        exact = distances == 0.0  # a training row that is the question itself decides alone
+        with np.errstate(divide="ignore"):
+            return places, np.where(exact.any(axis=1, keepdims=True), exact, 1.0 / distances)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        seconds = shape.n * (2.0 * shape.width / gemm_rate() + 0.5 / entry_rate())
+        return (Route("tiles", 8 * shape.n * (shape.width + 4), seconds, "the k nearest, kept while tiles pass; per row"),)
+
+    def _summary(self) -> Summary:
+        lines = (
+            ("kernel", str(self.kernel_)),
+            ("neighbors", f"{self.n_neighbors} of {self.n_samples_fit_}, weights {self.weights}"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            ("memory of a question", format_bytes(self.route_.bytes)),
+        )
+        return Summary(repr(self), lines, {"n": self.n_samples_fit_})
+
+
+class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
+    """Take the majority among the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    n_neighbors : int, default 5
+    weights : "uniform", "distance" or a function of an (n, k) array of distances
+        "distance" counts a neighbor 1/d; neighbors at distance 0 decide alone.
+    verbose : bool or None
+
+    Attributes
+    ----------
+    classes_, X_fit_, kernel_, n_samples_fit_, route_. Equal votes go to the first class, equal distances to the row that
+    came first.
+
+    >>> import numpy as np
+    >>> from mercer import KernelKNeighborsClassifier, Spectrum
+    >>> words, y = ["banana", "bandana", "cabana", "kiwi", "kiwano"], ["b", "b", "b", "k", "k"]
+    >>> model = KernelKNeighborsClassifier(Spectrum(p=2), n_neighbors=1).fit(words, y)
+    >>> model.predict(["ananas", "kiwis"]).tolist()
+    ['b', 'k']
+    """
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any) -> KernelKNeighborsClassifier:
+        """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
+        self._checked()
+        X = self._read(X, reset=True)
+        labels = read_labels(type(self).__name__, y, count(X))
+        self.classes_ = np.unique(labels)
+        self._y = encode(type(self).__name__, labels, self.classes_)
+        self._remember(X)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the shares of the classes among the neighbors, (n, C)."""
+        places, weights = self._neighbors_and_weights(X)
+        votes = np.zeros((len(places), len(self.classes_)))
+        for neighbor in range(places.shape[1]):
+            votes[np.arange(len(places)), self._y[places[:, neighbor]]] += weights[:, neighbor]
+        total = votes.sum(axis=1, keepdims=True)
+        return np.asarray(votes / np.where(total == 0.0, 1.0, total))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class with the most votes; equal votes go to the first class."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+
+class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
+    """Take the mean target of the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    n_neighbors : int, default 5
+    weights : "uniform", "distance" or a function of an (n, k) array of distances
+    verbose : bool or None
+
+    Attributes
+    ----------
+    X_fit_, kernel_, n_samples_fit_, route_.
+
+    >>> import numpy as np
+    >>> from mercer import KernelKNeighborsRegressor, Linear
+    >>> model = KernelKNeighborsRegressor(Linear(), n_neighbors=2).fit([[0.0], [1.0], [5.0]], [0.0, 2.0, 9.0])
+    >>> model.predict([[0.4], [4.0]]).tolist()
+    [1.0, 5.5]
+    """
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any) -> KernelKNeighborsRegressor:
+        """Remember the rows and their targets, (n,) or (n, t)."""
+        self._checked()
+        X = self._read(X, reset=True)
+        self._y = self._read_targets(y, count(X))
+        self._remember(X)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the weighted mean of the neighbors' targets."""
+        places, weights = self._neighbors_and_weights(X)
+        total = weights.sum(axis=1, keepdims=True)
+        shares = weights / np.where(total == 0.0, 1.0, total)
+        return np.asarray(np.einsum("nk,nk...->n...", shares, self._y[places]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags

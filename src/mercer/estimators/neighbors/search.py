@@ -1,0 +1,65 @@
+"""The k nearest training rows by the kernel distance, found tile by tile: memory does not grow with n_new x n_train."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.gram import GramOperator
+from mercer.kernels.base import Kernel
+from mercer.numeric.strips import walk
+from mercer.numeric.threads import Progress
+
+Array = NDArray[Any]
+
+#: Squared distances that differ by less than this many roundings of k(x, x) + k(z, z) are ties.
+ROUNDINGS = 16.0
+
+
+def nearest(
+    kernel: Kernel, X: Any, new: Any, k: int, progress: Progress | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # -> (n, k), (n, k)
+    """Distances to the k nearest rows of X and their numbers, nearest first; ties by number. new=None: X itself, each
+    row without itself.
+
+    ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
+    """
+    from mercer.estimators.neighbors._compiled_nearest import merge
+
+    K = GramOperator(kernel, X) if new is None else GramOperator(kernel, new, X)
+    right = np.asarray(kernel.diag(X), dtype=np.float64)
+    left = right if new is None else np.asarray(kernel.diag(new), dtype=np.float64)
+    n = K.shape[0]
+    eps = float(np.finfo(K._values.dtype).eps)
+    tolerance = ROUNDINGS * eps * (np.abs(left) + float(np.abs(right).max()))
+    distances, places = np.full((n, k), np.inf), np.full((n, k), -1, np.int64)
+    skip = np.arange(n) if new is None else np.full(n, -1, np.int64)
+    failures: list[int] = []
+
+    def visit(rows: slice, cols: slice, values: Array) -> None:
+        worst = merge(
+            values, left[rows], right[cols], cols.start, skip[rows], tolerance[rows], distances[rows], places[rows]
+        )
+        if worst < 0.0:
+            failures.append(rows.start)
+
+    walk(K._values.block, K.shape, visit, progress)
+    if failures:
+        _refuse(K, left, right, min(failures))
+    return np.sqrt(distances, out=distances), places
+
+
+def _refuse(K: GramOperator, left: Array, right: Array, start: int) -> None:
+    """Name the pair whose distance is imaginary."""
+    for row in range(start, K.shape[0]):
+        squared = left[row] + right - 2.0 * K.block(slice(row, row + 1), slice(None))[0]
+        j = int(squared.argmin())
+        if squared[j] < 0.0:
+            raise InputError(
+                f"the kernel distance between row {row} and training row {j} is imaginary: k(x, x) + k(z, z) - 2 k(x, z) = "
+                f"{squared[j]:.3g} < 0, so {K.kernel} is not a kernel. mercer.repair(K) gives the nearest Gram matrix that "
+                "has distances."
+            )

@@ -1,0 +1,192 @@
+"""From data and a kernel to a run of the perceptron, by any of its forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.estimators.perceptron.budget import Budgeted
+from mercer.estimators.perceptron.forms import BLOCK, Blocked, Gram, Online, Primal
+from mercer.estimators.perceptron.min_norm import Nearest, min_norm
+from mercer.estimators.perceptron.passes import Form, Run
+from mercer.gram import GramOperator, gram
+from mercer.gram.products import feature_blocks
+from mercer.kernels.base import Kernel
+from mercer.numeric.encodings import dense
+from mercer.numeric.memory import parse_bytes
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.plan import Route, Shape
+
+Array = NDArray[Any]
+
+SOLVERS = ("auto", "primal", "gram", "blocked", "online")
+#: Up to this many rows the whole Gram matrix is made at once: every epoch after that costs next to nothing.
+SMALL = 4096
+#: Epochs after which a run that still errs is searched for a proof that it must; then after twice as many, and so on.
+FIRST_SEARCH = 10
+#: A score below this times R^2 is 0: the sums of kernel values behind it have different orders in different forms.
+ZERO = 1e-10
+#: Steps of the first search; each next one takes twice as many.
+STEPS = 200
+
+
+class Values:
+    """Kernel values of a collection with itself, plus 1 where there is an intercept."""
+
+    def __init__(self, kernel: Kernel, X: Any, shift: float) -> None:
+        self.K, self.shift = GramOperator(kernel, X), shift
+        self.diagonal = np.asarray(kernel.diag(X), dtype=np.float64) + shift
+        some = np.arange(min(len(self.diagonal), BLOCK))
+        values = self.submatrix(some, some)
+        # sums of whole numbers are exact; others may be off by rounding, and then a score that is 0 must still be a mistake
+        whole = bool((values == np.rint(values)).all()) and float(np.abs(self.diagonal).max()) < 2.0**40
+        self.zero = 0.0 if whole else ZERO * float(np.abs(self.diagonal).max())
+
+    def submatrix(self, rows: Array, cols: Array | slice, out: Array | None = None) -> Array:
+        """Values at the crossings of rows and columns."""
+        values = self.K.submatrix(rows, cols, out)
+        if self.shift:
+            values += self.shift
+        return values
+
+
+@dataclass
+class Fitted:
+    """A finished run with its coefficients, (n, C): alpha = counts times labels, beta = sum of y (t - 1)."""
+
+    run: Run
+    alpha: Array
+    beta: Array
+    support: Array  # (S,) the rows that carry weight, oldest first where a budget cares
+    diagonal: Array  # (n,)
+    scores: Array | None  # (C, n) of the last weights, if known
+    exact: bool = True  # False once a budget has changed the algorithm
+    proofs: dict[int, Nearest] = field(default_factory=dict)  # problem -> why it is not separable
+
+
+def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tuple[Route, ...]:
+    """The ways to run a perceptron on data of this shape, best first."""
+    if solver not in SOLVERS:
+        raise InputError(f"KernelPerceptron: solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    n, rate, entries = float(shape.n), gemm_rate(), entry_rate()
+    value = 2.0 * shape.width / rate + 0.5 / entries
+    small = int(8 * n * (3 * problems + shape.width + 2 * BLOCK))
+    if budget is not None:
+        reason = f"at most {budget} support vectors"
+        return (Route("budget", small + 24 * budget**2, n * budget * value, reason, exact=False),)
+    offered = {
+        "gram": Route("gram", small + shape.n**2 * shape.itemsize, n * n * value / 2, "the Gram matrix, counts per row"),
+        "blocked": Route("blocked", small, n * n * value / 4, "counts per row, kernel rows made for blocks of mistakes"),
+        "online": Route("online", small, n * n * value / 4, "the list of mistakes"),
+    }
+    if shape.n_features is not None:
+        D = shape.n_features
+        reason = f"{D} explicit features against {shape.n} rows"
+        offered["primal"] = Route("primal", int(8 * n * D * 2), 8 * n * D / rate, reason)
+    if solver == "primal" and "primal" not in offered:
+        raise InputError('solver="primal" needs a kernel with a finite feature map on vectors, such as Linear().')
+    if solver != "auto":
+        return (offered[solver],)
+    order = ["primal"] if "primal" in offered and (shape.n_features or 0) < shape.n else []
+    order += ["gram"] if shape.n <= SMALL else []
+    return tuple(offered[name] for name in [*order, "blocked"])
+
+
+def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, memory: Any) -> Form:
+    """The form that goes by that name, ready to run."""
+    if solver == "primal":
+        Z = np.vstack([dense(block) for _, block in feature_blocks(kernel, X)])
+        # the features of a kernel with whole values need not be whole: sqrt(2) x_1 x_2
+        zero = values.zero if (np.rint(Z) == Z).all() else ZERO * float(np.abs(values.diagonal).max())
+        return Primal(np.ascontiguousarray(np.column_stack([Z, np.ones(len(Z))]) if values.shift else Z), Y, zero)
+    if solver == "gram":
+        K = gram(kernel, X, memory=float("inf"))
+        if values.shift:
+            K += values.shift
+        return Gram(K, Y, values.zero)
+    if solver == "online":
+        return Online(values, Y)
+    return Blocked(values, Y, parse_bytes(memory) // 2)
+
+
+def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> Fitted:
+    """The coefficients of a run."""
+    if isinstance(form, Budgeted):
+        rows, a, b = form.support()
+        alpha, beta = np.zeros(Y.T.shape), np.zeros(Y.T.shape)
+        alpha[rows], beta[rows] = a, b
+        return Fitted(run, alpha, beta, rows, values.diagonal, None, not form.left, proofs)
+    alpha, beta = run.mistakes.sums(Y)
+    support = np.flatnonzero(alpha.any(axis=1))  # all updates at a row have one sign, so they never cancel
+    return Fitted(run, alpha, beta, support, values.diagonal, form.scores(), True, proofs)
+
+
+def nearest_to_origin(values: Values, y: Array, max_iter: int) -> Nearest:  # (n,) of -1, +1
+    """The hard margin of one problem, or the proof that there is none."""
+
+    def column(i: int) -> Array:
+        return np.asarray(y[i] * y * values.submatrix(np.array([i]), slice(None))[0], dtype=np.float64)
+
+    return min_norm(column, values.diagonal, max_iter)
+
+
+def contradiction(X: Any, y: Array) -> tuple[int, int] | None:
+    """Two equal rows with different labels, the shortest proof of all; None if there is none, or no cheap way to see."""
+    if isinstance(X, list):
+        try:
+            groups: dict[Any, int] = {}
+            names = np.array([groups.setdefault(tuple(x) if isinstance(x, list) else x, len(groups)) for x in X])
+        except TypeError:
+            return None
+    elif isinstance(X, np.ndarray) and not sp.issparse(X) and X.ndim == 2:
+        names = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    else:
+        return None
+    low, high = np.full(names.max() + 1, 2.0), np.full(names.max() + 1, -2.0)
+    np.minimum.at(low, names, y)
+    np.maximum.at(high, names, y)
+    mixed = np.flatnonzero(low < high)
+    if not len(mixed):
+        return None
+    rows = np.flatnonzero(names == mixed[0])
+    return int(rows[y[rows] < 0][0]), int(rows[y[rows] > 0][0])
+
+
+class Watcher:
+    """Looks for the proof that a problem is not separable, now and then, and keeps what it finds."""
+
+    def __init__(self, X: Any, Y: Array, values: Values) -> None:
+        self.X, self.Y, self.values = X, Y, values
+        self.proofs: dict[int, Nearest] = {}
+        self.settled: set[int] = set()  # known to be separable: patience is all it takes
+
+    def __call__(self, epochs: int, active: Array) -> Array:
+        """Which of the active problems are proved to be not separable."""
+        part, rest = divmod(epochs, FIRST_SEARCH)
+        caught = np.zeros(len(active), bool)
+        if rest or part & (part - 1):
+            return caught
+        for c in np.flatnonzero(active):
+            if int(c) not in self.settled:
+                proof = self._search(int(c), STEPS * part, part == 1)
+                if proof.separable:
+                    self.settled.add(int(c))
+                elif proof.separable is False:
+                    self.proofs[int(c)], caught[c] = proof, True
+        return caught
+
+    def _search(self, c: int, steps: int, first: bool) -> Nearest:
+        y = self.Y[c]
+        pair = contradiction(self.X, y) if first else None
+        if pair is None:
+            return nearest_to_origin(self.values, y, steps)
+        a, both = np.zeros(len(y)), np.array(pair)
+        a[both] = 0.5
+        K = np.asarray(self.values.submatrix(both, both), dtype=np.float64)
+        norm = float(np.sqrt(max(0.25 * (y[both] @ K @ y[both]), 0.0)))
+        return Nearest(a, norm, 0.0, True, 0, f"rows {pair[0]} and {pair[1]} are equal and have different labels")

@@ -1,0 +1,197 @@
+"""Three forms of one perceptron: explicit weights, counts per row, a list of mistakes. They make the same mistakes.
+
+`Primal` holds w in the coordinates of explicit features. `Gram` and `Blocked` are the dual with counts: the scores of all
+rows are kept, and an update at row i adds y_i k(x_i, .) to them. `Gram` has the whole matrix; `Blocked` asks for a block of
+incoming rows among themselves, runs through it one by one, and then pushes the block's updates to all rows with one
+product. `Online` keeps the list of mistakes and nothing else, and evaluates the kernel against it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from mercer.estimators.perceptron.passes import Mistakes
+from mercer.linalg.solution import Array
+from mercer.numeric.threads import cpu_count, run
+
+#: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
+BLOCK = 512
+#: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few.
+PATIENCE = 8
+#: Columns of an update that one thread does at a time: the scores stay in its first cache.
+STRIP = 2048
+
+
+class Source(Protocol):
+    """Kernel values of one collection with itself."""
+
+    zero: float  # what rounding may leave of a score that is 0
+
+    def submatrix(self, rows: Array, cols: Array | slice, out: Array | None = None) -> Array:
+        """Values at the crossings of rows and columns."""
+        ...
+
+
+class Recorder:
+    """Arrays for a compiled pass to write mistakes into."""
+
+    def __init__(self, capacity: int) -> None:
+        self.arrays: tuple[Any, ...] = (*np.empty((3, max(1, capacity)), np.int64), np.empty(max(1, capacity)))
+
+    def take(self, count: int) -> Mistakes:
+        """The first `count` mistakes, as a list of their own."""
+        return Mistakes(*[array[:count].copy() for array in self.arrays])
+
+
+class Primal:
+    """w by its coordinates."""
+
+    def __init__(self, Z: Array, Y: Array, zero: float = 0.0) -> None:  # (n, D), (C, n)
+        self.Z, self.Y, self.W, self.zero = Z, Y, np.zeros((len(Y), Z.shape[1])), zero
+
+    def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
+        """One pass in compiled code."""
+        from mercer.estimators.perceptron._compiled_passes import primal_pass
+
+        record = Recorder(len(order) * len(self.Y))
+        return record.take(primal_pass(self.Z, self.W, self.Y, order, active, clock, self.zero, *record.arrays))
+
+    def scores(self) -> Array:
+        """W Z'."""
+        return np.asarray(self.W @ self.Z.T)
+
+
+class Gram:
+    """The dual with counts on a Gram matrix that is at hand."""
+
+    def __init__(self, K: Array, Y: Array, zero: float = 0.0) -> None:  # (n, n), (C, n)
+        self.K, self.Y, self.F, self.zero = K, Y, np.zeros(Y.shape), zero
+
+    def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
+        """One pass in compiled code."""
+        from mercer.estimators.perceptron._compiled_passes import gram_pass
+
+        record = Recorder(len(order) * len(self.Y))
+        return record.take(gram_pass(self.K, self.F, self.Y, order, active, clock, self.zero, *record.arrays))
+
+    def scores(self) -> Array:
+        """The scores it keeps."""
+        return self.F
+
+
+class Blocked:
+    """The dual with counts, kernel rows made when a mistake asks for them and kept while there is room."""
+
+    def __init__(self, source: Source, Y: Array, room: int, F: Array | None = None) -> None:  # (C, n), bytes
+        self.source, self.Y, self.zero = source, Y, source.zero
+        self.F = np.zeros(Y.shape) if F is None else F
+        n = Y.shape[1]
+        self.capacity = min(n, room // (8 * n))
+        self.kept: Array | None = None  # (capacity, n), touched only as far as it is filled
+        self.slots, self.used = np.full(n, -1, np.int64), 0  # where the row of an example is kept
+        self.asked = np.zeros(n, np.int64)  # how often the row of an example was made
+        self.fresh = np.empty(0)  # the rows of one block, in memory that is used over and over
+        self.complete = True  # whether F is right for all rows
+
+    def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
+        """Block after block: the kernel among incoming rows, the examples one by one, then one push of all updates."""
+        from mercer.estimators.perceptron._compiled_passes import block_pass
+
+        record, found = Recorder(BLOCK * len(self.Y)), []
+        streaming = last and bool((np.diff(order) == 1).all())  # rows behind this block are all that will be asked for
+        for start in range(0, len(order), BLOCK):
+            rows = order[start : start + BLOCK]
+            f, Y = self.F[:, rows], np.ascontiguousarray(self.Y[:, rows])
+            K = self.source.submatrix(rows, rows)
+            mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
+            if len(mistakes.rows):
+                mistakes = mistakes.renamed(rows[mistakes.rows])
+                found.append(mistakes)
+                first = int(rows[-1]) + 1 if streaming else 0
+                self.complete &= first == 0
+                self._push(mistakes, first, keep=not last)
+        return Mistakes.joined(found)
+
+    def _push(self, mistakes: Mistakes, first: int, keep: bool) -> None:
+        """Add the updates of a block to the scores of all rows from `first` on."""
+        rows, place = np.unique(mistakes.rows, return_inverse=True)
+        delta = np.zeros((len(self.Y), len(rows)))
+        np.add.at(delta, (mistakes.problems, place), self.Y[mistakes.problems, mistakes.rows])
+        known = self.slots[rows] >= 0
+        if known.any() and self.kept is not None:
+            self._add(self.kept[:, first:], self.slots[rows[known]], delta[:, known], first)
+        if not known.all() and first < self.Y.shape[1]:
+            new = rows[~known]
+            values = self._make(new, first)
+            self._add(values, np.arange(len(new)), delta[:, ~known], first)
+            if keep:  # most rows are wrong once or twice, those that are wrong more often go on being so
+                again = np.flatnonzero(self.asked[new] >= PATIENCE)
+                self._keep(new[again], values, again)
+                self.asked[new] += 1
+
+    def _make(self, rows: Array, first: int) -> Array:
+        shape = (len(rows), self.Y.shape[1] - first)
+        if len(self.fresh) < shape[0] * shape[1]:
+            self.fresh = np.empty(BLOCK * shape[1])
+        return self.source.submatrix(rows, slice(first, None), self.fresh[: shape[0] * shape[1]].reshape(shape))
+
+    def _add(self, values: Array, slots: Array, delta: Array, first: int) -> None:
+        from mercer.estimators.perceptron._compiled_passes import push
+
+        F, n = self.F[:, first:], self.F.shape[1] - first
+        slots, delta = np.asarray(slots, np.int64), np.ascontiguousarray(delta)
+        strips = range(0, n, STRIP)
+        threads = min(cpu_count(), len(strips)) if len(slots) * n > 2**18 else 1
+        run(strips, lambda j, worker: push(F, values, slots, delta, j, min(j + STRIP, n)), threads)
+
+    def _keep(self, rows: Array, values: Array, where: Array) -> None:
+        few = min(len(rows), self.capacity - self.used)
+        if few <= 0:
+            return
+        if self.kept is None:
+            self.kept = np.empty((self.capacity, self.Y.shape[1]))
+        self.kept[self.used : self.used + few] = values[where[:few]]
+        self.slots[rows[:few]] = np.arange(self.used, self.used + few)
+        self.used += few
+
+    def scores(self) -> Array | None:
+        """The scores it keeps, if they are right for all rows."""
+        return self.F if self.complete else None
+
+
+class Online:
+    """The list of mistakes, evaluated anew for every block of incoming rows."""
+
+    def __init__(self, source: Source, Y: Array) -> None:  # (C, n)
+        self.source, self.Y, self.zero = source, Y, source.zero
+        self.list = Mistakes.none()
+
+    def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
+        """f(x) = sum over the list of y_i k(x_i, x)."""
+        from mercer.estimators.perceptron._compiled_passes import block_pass
+
+        record, found = Recorder(BLOCK * len(self.Y)), []
+        for start in range(0, len(order), BLOCK):
+            rows = order[start : start + BLOCK]
+            f, Y = self._evaluate(rows), np.ascontiguousarray(self.Y[:, rows])
+            K = self.source.submatrix(rows, rows)
+            mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
+            found.append(mistakes.renamed(rows[mistakes.rows]))
+            self.list = Mistakes.joined([self.list, found[-1]])
+        return Mistakes.joined(found)
+
+    def _evaluate(self, rows: Array) -> Array:  # (b,) -> (C, b)
+        f = np.zeros((len(self.Y), len(rows)))
+        for start in range(0, len(self.list.rows), 8 * BLOCK):
+            part = slice(start, start + 8 * BLOCK)
+            made, problems = self.list.rows[part], self.list.problems[part]
+            values = self.source.submatrix(rows, made) * self.Y[problems, made]
+            for c in np.unique(problems):
+                f[c] += values[:, problems == c].sum(axis=1, dtype=np.float64)
+        return f
+
+    def scores(self) -> Array:
+        """The list evaluated at all rows."""
+        return self._evaluate(np.arange(self.Y.shape[1]))

@@ -1,0 +1,228 @@
+"""A fitted perceptron: what is stored after a fit or a batch, how it evaluates, and what it says of itself."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.errors import InputError
+from mercer.estimators.base import DualModel
+from mercer.estimators.perceptron.budget import POLICIES
+from mercer.estimators.perceptron.fit import Fitted, Values, nearest_to_origin
+from mercer.estimators.perceptron.novikoff import Ledger
+from mercer.estimators.perceptron.passes import Mistakes
+from mercer.estimators.perceptron.voting import vote
+from mercer.estimators.summary import Summary
+from mercer.gram import GramOperator
+from mercer.gram.products import from_features, to_features
+from mercer.inputs.streams import pick
+from mercer.kernels.base import Kernel
+from mercer.numeric.memory import format_bytes
+
+Array = NDArray[Any]
+
+#: Rows of new points whose kernel values are held while the votes are counted.
+ROWS = 256
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a stream remembers: the rows of X_fit_ that carry weight, their coefficients, and the presentations made."""
+
+    rows: Array  # (S,) in X_fit_
+    numbers: Array  # (S,) in the stream
+    alpha: Array  # (S, C)
+    beta: Array  # (S, C)
+    presented: Array  # (C,)
+
+
+class PerceptronModel(DualModel):
+    """Abstract: a fitted perceptron, with what can be asked of it."""
+
+    classes_: Array
+    ledger_: Any
+    coef_: Any
+    _all: Mistakes
+    _signs: Array
+    _norms: list[Array]
+
+    def _store(self, kernel: Kernel, X: Any, Y: Array, fitted: Fitted, values: Values) -> None:
+        """Everything known after a fit: X_fit_ is the training set."""
+        self.n_seen_, self.n_iter_ = Y.shape[1], int(fitted.run.epochs.max())
+        self.radius_ = float(np.sqrt(max(fitted.diagonal.max(), 0.0)))
+        self._record(fitted.run.mistakes, Y, fitted.diagonal, np.arange(Y.shape[1]), fresh=True)
+        self._coefficients(kernel, X, np.arange(Y.shape[1]), fitted.support, fitted)
+        proofs = [fitted.proofs[c].weights if c in fitted.proofs else None for c in range(len(Y))]
+        self.certificate_, self.converged_ = self._one(proofs), self._one(fitted.run.converged.tolist())
+        self._close([self._ledger(c, Y, fitted, values) for c in range(len(Y))])
+
+    def _store_stream(self, kernel: Kernel, both: Any, Y: Array, fitted: Fitted, past: Past) -> None:
+        """Everything known after a batch: X_fit_ is what carries weight, and the rest of the stream is gone."""
+        fresh, problems, held = not hasattr(self, "kernel_"), len(Y), len(past.rows)
+        seen = 0 if fresh else self.n_seen_
+        numbers = np.concatenate([past.numbers, seen + np.arange(Y.shape[1] - held)])
+        keep = np.union1d(np.arange(held), fitted.support) if self.budget is None else fitted.support
+        self.n_seen_, self.n_iter_ = seen + Y.shape[1] - held, 1
+        self.radius_ = max(float(np.sqrt(max(fitted.diagonal.max(), 0.0))), 0.0 if fresh else self.radius_)
+        self._record(fitted.run.mistakes, Y, fitted.diagonal, numbers, fresh)
+        self._coefficients(kernel, pick(both, keep), numbers[keep], np.arange(len(keep)), fitted, keep)
+        self.certificate_, self.converged_ = self._one([None] * problems), self._one([False] * problems)
+        updates, largest = np.bincount(self._all.problems, minlength=problems), np.abs(self._alpha).max(axis=0)
+        nan, note = float("nan"), "a stream: the margin on rows that are gone is not known"
+        self._close([
+            Ledger(self._label(c), int(updates[c]), 1, False, self.radius_, nan, None, float(largest[c]), note)
+            for c in range(problems)
+        ])  # fmt: skip
+
+    def _close(self, ledgers: list[Ledger]) -> None:
+        self.margin_ = self._one([ledger.margin for ledger in ledgers])
+        self.novikoff_bound_ = self._one([ledger.bound for ledger in ledgers])
+        self.ledger_ = self._one(ledgers)
+
+    def _past(self, problems: int) -> Past:
+        if not hasattr(self, "kernel_"):
+            none, nobody = np.empty((0, problems)), np.empty(0, np.int64)
+            return Past(nobody, nobody, none, none, np.zeros(problems, np.int64))
+        rows = self._support
+        return Past(rows, self._numbers[rows], self._alpha[rows], self._beta[rows], self._presented)
+
+    def _coefficients(
+        self, kernel: Kernel, X: Any, numbers: Array, support: Array, fitted: Fitted, keep: Array | None = None
+    ) -> None:
+        """The weights by rows of X_fit_, and what prediction needs: the rows that carry weight, or explicit weights."""
+        self.kernel_, self.X_fit_, self._numbers, self._support = kernel, X, numbers, support
+        rows = slice(None) if keep is None else keep
+        self._alpha, self._beta, self._presented = fitted.alpha[rows], fitted.beta[rows], fitted.run.presented
+        average = self._alpha - self._beta / self._presented
+        binary = len(self.classes_) == 2
+        self.dual_coef_ = self._alpha[:, 0] if binary else self._alpha
+        self.average_coef_ = average[:, 0] if binary else average
+        self.support_ = numbers[support]
+        columns = average if self.average is True else self._alpha
+        intercept = float(self.fit_intercept) * columns.sum(axis=0)
+        self.intercept_ = float(intercept[0]) if binary else intercept
+        self.coef_ = to_features(kernel, X, columns) if self.route_.solver == "primal" else None
+        # kernel values that were computed elsewhere are against all training rows, those without weight too
+        self._carriers = np.arange(len(columns)) if "precomputed" in kernel._views() else support
+        self._rows = X if len(self._carriers) == len(columns) else pick(X, self._carriers)
+        self._columns = np.ascontiguousarray(columns[self._carriers])
+
+    def _expansion(self) -> tuple[Any, Array, Any]:
+        """The function that `decision_function` evaluates, averaged or last: its rows, coefficients and intercept."""
+        return self._rows, self._columns, self.intercept_
+
+    def _record(self, mistakes: Mistakes, Y: Array, diagonal: Array, numbers: Array, fresh: bool) -> None:
+        """Keep the mistakes by their numbers in the data or the stream, their labels, and the norms of the weights."""
+        problems, past = len(Y), None if fresh else self._norms
+        start = [0.0 if past is None or not len(past[c]) else float(past[c][-1]) ** 2 for c in range(problems)]
+        norms = [np.sqrt(np.maximum(mistakes.of(c).squared_norms(Y, diagonal, start[c]), 0.0)) for c in range(problems)]
+        signs, named = Y[mistakes.problems, mistakes.rows], mistakes.renamed(numbers[mistakes.rows])
+        if past is not None:
+            signs, named = np.concatenate([self._signs, signs]), Mistakes.joined([self._all, named])
+            norms = [np.concatenate(pair) for pair in zip(past, norms, strict=True)]
+        self._all, self._signs, self._norms = named, signs, norms
+        self.mistakes_ = self._one([named.of(c).rows for c in range(problems)])
+        self.n_updates_ = self._one(np.bincount(named.problems, minlength=problems).tolist())
+        self.weight_norms_ = self._one(norms)
+
+    def _ledger(self, c: int, Y: Array, fitted: Fitted, values: Values) -> Ledger:
+        run, norms = fitted.run, self._norms[c]
+        margin, hard = float("nan"), None
+        if fitted.exact and fitted.scores is not None and len(norms):
+            margin = float((Y[c] * fitted.scores[c]).min() / norms[-1]) if norms[-1] > 0 else float("nan")
+        if getattr(self, "margin", "reached") == "hard" and run.converged[c]:
+            hard = nearest_to_origin(values, Y[c], 20 * Y.shape[1]).margin
+        note = "" if fitted.exact else "the budget changed the algorithm: Novikoff's bound does not apply"
+        if c in fitted.proofs:
+            note = f"not separable: {fitted.proofs[c].message}, norm {fitted.proofs[c].norm:.2g}"
+        updates, largest = int((run.mistakes.problems == c).sum()), float(np.abs(fitted.alpha[:, c]).max())
+        return Ledger(
+            self._label(c), updates, int(run.epochs[c]), bool(run.converged[c]), self.radius_, margin, hard, largest, note
+        )
+
+    def _label(self, c: int) -> Any:
+        return self.classes_[1] if len(self.classes_) == 2 else self.classes_[c]
+
+    def _one(self, values: list[Any]) -> Any:
+        """Per problem, or the one value of two classes; numbers as an array."""
+        if len(self.classes_) == 2:
+            return values[0]
+        return np.array(values) if isinstance(values[0], (bool, int, float)) else values
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def _weighed(self, new: Any) -> Array:  # -> (n, C)
+        if self.coef_ is not None:
+            return from_features(self.kernel_, new, self.coef_) + self.intercept_
+        return np.asarray(GramOperator(self.kernel_, new, self._rows) @ self._columns) + self.intercept_
+
+    def _votes(self, new: Any) -> Array:  # -> (n, C)
+        K = GramOperator(self.kernel_, new, self._rows)
+        out = np.empty((K.shape[0], self._alpha.shape[1]))
+        known = self._numbers[self._carriers]  # the number, in the data or the stream, of every column of K
+        order = np.argsort(known)
+        for start in range(0, K.shape[0], ROWS):
+            rows = slice(start, min(start + ROWS, K.shape[0]))
+            values = K.block(rows, slice(None)) + float(self.fit_intercept)
+            for c in range(out.shape[1]):
+                own = self._all.of(c)
+                columns = order[np.searchsorted(known[order], own.rows)]
+                signs = self._signs[self._all.problems == c]
+                out[rows, c] = vote(values, own.renamed(columns.astype(np.int64)), signs, int(self._presented[c]))
+        return out
+
+    def _summary(self) -> Summary:
+        ledgers = [self.ledger_] if isinstance(self.ledger_, Ledger) else list(self.ledger_)
+        word = {True: "averaged weights", False: "last weights", "voted": "a vote of all weights"}[self.average]
+        lines = [("kernel", str(self.kernel_)), ("predicts with", f"{word}, {len(self.support_)} support vectors")]
+        lines += [(f"class {ledger.label}", str(ledger)) for ledger in ledgers]
+        lines += [
+            ("route", f"{self.route_.solver}: {self.route_.reason}"), ("memory of the fit", format_bytes(self.route_.bytes)),
+        ]  # fmt: skip
+        return Summary(repr(self), tuple(lines), {"updates": self.n_updates_, "bound": self.novikoff_bound_})
+
+
+def signs_of(codes: Array, classes: int) -> Array:  # (n,) -> (C, n) of -1, +1; one row for two classes
+    """One problem per class against the rest; one alone where there are two."""
+    if classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[None, :]
+    return np.where(codes[None, :] == np.arange(classes)[:, None], 1.0, -1.0)
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters that mean nothing, before anything is computed."""
+    for name, least in (("max_iter", 1), ("budget", 1)):
+        value = getattr(model, name)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+        if not whole and not (name == "budget" and value is None):
+            raise InputError(f"KernelPerceptron: {name} must be a whole number >= {least}; got {value!r}.")
+    for name, allowed in (("average", (True, False, "voted")), ("budget_policy", POLICIES), ("margin", ("reached", "hard"))):
+        if not any(getattr(model, name) is word or getattr(model, name) == word for word in allowed):
+            shown = ", ".join(repr(word) for word in allowed)
+            raise InputError(f"KernelPerceptron: {name} must be one of {shown}; got {getattr(model, name)!r}.")
+    if model.budget is not None and model.average == "voted":
+        raise InputError(
+            'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'
+        )
+
+
+def warn_if_open(model: Any) -> None:
+    """Say so when a run ended otherwise than by an epoch without mistakes."""
+    ledgers = [model.ledger_] if isinstance(model.ledger_, Ledger) else list(model.ledger_)
+    for ledger in ledgers:
+        if ledger.converged:
+            continue
+        which = f"KernelPerceptron (class {ledger.label} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
+        if ledger.note.startswith("not separable"):
+            text = (
+                f"{ledger.note}. The weights certificate_ (a >= 0, sum 1) combine to sum a_i y_i phi(x_i) = 0, which no w "
+                f"could be right about; stopped after {ledger.epochs} epochs."
+            )
+        else:
+            text = f"not converged in {ledger.epochs} epochs; raise max_iter=, or be content with the averaged weights."
+        warnings.warn(f"{which}: {text}", ConvergenceWarning, stacklevel=4)

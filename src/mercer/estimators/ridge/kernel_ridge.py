@@ -1,0 +1,239 @@
+"""Kernel ridge regression: least squares with a penalty on the norm in feature space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
+from mercer.estimators.intervals import IntervalMixin
+from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.mixed import mixed_radii
+from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, counted_features
+from mercer.estimators.ridge.robust import huber
+from mercer.estimators.ridge.routes import diagnose, dual_fits, feature_blocks, fit, routes
+from mercer.estimators.ridge.summary import summarize
+from mercer.estimators.summary import Summary
+from mercer.gram import GramOperator
+from mercer.kernels.text import as_kernel
+from mercer.plan import Route, Shape, choose
+
+
+class RidgeFacts(DualModel):
+    """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
+
+    route_: Route
+    _problem: Problem
+    _fitted: Fitted
+    _loo: NDArray[np.float64] | None
+    _diagnosis: Diagnosis | None
+    _quantile: tuple[float, NDArray[np.float64]] | None  # a coverage, and its quantiles of |loo| without the other residuals
+
+    def _function(self, X: Any) -> NDArray[np.float64]:
+        """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
+        if self._fitted.weights is None:
+            return self._decision(X)
+        new = self._read(X, reset=False)
+        n = new.shape[0] if hasattr(new, "shape") else len(new)
+        problem = Problem(self.kernel_, new, np.empty(n), self._problem.alpha, None, False, like=self.X_fit_)
+        return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X, y)
+        return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n))
+
+    def _store(self, problem: Problem, fitted: Fitted, route: Route, loo: NDArray[np.float64] | None = None) -> None:
+        self.kernel_, self.X_fit_ = problem.kernel, problem.X
+        self.dual_coef_, self.intercept_ = fitted.dual, fitted.intercept[()]
+        self.coef_ = fitted.weights
+        self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
+        self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
+        self.route_ = route
+        self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, loo, None, None
+
+    def _diagnose(self) -> Diagnosis:
+        check_is_fitted(self)
+        if self._diagnosis is None:
+            with Meter("leave-one-out", self.verbose) as meter:
+                self._diagnosis = diagnose(self._problem, self.route_.solver, meter)
+        return self._diagnosis
+
+    @property
+    def loo_residuals_(self) -> NDArray[np.float64]:
+        """y_i - f_without_i(x_i) in closed form; computed when first asked for."""
+        check_is_fitted(self)
+        if self._loo is None:
+            self._loo = self._diagnose().loo
+        return self._loo
+
+    @property
+    def leverage_(self) -> NDArray[np.float64]:
+        """d f(x_i) / d y_i; computed when first asked for."""
+        return self._diagnose().leverage
+
+    @property
+    def effective_dof_(self) -> Any:
+        """The sum of the leverages, tr K (K + alpha I)^-1; computed when first asked for."""
+        return self._diagnose().effective_dof
+
+
+class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
+    """Abstract: a fitted ridge regression."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
+        check_is_fitted(self)
+        return self._function(X)
+
+    def _radii(self, coverage: float) -> NDArray[np.float64]:
+        """The first coverage asked for may be had for less than all residuals; the second pays for them, and all others."""
+        if self._loo is None and self._quantile is None:
+            with Meter("leave-one-out quantile", self.verbose) as meter:
+                found = mixed_radii(self._problem, self._fitted, coverage, meter)
+            self._quantile = None if found is None else (coverage, found)
+        if self._loo is None and self._quantile is not None and self._quantile[0] == coverage:
+            return self._quantile[1]
+        return super()._radii(coverage)
+
+    def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, NDArray[np.float64]]]:
+        """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""
+        new = self._read(X, reset=False)
+        K = GramOperator(self.kernel_, new, self.X_fit_)
+        targets = range(self._problem.Y.reshape(self._problem.n, -1).shape[1])
+        with Meter("jackknife+", self.verbose) as meter:
+            for columns, result in dual_fits(self._problem, meter):
+                served = columns[1] if isinstance(columns, tuple) else targets
+                for start in range(0, K.shape[0], size):
+                    rows = slice(start, min(start + size, K.shape[0]))
+                    yield rows, served, result.influence(K.block(rows, slice(None)))
+
+    def _summary(self) -> Summary:
+        return summarize(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+class KernelRidge(RidgeModel):
+    """Minimize sum_i (y_i - f(x_i))^2 + alpha ||f||^2: dual_coef = (K + alpha I)^-1 y.
+
+    Where the kernel has fewer explicit features than there are rows, the same function comes from the primal,
+    w = (Z'Z + alpha I)^-1 Z'y, without a Gram matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    alpha : float or (t,) array, default 1.0
+        The penalty, one for all targets or one per target. 0 is least squares of minimum norm.
+    fit_intercept : bool, default False
+        Add a constant that is not penalized (centering in feature space).
+    solver : "auto", "cholesky", "eigh", "primal" or "cg"
+        "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix.
+    loss : "squared" or "huber", default "squared"
+        "huber" weighs rows down whose residual exceeds `delta`, by repeated weighted fits.
+    delta : float, optional
+        Where Huber's loss turns linear; 1.345 robust standard deviations of the residuals if not given.
+    tol, max_iter : for solver "cg" and for loss "huber".
+    memory : bytes or text such as "4 GB", optional
+        Budget of the fit beyond the data; 8 GiB if not given.
+    verbose : bool or None
+        Progress on standard error; None shows it for long fits on a terminal.
+
+    Attributes
+    ----------
+    dual_coef_, X_fit_, intercept_, coef_ (primal route), kernel_, route_, jitter_, rank_, n_iter_, rkhs_norm_;
+    loo_residuals_, leverage_, effective_dof_ are computed when first asked for.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelRidge
+    >>> X, y = np.arange(8.0).reshape(-1, 1), np.sin(np.arange(8.0))
+    >>> model = KernelRidge(Gaussian(length_scale=1.0), alpha=0.1).fit(X, y)
+    >>> bool(np.allclose(model.dual_coef_, (y - model.predict(X)) / 0.1))
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        alpha: Any = 1.0,
+        fit_intercept: bool = False,
+        solver: str = "auto",
+        loss: str = "squared",
+        delta: float | None = None,
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        memory: int | float | str | None = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.loss = loss
+        self.delta = delta
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+        """Fit to rows X with targets y, (n,) or (n, t)."""
+        if self.loss not in ("squared", "huber"):
+            raise InputError(f'loss must be "squared" or "huber"; got {self.loss!r}.')
+        X = self._read(X, reset=True)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        Y = self._read_targets(y, n)
+        weights = self._read_weights(sample_weight, n)
+        alpha = read_alpha(self.alpha, Y)
+        problem = Problem(self._resolved(X, weights), X, Y, alpha, weights, self.fit_intercept, self.tol, self.max_iter)
+        route = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
+        with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter:
+            if self.loss == "huber":
+                problem = self._reweighted(problem, route, meter)
+            fitted = fit(problem, route.solver, meter)
+        self._store(problem, fitted, route)
+        return self
+
+    def _reweighted(self, problem: Problem, route: Route, meter: Meter) -> Problem:
+        """The weighted problem at which Huber's reweighting settles."""
+        if problem.Y.ndim == 2:
+            raise InputError('loss="huber" takes one target: each target has outliers of its own. Fit them one by one.')
+
+        def step(weights: NDArray[Any]) -> tuple[NDArray[Any], float]:
+            fitted = fit(problem.with_weights(weights), route.solver, meter)
+            return fitted.residuals, float(problem.alpha) * float(fitted.norm_squared)
+
+        result = huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
+        self.huber_ = result
+        return problem.with_weights(result.value)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)))
+
+
+def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:
+    """Check the penalty: one finite number >= 0, or one per target."""
+    try:
+        values = np.asarray(alpha, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"alpha must be a number >= 0, or one per target; got {alpha!r}.") from None
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"alpha must be finite and >= 0; got {alpha!r}. It is the weight of the penalty alpha ||f||^2.")
+    if values.ndim and values.shape != Y.shape[1:]:
+        if values.size == 1:
+            return values.reshape(())
+        targets = Y.shape[1] if Y.ndim == 2 else 1
+        raise InputError(f"alpha has {values.size} entries for {targets} targets; give one number, or one per target.")
+    return values

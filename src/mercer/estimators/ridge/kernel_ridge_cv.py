@@ -1,0 +1,182 @@
+"""Kernel ridge regression that chooses its own alpha and kernel parameters on the exact cross-validated surface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.progress import Meter
+from mercer.estimators.ridge import surface as ridge_surface
+from mercer.estimators.ridge.kernel_ridge import RidgeModel
+from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.routes import fit
+from mercer.kernels.base import Kernel
+from mercer.numeric.speed import gemm_rate
+from mercer.plan import Route, Shape, choose
+from mercer.selection.grids import length_scale_paths, read_alphas, read_grid, read_splits
+from mercer.selection.scoring import Scoring, as_scoring
+from mercer.selection.surface import Data, Surface, choose_per_target
+from mercer.selection.surface import choose as choose_point
+
+
+class KernelRidgeCV(RidgeModel):
+    """Kernel ridge regression with alpha and kernel parameters chosen by exact cross-validation.
+
+    One decomposition per kernel setting gives every alpha and every held-out residual in closed form: no refits.
+    `KernelRidgeCV().fit(X, y)` needs no argument: length scales in steps of sqrt(2) round the median distance, alphas over
+    ten orders of magnitude, exact leave-one-out, an intercept.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    alphas : sequence of floats, optional
+    length_scales : sequence of floats, optional
+        Replace the single length scale of the kernel; for several, use param_grid={"0__length_scale": […], …}.
+    param_grid : dict of parameter name to values, optional
+        Any kernel parameters, by the names of kernel.get_params(), all combinations.
+    cv : None, int, or a splitter, optional
+        None is exact leave-one-out, m is m-fold.
+    scoring : None, name or function, optional
+        None is the negative mean squared error.
+    fit_intercept : bool or None
+        None fits one when the grids are chosen from the data, and none when they are given, so that given grids mean
+        exactly KernelRidge(kernel, alpha=…).
+    rule : "best" or "one_standard_error"
+        The second takes the largest alpha whose score is within one standard error of the best.
+    alpha_per_target : bool
+        Choose an alpha for every target.
+    memory, verbose : as in KernelRidge.
+
+    Attributes
+    ----------
+    best_alpha_, best_length_scale_, best_params_, best_score_, cv_results_, surface_, loo_residuals_ and all of KernelRidge.
+
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> model = KernelRidgeCV().fit(X, np.sin(X[:, 0]))
+    >>> bool(np.sqrt(np.mean(model.loo_residuals_**2)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        alphas: Sequence[float] | None = None,
+        length_scales: Sequence[float] | None = None,
+        param_grid: Mapping[str, Sequence[Any]] | None = None,
+        cv: Any = None,
+        scoring: Any = None,
+        fit_intercept: bool | None = None,
+        rule: str = "best",
+        alpha_per_target: bool = False,
+        memory: int | float | str | None = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alphas = alphas
+        self.length_scales = length_scales
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.rule = rule
+        self.alpha_per_target = alpha_per_target
+        self.memory = memory
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeCV:
+        """Compute the surface, choose, and fit on all rows."""
+        if self.rule not in ("best", "one_standard_error"):
+            raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
+        X = self._read(X, reset=True)
+        if getattr(X, "dtype", None) == np.float32:
+            X = X.astype(np.float64)  # small alphas drown in the rounding of a float32 Gram
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        if n < 2:
+            raise InputError(f"{type(self).__name__} needs at least two rows to hold one out; got n_samples = {n}.")
+        Y, weights = self._read_targets(y, n), self._read_weights(sample_weight, n)
+        data = Data(X, Y, weights, self._intercept(), read_splits(self.cv, X, y, groups))
+        route = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
+        with Meter(f"{type(self).__name__}: kernels", self.verbose) as meter:
+            surface = explore(self, self._resolved(X, weights), data, as_scoring(self.scoring), route, meter)
+            record_choice(self, surface, *choose_point(surface, self.rule), data, meter)
+        return self
+
+    def _intercept(self) -> bool:
+        given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
+        return not given if self.fit_intercept is None else bool(self.fit_intercept)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return surface_routes(self, shape)
+
+
+def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Route, meter: Meter) -> Surface:
+    """The surface of an estimator with alphas, length_scales and param_grid."""
+    grid = read_grid(kernel, model.length_scales, model.param_grid)
+    alphas = read_alphas(model.alphas, kernel, data.X)
+
+    def evaluate(settings: list[dict[str, Any]], part: Data) -> Surface:
+        kernels = [kernel.set_params(**params) for params in settings]
+        return ridge_surface.surface(settings, kernels, part, alphas, scoring, route.solver, meter)
+
+    return grid.explore(evaluate, data, model.rule)
+
+
+def record_choice(model: Any, surface: Surface, row: int, column: int, data: Data, meter: Meter) -> None:
+    """Fit at the chosen point and keep what the surface knows of it."""
+    alpha = np.asarray(surface.alphas[column])
+    loo = None if surface.loo is None else surface.loo[row, column]
+    if getattr(model, "alpha_per_target", False) and data.Y.ndim == 2:
+        columns = choose_per_target(surface, row)
+        alpha = surface.alphas[columns]
+        loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
+    problem = Problem(surface.kernels[row], data.X, data.Y, alpha, data.weights, data.fit_intercept)
+    solver = "primal" if surface.route == "primal" else "eigh" if alpha.min() == 0 else "cholesky"
+    fitted = fit(problem, solver, meter)
+    cost = ridge_surface.route_bytes(surface.route, len(data.Y), None if fitted.weights is None else len(fitted.weights))
+    reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
+    model._store(problem, fitted, Route(solver, cost, 0.0, reason), loo)
+    model.surface_, model.best_index_ = surface, (row, column)
+    model.best_alpha_ = alpha[()]
+    model.best_params_ = {**surface.params[row], "alpha": model.best_alpha_}
+    scales = [surface.kernels[row].get_params()[path] for path in length_scale_paths(surface.kernels[row])]
+    model.best_length_scale_ = scales[0] if len(scales) == 1 else None
+    model.best_score_ = float(surface.mean_scores[row, column])
+    model.cv_results_ = tabulate(surface)
+
+
+def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
+    """Ways to a surface: explicit features where they are few; else by the number of alphas, and by what fits."""
+    alphas = np.ones(21) if model.alphas is None else np.atleast_1d(np.asarray(model.alphas, dtype=np.float64))
+    best = ridge_surface.route_for(alphas, shape.n, shape.n_features, model.cv is None)
+    n, d, rate = float(shape.n), float(shape.n_features or 1), gemm_rate()
+    factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
+    flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
+    reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
+    names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
+    size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
+    return tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
+
+
+def tabulate(surface: Surface) -> dict[str, Any]:
+    """The surface in the form of scikit-learn's cv_results_: one entry per (kernel setting, alpha)."""
+    scores, errors = surface.mean_scores, surface.standard_errors
+    errors = errors if errors.ndim == 2 else errors.mean(axis=2)
+    points = [{**params, "alpha": float(alpha)} for params in surface.params for alpha in surface.alphas]
+    table: dict[str, Any] = {"params": points}
+    for name in points[0]:
+        table[f"param_{name}"] = np.array([point[name] for point in points], dtype=object)
+    flat = scores.ravel()
+    table["mean_test_score"] = flat
+    table["standard_error"] = errors.ravel()
+    order = np.argsort(-np.where(np.isfinite(flat), flat, -np.inf), kind="stable")
+    table["rank_test_score"] = np.empty(len(flat), dtype=int)
+    table["rank_test_score"][order] = np.arange(1, len(flat) + 1)
+    return table

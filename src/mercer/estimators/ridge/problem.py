@@ -1,0 +1,101 @@
+"""A ridge problem, and what every route to its solution returns."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.linalg.solution import Solution
+from mercer.numeric.encodings import has_many
+
+Array = NDArray[Any]
+
+#: From this many rows on explicit features that count are looked at: for fewer, the Gram matrix is cheap anyway.
+COUNTED_ROWS = 1000
+
+
+def counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
+    """How many features occur in the rows, for a kernel whose features count something and are not too many to make."""
+    if n < COUNTED_ROWS or kernel.unresolved or kernel._features_shared() or kernel._lacks_features() is not None:
+        return None
+    encoding = kernel._encode(Rows(X)) if kernel._columns_stay() else None
+    return None if encoding is None or has_many(encoding) else kernel._n_features(encoding)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
+
+    kernel: Kernel
+    X: Any
+    Y: Array  # (n, *t)
+    alpha: Array  # () or (t,)
+    weights: Array | None  # (n,)
+    fit_intercept: bool
+    tol: float = 1e-8
+    max_iter: int | None = None
+    like: Any = None  # rows whose features are to be taken, where features are named by what occurs
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.Y)
+
+    def with_weights(self, weights: Array) -> Problem:
+        """The same problem with other weights."""
+        return dataclasses.replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What every route returns."""
+
+    dual: Array  # (n, *t)
+    intercept: Array  # (*t)
+    residuals: Array  # (n, *t) y - f on the training rows
+    norm_squared: Array  # (*t) ||f||^2
+    jitter: float
+    converged: bool
+    n_iter: int
+    message: str
+    rank: int | None = None
+    weights: Array | None = None  # (d, *t) primal weights of explicit features
+    mixed: bool = False  # whether a float32 factor was refined in float64
+    ones: Array | None = None  # (n,) G^-1 1, where a mixed fit has an intercept
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is computed when asked for: leave-one-out residuals, leverages and their sum."""
+
+    loo: Array  # (n, *t)
+    leverage: Array  # (n,), or (n, t) with one alpha per target
+    effective_dof: Any  # their sum, one number or one per target
+
+
+def right_sides(problem: Problem) -> Array:  # -> (n, t), or (n, t + 1) with an intercept
+    """The columns to solve G x = b for: the targets, and ones where an intercept is to be found."""
+    Y = problem.Y.reshape(problem.n, -1)
+    return np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
+
+
+def from_solution(problem: Problem, solution: Solution, shift: Array, message: str) -> Fitted:  # shift (n,)
+    """The fitted facts from G^-1 of `right_sides` alone: residuals are shift times dual, and K dual = y - b - residuals."""
+    Y, shape, dual = problem.Y.reshape(problem.n, -1), problem.Y.shape, solution.value
+    intercept, ones = np.zeros(Y.shape[1]), None
+    if problem.fit_intercept:
+        ones, dual = dual[:, -1], dual[:, :-1]
+        intercept = dual.sum(axis=0) / ones.sum()
+        dual = dual - np.outer(ones, intercept)
+    residuals = shift[:, None] * dual
+    norms = np.sum(dual * (Y - residuals - intercept), axis=0)
+    return Fitted(
+        dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape), norms.reshape(shape[1:]),
+        0.0, solution.converged, solution.n_iter, message, ones=ones,
+    )  # fmt: skip

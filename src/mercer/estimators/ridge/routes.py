@@ -1,0 +1,261 @@
+"""Ridge by each of its routes: data and kernel in, the same fitted facts out, whatever the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.crossval import leave_one_out
+from mercer.estimators.ridge.dual import DualFit, fit_rows
+from mercer.estimators.ridge.eigen import EigenPath
+from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.estimators.ridge.least_squares import minimum_norm
+from mercer.estimators.ridge.mixed import fit_mixed
+from mercer.estimators.ridge.primal import normal_equations, solve_primal
+from mercer.estimators.ridge.problem import (
+    COUNTED_ROWS,
+    Array,
+    Diagnosis,
+    Fitted,
+    Problem,
+    from_solution,
+    right_sides,
+)
+from mercer.gram import GramOperator, gram
+from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
+from mercer.linalg.row_split import split_rows
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.plan import Route, Shape
+
+#: Rows of explicit features made at a time.
+BLOCK = 2048
+
+SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg")
+
+
+def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
+    """The ways to fit a ridge of this shape, best first."""
+    if solver not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    offered = {route.solver: route for route in _all_routes(shape)}
+    if solver == "primal" and "primal" not in offered:
+        raise InputError(
+            'solver="primal" needs a kernel with a finite feature map, as Polynomial(degree=2) on vectors has; features '
+            f"that count, as those of Spectrum(p=3), need {COUNTED_ROWS} rows or more."
+        )
+    if solver != "auto":
+        return (offered[solver],)
+    fewest = shape.n_features if shape.n_features is not None else shape.n_counted
+    order = ["primal"] if "primal" in offered and (fewest or 0) < shape.n else []
+    order += ["eigh"] if least_squares else ["cholesky", "cg"]
+    return tuple(offered[name] for name in order)
+
+
+def _all_routes(shape: Shape) -> Iterator[Route]:
+    n, t, rate = float(shape.n), shape.n_targets, gemm_rate()
+    gram_seconds = n * n * (2.0 * shape.width / rate + 1.0 / entry_rate()) / 2.0
+    square = shape.n**2 * shape.itemsize
+    features = shape.n_features if shape.n_features is not None else shape.n_counted
+    if features is not None:
+        d = float(features)
+        bytes_needed = int(8 * (3 * d * d + 2 * BLOCK * d + n * t))
+        reason = f"{features} explicit features against {shape.n} rows"
+        yield Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
+    seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
+    yield Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
+    yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: eigenvalues decide the rank")
+    reason = "the Gram matrix does not fit: products in tiles, solved to tol"
+    yield Route("cg", 8 * 8 * shape.n * (t + shape.width), 100 * gram_seconds, reason, exact=False)
+
+
+def fit(problem: Problem, solver: str, meter: Meter) -> Fitted:
+    """Solve by the named route."""
+    return {"primal": _primal, "cholesky": _cholesky, "eigh": _eigh, "cg": _cg}[solver](problem, meter)
+
+
+def diagnose(problem: Problem, solver: str, meter: Meter) -> Diagnosis:
+    """Leave-one-out residuals and leverages; one more factorization, and nothing n x n is kept."""
+    if solver == "cg":
+        raise InputError(
+            "leave-one-out quantities need the Gram matrix, which did not fit the memory budget (route cg). "
+            "Raise memory=, or fit on fewer rows."
+        )
+    if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and not problem.kernel._features_shared():
+        return _diagnose_counts(problem)
+    if solver == "primal":
+        Z = np.vstack([_dense(block) for _, block in feature_blocks(problem)])
+        path = EigenPath.from_features(Z, weights=problem.weights, fit_intercept=problem.fit_intercept)
+        return _diagnose_path(problem, path)
+    if solver == "eigh":
+        return _diagnose_path(problem, _path(problem, meter))
+    loo, leverage = np.empty(problem.Y.shape), np.empty(problem.Y.shape if problem.alpha.ndim else problem.n)
+    for columns, result in dual_fits(problem, meter):
+        loo[columns] = leave_one_out(result)
+        leverage[columns] = result.leverage()[:, None] if problem.alpha.ndim else result.leverage()
+    return Diagnosis(loo, leverage, leverage.sum(axis=0))
+
+
+def _diagnose_counts(problem: Problem) -> Diagnosis:
+    """From the factor of the normal equations, some rows at a time: sparse features stay sparse."""
+    [(_, Z)] = feature_blocks(problem)
+    weights = problem.weights
+    equations = normal_equations(_blocks(problem, [(slice(0, problem.n), Z)]), fit_intercept=problem.fit_intercept)
+    solved = solve_primal(equations, float(problem.alpha))
+    loo, leverage = np.empty(problem.Y.shape), np.empty(problem.n)
+    for start in range(0, problem.n, BLOCK):
+        rows = slice(start, min(start + BLOCK, problem.n))
+        own = None if weights is None else weights[rows]
+        loo[rows] = solved.leave_one_out(Z[rows], problem.Y[rows], own)
+        leverage[rows] = solved.leverage(Z[rows], own)
+    return Diagnosis(loo, leverage, leverage.sum())
+
+
+def _diagnose_path(problem: Problem, path: EigenPath) -> Diagnosis:
+    alphas = np.unique(problem.alpha)
+    loo, leverage = EigenFit(path, problem.Y).leave_one_out(alphas), path.leverage(alphas)
+    if problem.alpha.ndim == 0:
+        return Diagnosis(loo[0], leverage[0], leverage[0].sum())
+    per_target = leverage[np.searchsorted(alphas, problem.alpha)].T
+    return Diagnosis(_pick(loo, alphas, problem), per_target, per_target.sum(axis=0))
+
+
+def dual_fits(problem: Problem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
+    """One factorization per distinct alpha, all in the memory of one Gram matrix; yields the columns it serves."""
+    K = gram(problem.kernel, problem.X, memory=float("inf"), progress=meter)
+    rows = split_rows(K, problem.weights, overwrite=True)
+    if problem.alpha.ndim == 0:
+        yield slice(None), fit_rows(rows, problem.Y, float(problem.alpha), problem.fit_intercept)
+        return
+    for alpha in np.unique(problem.alpha):
+        columns = (slice(None), np.flatnonzero(problem.alpha == alpha))
+        result = fit_rows(rows, problem.Y[columns], float(alpha), problem.fit_intercept)
+        yield columns, result
+        result.factor.restore()
+
+
+def _cholesky(problem: Problem, meter: Meter) -> Fitted:
+    mixed = fit_mixed(problem, meter)
+    if mixed is not None:
+        return mixed
+    shape = problem.Y.shape
+    dual, residuals = np.empty(shape), np.empty(shape)
+    intercept, norms = np.empty(shape[1:]), np.empty(shape[1:])
+    jitter, converged, message = 0.0, True, ""
+    for columns, result in dual_fits(problem, meter):
+        targets = columns[1] if isinstance(columns, tuple) else slice(None)
+        dual[columns], residuals[columns] = result.value, result.residuals
+        if shape[1:]:
+            intercept[targets], norms[targets] = result.intercept, result.norm_squared
+        else:
+            intercept, norms = result.intercept, result.norm_squared
+        jitter, converged = max(jitter, result.jitter), converged and result.converged
+        message = result.message
+    return Fitted(dual, intercept, residuals, norms, jitter, converged, 1, message)
+
+
+def _path(problem: Problem, meter: Meter) -> EigenPath:
+    K = gram(problem.kernel, problem.X, memory=float("inf"), progress=meter)
+    return EigenPath.from_gram(K, weights=problem.weights, fit_intercept=problem.fit_intercept, overwrite=True)
+
+
+def _eigh(problem: Problem, meter: Meter) -> Fitted:
+    targets = EigenFit(_path(problem, meter), problem.Y)
+    solution = targets.solve(problem.alpha)
+    alphas = np.unique(problem.alpha)
+    residuals, norms = targets.residuals(alphas), targets.norm_squared(alphas)
+    return Fitted(
+        solution.value, solution.intercept, _pick(residuals, alphas, problem), _pick(norms, alphas, problem),
+        solution.jitter, solution.converged, 1, solution.message, solution.rank,
+    )  # fmt: skip
+
+
+def _pick(values: Array, alphas: Array, problem: Problem) -> Array:
+    """From values for every alpha, (L, n, *t) or (L, *t), those of each target's own alpha."""
+    if problem.alpha.ndim == 0:
+        return values[0]
+    chosen = np.searchsorted(alphas, problem.alpha)
+    return np.stack([values[a][..., j] for j, a in enumerate(chosen)], axis=-1)
+
+
+def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
+    """Explicit features, some rows at a time; sparse counts, whose columns all rows decide, at once."""
+    if not problem.kernel._features_shared():
+        yield slice(0, problem.n), problem.kernel.feature_map(problem.X, like=problem.like)
+        return
+    for start in range(0, problem.n, BLOCK):
+        rows = slice(start, min(start + BLOCK, problem.n))
+        data = problem.X.iloc[rows] if hasattr(problem.X, "iloc") else problem.X[rows]
+        yield rows, problem.kernel.feature_map(data)
+
+
+def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:
+    for rows, Z in features:
+        yield Z, problem.Y[rows], None if problem.weights is None else problem.weights[rows]
+
+
+def _primal(problem: Problem, meter: Meter) -> Fitted:
+    if problem.alpha.ndim:
+        return _primal_each(problem, meter)
+    alpha = float(problem.alpha)
+    kept = None if problem.kernel._features_shared() else list(feature_blocks(problem))  # counts are sparse: made once
+    if alpha == 0:
+        Z = np.vstack([_dense(block) for _, block in kept or feature_blocks(problem)])
+        least = minimum_norm(Z, problem.Y, weights=problem.weights, fit_intercept=problem.fit_intercept)
+        value, intercept, jitter, rank = least.value, least.intercept, least.jitter, least.rank
+        converged, message = least.converged, least.message
+    else:
+        blocks = _blocks(problem, kept or feature_blocks(problem))
+        solved = solve_primal(normal_equations(blocks, fit_intercept=problem.fit_intercept), alpha)
+        value, intercept, jitter, rank = solved.value, solved.intercept, solved.jitter, None
+        converged, message = solved.converged, solved.message
+    residuals = np.empty(problem.Y.shape)
+    for rows, Z in kept or feature_blocks(problem):
+        residuals[rows] = problem.Y[rows] - Z @ value - intercept
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    # alpha w = Z'W r, so w = Z'(W r / alpha): the dual coefficients without a Gram matrix
+    dual = (weights * residuals.T).T / alpha if alpha else np.full(problem.Y.shape, np.nan)
+    norms = np.sum(value**2, axis=0)
+    return Fitted(dual, intercept, residuals, norms, jitter, converged, 1, message, rank, value)
+
+
+def _primal_each(problem: Problem, meter: Meter) -> Fitted:
+    columns = [
+        _primal(dataclasses.replace(problem, Y=problem.Y[:, j], alpha=np.asarray(alpha)), meter)
+        for j, alpha in enumerate(problem.alpha)
+    ]
+
+    def stacked(name: str) -> Array:
+        return np.stack([getattr(column, name) for column in columns], axis=-1)
+
+    jitter, converged = max(c.jitter for c in columns), all(c.converged for c in columns)
+    return Fitted(
+        stacked("dual"), stacked("intercept"), stacked("residuals"), stacked("norm_squared"),
+        jitter, converged, 1, columns[-1].message, None, stacked("weights"),
+    )  # fmt: skip
+
+
+def _dense(Z: Any) -> Array:
+    return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
+
+
+def _cg(problem: Problem, meter: Meter) -> Fitted:
+    K = GramOperator(problem.kernel, problem.X)
+    if problem.alpha.ndim:
+        raise InputError("solver cg takes one alpha for all targets; give a number, or fit the targets one by one.")
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    if weights.min() == 0:
+        raise InputError("solver cg takes weights > 0; drop the rows of weight zero.")
+    shift = float(problem.alpha) / weights
+
+    def watch(state: Progress) -> None:
+        meter(state.n_iter, state.max_iter)
+
+    solution = conjugate_gradient(
+        K, right_sides(problem), shift=shift, tol=problem.tol, max_iter=problem.max_iter, callback=watch
+    )
+    return from_solution(problem, solution, shift, solution.message)

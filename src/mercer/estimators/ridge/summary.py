@@ -1,0 +1,100 @@
+"""Is it good? The error of a ridge beside the mean and beside linear ridge, and how it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.estimators.ridge.eigen import EigenPath
+from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.estimators.summary import Summary
+from mercer.kernels.text import as_kernel
+from mercer.numeric.memory import format_bytes
+
+#: Linear ridge is shown beside the model while it costs next to nothing.
+MAX_COLUMNS, MAX_CELLS = 500, 20_000_000
+
+
+def summarize(model: Any) -> Summary:
+    """The facts of a fitted ridge."""
+    problem, route = model._problem, model.route_
+    Y = problem.Y.reshape(problem.n, -1)
+    loo = None if model._loo is None else model._loo.reshape(problem.n, -1)
+    errors = model._fitted.residuals.reshape(problem.n, -1) if loo is None else loo
+    kind = "training error (RMSE)" if loo is None else "leave-one-out error (RMSE)"
+    error, mean = rms(errors), rms(_mean_loo(Y))
+    linear = linear_error(problem.X, Y)
+    lines = [
+        ("kernel", f"{model.kernel_} ({_how(model)})"),
+        ("alpha", _short(problem.alpha)),
+        (kind, f"{error:.4g}"),
+        ("the mean alone", f"{mean:.4g} (leave-one-out)"),
+        ("linear ridge", "not applicable: the rows are not vectors" if linear is None else f"{linear:.4g} (leave-one-out)"),
+        ("rows, targets", f"{problem.n}, {Y.shape[1]}"),
+        ("route", f"{route.solver}: {route.reason}"),
+        ("memory of the fit", format_bytes(route.bytes)),
+    ]
+    if model.jitter_:
+        lines.append(("jitter", f"{model.jitter_:.2g} added to the diagonal: {model._fitted.message}"))
+    if not model._fitted.converged:
+        lines.append(("not converged", model._fitted.message))
+    numbers = {"error": error, "error_kind": kind, "mean_error": mean, "linear_error": linear, "n": problem.n}
+    return Summary(repr(model), tuple(lines), numbers)
+
+
+def summarize_classifier(model: Any) -> Summary:
+    """The facts of a fitted ridge classifier."""
+    problem, route = model._problem, model.route_
+    labels = problem.Y > 0 if problem.Y.ndim == 1 else problem.Y.argmax(axis=1)
+    decision = problem.Y - (model._fitted.residuals if model._loo is None else model._loo)
+    chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
+    kind = "training accuracy" if model._loo is None else "leave-one-out accuracy"
+    accuracy, largest = float(np.mean(chosen == labels)), float(np.unique(labels, return_counts=True)[1].max() / problem.n)
+    lines = (
+        ("kernel", f"{model.kernel_} ({_how(model)})"),
+        ("alpha", _short(problem.alpha)),
+        (kind, f"{accuracy:.4g}"),
+        ("the largest class alone", f"{largest:.4g}"),
+        ("rows, classes", f"{problem.n}, {len(model.classes_)}"),
+        ("route", f"{route.solver}: {route.reason}"),
+        ("memory of the fit", format_bytes(route.bytes)),
+    )
+    numbers = {"accuracy": accuracy, "accuracy_kind": kind, "largest_class": largest, "n": problem.n}
+    return Summary(repr(model), lines, numbers)
+
+
+def rms(errors: NDArray[Any]) -> float:
+    """The root of the mean square, over all rows and targets that are defined."""
+    return float(np.sqrt(np.nanmean(np.square(errors)))) if np.isfinite(errors).any() else float("nan")
+
+
+def _mean_loo(Y: NDArray[Any]) -> NDArray[Any]:
+    n = len(Y)
+    return (Y - Y.mean(axis=0)) * (n / (n - 1)) if n > 1 else Y
+
+
+def linear_error(X: Any, Y: NDArray[Any]) -> float | None:
+    """The leave-one-out error of linear ridge with intercept at its best alpha, or None where rows are not vectors."""
+    if sp.issparse(X) or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or len(X) < 3:
+        return None
+    if X.shape[1] > MAX_COLUMNS or X.size > MAX_CELLS:
+        return None
+    spread = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    path = EigenPath.from_features(np.asarray(Z, dtype=np.float64), fit_intercept=True)
+    alphas = len(X) * np.logspace(-6, 2, 9)
+    errors = [rms(loo) for loo in EigenFit(path, Y).leave_one_out(alphas)]
+    return float(np.nanmin(errors))
+
+
+def _how(model: Any) -> str:
+    if hasattr(model, "surface_"):
+        return str(model.surface_.how)
+    return "length scale: median distance of the training rows" if as_kernel(model.kernel).unresolved else "as given"
+
+
+def _short(alpha: NDArray[Any]) -> str:
+    return f"{float(alpha):.4g}" if alpha.ndim == 0 else f"one per target, {alpha.min():.3g} … {alpha.max():.3g}"

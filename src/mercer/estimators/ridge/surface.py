@@ -1,0 +1,169 @@
+"""The cross-validated surface: every kernel setting times every alpha, in closed form.
+
+One decomposition per kernel setting serves all alphas; held-out residuals come from it without refits, for leave-one-out
+and for folds. One buffer holds each Gram matrix in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.estimators.ridge.crossval import cholesky_held_out
+from mercer.estimators.ridge.eigen import EigenPath
+from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.estimators.ridge.tridiagonal import TridiagonalPath
+from mercer.gram import gram
+from mercer.kernels.base import Kernel
+from mercer.selection.scoring import Scoring
+from mercer.selection.surface import Data, Surface
+
+Array = NDArray[Any]
+Step = Callable[[int, int], None]
+
+#: Up to this many alphas a Cholesky factor each is cheaper than one eigendecomposition.
+FEW_ALPHAS = 5
+
+#: From this many rows on leave-one-out takes the tridiagonal form; below it, loading its compiled loop would cost more.
+MANY_ROWS = 1000
+
+#: Targets are taken in portions of at most this many numbers (rows x alphas x targets).
+PORTION = 2**24
+
+#: Leave-one-out residuals of the whole surface are kept up to this many numbers, so that the chosen ones are at hand.
+KEPT = 2**25
+
+
+def route_for(alphas: Array, n: int, n_features: int | None, leave_one_out: bool) -> str:
+    """The way to all alphas of one kernel setting: explicit features, a factor per alpha, or one decomposition."""
+    if n_features is not None and n_features < n:
+        return "primal"
+    if len(alphas) <= FEW_ALPHAS:
+        return "cholesky"
+    return "tridiagonal" if leave_one_out and n >= MANY_ROWS and alphas.min() > 0 else "eigh"
+
+
+def route_bytes(route: str, n: int, n_features: int | None) -> int:
+    """Peak memory of a route: one Gram matrix, and what LAPACK needs beside it."""
+    if route == "primal":
+        return 8 * 3 * n * int(n_features or 1)
+    return 8 * n * n * {"cholesky": 1, "tridiagonal": 2, "eigh": 3}[route]
+
+
+def surface(
+    params: Sequence[dict[str, Any]],
+    kernels: Sequence[Kernel],
+    data: Data,
+    alphas: Array,
+    scoring: Scoring,
+    route: str,
+    step: Step,
+) -> Surface:
+    """Compute the whole surface; `step(done, total)` is called after each kernel setting."""
+    n = len(data.Y)
+    buffer = None if route == "primal" else np.empty((n, n))
+    keep = data.splits is None and len(kernels) * len(alphas) * data.Y.size <= KEPT
+    scores, errors, kept = [], [], []
+    previous: Kernel | None = None
+    for index, kernel in enumerate(kernels):
+        if buffer is not None:
+            # after the Cholesky route the Gram is whole again, and squaring it is cheaper than a new exponential
+            if previous is not None and _kept_whole(route, data) and kernel._squares(previous):
+                np.multiply(buffer, buffer, out=buffer)
+            else:
+                gram(kernel, data.X, out=buffer)
+        score, error, loo = _settings(kernel, buffer, data, alphas, scoring, route, keep)
+        scores.append(score)
+        errors.append(error)
+        kept.append(loo)
+        previous = kernel
+        step(index + 1, len(kernels))
+    stacked = np.stack([part for part in kept if part is not None]) if keep else None
+    return Surface(
+        tuple(params), tuple(kernels), alphas, np.stack(scores), np.stack(errors), stacked, route, scoring.name, ""
+    )
+
+
+def _kept_whole(route: str, data: Data) -> bool:
+    """Whether the Gram is in its buffer again after a setting; rows of weight zero are packed out of it for good."""
+    return route == "cholesky" and data.closed_form and (data.weights is None or bool(data.weights.min() > 0))
+
+
+def _settings(
+    kernel: Kernel, K: Array | None, data: Data, alphas: Array, scoring: Scoring, route: str, keep: bool
+) -> tuple[Array, Array, Array | None]:
+    """Scores, standard errors and (if kept) leave-one-out residuals of one kernel at all alphas."""
+    if not data.closed_form:
+        assert K is not None
+        return *_refits(K, data, alphas, scoring), None
+    folds = None if data.splits is None else [test for _, test in data.splits]
+    if route == "cholesky" and K is not None:
+        held = cholesky_held_out(
+            K, data.Y, alphas, folds=folds, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True
+        ).residuals
+        return *_score(held, data, folds, scoring), held[0] if keep else None
+    path = _path(kernel, K, data, route)
+    columns = data.Y.reshape(len(data.Y), -1)
+    size = max(1, PORTION // (len(columns) * len(alphas)))
+    if scoring.joint:  # a score that compares targets with each other needs them all at once
+        size = columns.shape[1]
+    parts = [slice(j, j + size) for j in range(0, columns.shape[1], size)]
+    results = [_path_portion(path, columns[:, part], data, folds, alphas, scoring, keep) for part in parts]
+    loo = np.concatenate([r[2] for r in results if r[2] is not None], axis=2) if keep else None
+    axis = min(1, results[0][0].ndim - 1)
+    score, error = (np.concatenate([r[i] for r in results], axis=axis) for i in (0, 1))
+    if data.Y.ndim == 1:
+        score, error = score.reshape(len(alphas)), error.reshape(len(alphas))
+        loo = None if loo is None else loo[:, :, 0]
+    return score, error, loo
+
+
+def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath | TridiagonalPath:
+    if K is None:
+        Z = kernel.feature_map(data.X)
+        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
+        return EigenPath.from_features(Z, weights=data.weights, fit_intercept=data.fit_intercept)
+    kind = TridiagonalPath if route == "tridiagonal" else EigenPath
+    return kind.from_gram(K, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True)
+
+
+def _path_portion(
+    path: EigenPath | TridiagonalPath,
+    Y: Array,
+    data: Data,
+    folds: Sequence[Array] | None,
+    alphas: Array,
+    scoring: Scoring,
+    keep: bool,
+) -> tuple[Array, Array, Array | None]:
+    if isinstance(path, TridiagonalPath):
+        held = [path.leave_one_out(alphas, Y)]
+    else:
+        fit = EigenFit(path, Y)
+        held = [fit.leave_one_out(alphas)] if folds is None else fit.held_out(alphas, folds)
+    portion = Data(data.X, Y, data.weights, data.fit_intercept, data.splits)
+    return *_score(held, portion, folds, scoring), held[0] if keep else None
+
+
+def _score(held: list[Array], data: Data, folds: Sequence[Array] | None, scoring: Scoring) -> tuple[Array, Array]:
+    rows = [np.arange(len(data.Y))] if folds is None else list(folds)
+    weights = np.ones(len(data.Y)) if data.weights is None else data.weights
+    return scoring.evaluate(data.Y, held, rows, weights, leave_one_out=folds is None)
+
+
+def _refits(K: Array, data: Data, alphas: Array, scoring: Scoring) -> tuple[Array, Array]:
+    """Splits whose training part is not the complement of the test part are refitted, all alphas at once."""
+    assert data.splits is not None
+    held = []
+    for train, test in data.splits:
+        weights = None if data.weights is None else data.weights[train]
+        block = K[np.ix_(train, train)]
+        path = EigenPath.from_gram(block, weights=weights, fit_intercept=data.fit_intercept, overwrite=True)
+        fit = EigenFit(path, data.Y[train])
+        cross = K[np.ix_(test, train)]
+        solutions = [fit.solve(alpha) for alpha in alphas]
+        held.append(np.stack([data.Y[test] - cross @ s.value - s.intercept for s in solutions]))
+    return _score(held, data, [test for _, test in data.splits], scoring)

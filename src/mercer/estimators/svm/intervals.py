@@ -1,0 +1,86 @@
+"""Prediction intervals from ten folds: held-out residuals, and the CV+ of Barber et al. (2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.estimators.conformal import conformal_rank
+from mercer.estimators.progress import Meter
+from mercer.estimators.svm.decision import sums_per_class
+from mercer.estimators.svm.fit import fold_numbers
+from mercer.estimators.svm.problems import Machine
+from mercer.inputs.streams import count, pick
+from mercer.kernels.base import Kernel
+
+Array = NDArray[Any]
+
+#: Folds, and the seed that deals the rows out to them: the same model gives the same intervals.
+FOLDS, SEED = 10, 0
+
+#: New rows whose n candidates for either end are held at a time.
+ROWS = 256
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Residuals of held-out rows, and the functions of the folds on their common support vectors."""
+
+    residuals: Array  # (n,) over rows of positive weight
+    folds: Array  # (n,) the fold of each
+    support: Any  # (S rows); for Precomputed their numbers
+    coef: Array  # (S, folds)
+    intercepts: Array  # (folds,)
+
+
+def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], Machine], meter: Meter) -> HeldOut:
+    """Fit without each fold in turn; `fit(weights)` gives a row of weight 0 its output and no say."""
+    known = training.weights > 0
+    if known.sum() < 2:
+        raise InputError("predict_interval needs at least two rows: one alone cannot be held out.")
+    n_folds = min(FOLDS, int(known.sum()))
+    folds = fold_numbers(np.where(known, 0, -1), n_folds, SEED, training.X)
+    residuals, machines = np.empty(len(folds)), []
+    for fold in range(n_folds):
+        meter(fold, n_folds)
+        machine = fit(np.where(folds == fold, 0.0, training.weights))
+        residuals[folds == fold] = (training.y - machine.outputs)[folds == fold]
+        machines.append(machine)
+    coef = np.stack([machine.coef for machine in machines], axis=1)
+    used = np.flatnonzero(coef.any(axis=1))
+    support = used if "precomputed" in kernel._views() or len(used) == 0 else pick(training.X, used)
+    intercepts = np.array([machine.intercept for machine in machines])
+    return HeldOut(residuals[known], folds[known], support, coef[used], intercepts)
+
+
+def fold_predictions(held: HeldOut, kernel: Kernel, new: Any) -> Array:  # (m rows) -> (m, folds)
+    """The predictions of every fold's function at new rows."""
+    if len(held.coef) == 0:
+        return np.tile(held.intercepts, (count(new), 1))
+    support = held.support
+    if "precomputed" in kernel._views():
+        new, support = np.asarray(new)[:, support], np.zeros((len(support),) * 2)
+    return sums_per_class(kernel, new, support, held.coef, np.array([len(held.coef)]))[:, 0] + held.intercepts
+
+
+def crossed(held: HeldOut, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)
+    """CV+: from the (n + 1 - r)-th smallest of f_i(x) - |e_i| to the r-th smallest of f_i(x) + |e_i|.
+
+    r = ceil(coverage (n + 1)), f_i is the function fitted without the fold of row i, e_i the residual of row i under it.
+    """
+    predictions, sizes = fold_predictions(held, kernel, new), np.abs(held.residuals)
+    n, rank = len(sizes), conformal_rank(len(sizes), coverage)
+    if rank > n:
+        return np.tile([-np.inf, np.inf], (len(predictions), 1))
+    out = np.empty((len(predictions), 2))
+    for start in range(0, len(out), ROWS):
+        part = slice(start, start + ROWS)
+        centers = predictions[part][:, held.folds]
+        out[part, 0] = np.partition(centers - sizes, n - rank, axis=1)[:, n - rank]
+        out[part, 1] = np.partition(centers + sizes, rank - 1, axis=1)[:, rank - 1]
+    return out

@@ -1,0 +1,143 @@
+"""A fitted support vector machine: what is stored, how it evaluates, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.svm.decision import pair_values, pairs, sums_per_class
+from mercer.estimators.svm.diagnosis import LONG, diagnose, notes
+from mercer.estimators.svm.fit import routes
+from mercer.gram.products import from_features, to_features
+from mercer.inputs.streams import count, pick
+from mercer.kernels.base import Kernel
+from mercer.numeric.memory import format_bytes
+from mercer.plan import Route, Shape, choose
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is kept of the training set for questions asked later: held-out residuals, probabilities."""
+
+    X: Any
+    y: Array  # (n,) class numbers (-1: left out) or targets
+    weights: Array  # (n,)
+
+
+class SupportModel(KernelEstimator):
+    """Abstract: f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_, one or several of them."""
+
+    kernel_: Kernel
+    route_: Route
+    support_: Array
+    support_vectors_: Any
+    n_support_: Array
+    dual_coef_: Array
+    intercept_: Array
+    _later: dict[str, Any]  # what is computed when first asked for, and the training set while it may be needed for that
+    _weights: Array | None
+
+    def _expand(self, kernel: Kernel, X: Any, table: Array, intercepts: Array, support: Array, counts: Array) -> None:
+        """Keep the support vectors of X: `table` (r, n) holds all coefficients, `support` the rows that have one."""
+        self.kernel_, self.support_, self.n_support_ = kernel, support.astype(np.int32), counts.astype(np.int32)
+        self.dual_coef_, self.intercept_ = np.ascontiguousarray(table[:, support]), intercepts
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (count(X),)
+        precomputed = "precomputed" in kernel._views()
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else (pick(X, support) if len(support) else X[:0])
+        self._weights = None
+        features = kernel.n_features(pick(X, np.arange(1))) if self._has_weights() else None
+        if features is not None and features <= len(support):
+            self._weights = self._explicit_weights()
+
+    def _columns(self, X: Any) -> Array:  # (m rows) -> (m, functions)
+        """All functions at new rows; through the explicit features where they are fewer than the support vectors."""
+        check_is_fitted(self)
+        return self._columns_of(self._read(X, reset=False))
+
+    def _columns_of(self, new: Any) -> Array:  # (m rows) -> (m, functions)
+        if self._weights is not None:
+            return from_features(self.kernel_, new, self._weights) + self.intercept_
+        return self._through_support(new)
+
+    def _through_support(self, new: Any) -> Array:  # (m rows) -> (m, functions)
+        support = self.support_vectors_
+        if len(self.support_) == 0:
+            return np.tile(self.intercept_, (count(new), 1))
+        if "precomputed" in self.kernel_._views():  # the values against the support vectors are all that is read of a row
+            new, support = np.asarray(new)[:, self.support_], np.zeros((len(self.support_),) * 2)
+        if len(self.intercept_) == 1:
+            whole = self.n_support_.sum(keepdims=True)
+            return sums_per_class(self.kernel_, new, support, self.dual_coef_.T, whole)[:, 0] + self.intercept_
+        sums = sums_per_class(self.kernel_, new, support, self.dual_coef_.T, self.n_support_)
+        return pair_values(sums, self.intercept_)
+
+    def _has_weights(self) -> bool:
+        return self.kernel_._lacks_features() is None and self.kernel_._features_shared()
+
+    def _explicit_weights(self) -> Array:  # -> (D, functions)
+        """The vectors w in the coordinates of the explicit features."""
+        if len(self.support_) == 0:
+            features = self.kernel_.n_features(np.zeros((1, self.n_features_in_))) or 0
+            return np.zeros((features, len(self.intercept_)))
+        return to_features(self.kernel_, self.support_vectors_, self._coefficients())
+
+    def _coefficients(self) -> Array:  # -> (S, functions)
+        """The coefficients of every function, pair by pair beyond two classes."""
+        if len(self.intercept_) == 1:
+            return self.dual_coef_.T
+        k = self.dual_coef_.shape[0] + 1
+        owner, columns = np.repeat(np.arange(k), self.n_support_), np.zeros((len(self.support_), len(self.intercept_)))
+        for p, (i, j) in enumerate(pairs(k)):
+            columns[owner == i, p] = self.dual_coef_[j - 1, owner == i]
+            columns[owner == j, p] = self.dual_coef_[i, owner == j]
+        return columns
+
+    def _expansion(self) -> tuple[Any, Array, Array]:
+        """f(x) = sum_i a_i k(x_i, x) + b for every function: rows, coefficients (S, functions) and intercepts."""
+        return self.support_vectors_, self._coefficients(), self.intercept_
+
+    @property
+    def coef_(self) -> Array:
+        """w in the coordinates of `kernel_.feature_map`, (functions, D); for Linear() those of x. Finite maps only."""
+        if not self.__sklearn_is_fitted__() or not self._has_weights():
+            raise AttributeError(
+                f"{type(self).__name__}: coef_ is there after fit for kernels with a finite feature map, such as Linear()."
+            )
+        weights = self._explicit_weights() if self._weights is None else self._weights
+        coef = weights.T.copy()
+        coef.flags.writeable = False  # changing it would change no prediction
+        return coef
+
+    def _choose_route(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
+        """The route within the budget; a look at the data first, with a warning where a long fit would be of no use."""
+        route = choose(self._routes(self._shape(X, y)), self.memory, type(self).__name__)
+        if count(X) >= LONG:
+            diagnose(kernel, X, route).announce(type(self).__name__, count(X), stacklevel=5)
+        return route
+
+    def _notes(self, X: Any, route: Route) -> tuple[str, ...]:
+        return notes(self, X, route)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return routes(shape, self)
+
+    def _route_lines(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            ("memory of the fit", format_bytes(self.route_.bytes)),
+        )
+
+    def _once(self, name: str, make: Callable[[Training], Any]) -> Any:
+        """What make(training) gives, computed when first asked for; then the training set is let go."""
+        if name not in self._later:
+            self._later[name] = make(self._later["training"])
+            del self._later["training"]
+        return self._later[name]

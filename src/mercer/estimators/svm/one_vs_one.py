@@ -1,0 +1,200 @@
+"""One problem per pair of classes, all on one Gram matrix, as many at a time as there are cores.
+
+The block of kernel values between two classes is wanted by one pair only, the block of a class with itself by all pairs of
+that class. So the latter are made once and the former when their pair comes up, in memory that the next pair uses again:
+the whole matrix is never held, and each of its values is made once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol, Self, final
+
+import numpy as np
+
+from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, Gram, Tick, solve_box
+from mercer.linalg.solution import Array
+from mercer.numeric.threads import cpu_count, run
+
+#: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand.
+WHOLE = 4096
+#: Bytes that the rows of larger pairs may take together, unless told otherwise.
+BUDGET = 2 * 2**30
+
+
+class Parts(Gram, Protocol):
+    """A Gram matrix that can be asked for blocks and for the matrix of some of its objects."""
+
+    dtype: Any
+
+    def block(self, rows: Any, columns: Any, out: Array, mirror: Array | None = None) -> Array:
+        """Values at the crossings and their transpose, made by the calling thread alone."""
+        ...
+
+    def part(self, index: Array, *, bytes: int | float | str | None = None, threads: int | None = None) -> Self:
+        """The matrix of some of the objects."""
+        ...
+
+    def whole_of(self, K: Array, diagonal: Array) -> Self:
+        """A matrix of the same kind from values that are there."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClassPair:
+    """Two classes and the rows of both, those of the first class in front; they have the sign +1."""
+
+    first: int
+    second: int
+    index: Array  # (m,)
+    signs: Array  # (m,)
+
+
+def class_pairs(labels: Array) -> list[ClassPair]:  # (n,) 0 … k - 1
+    """All pairs of classes in the order (0, 1), (0, 2), …, (1, 2), …
+
+    >>> [pair.index.tolist() for pair in class_pairs(np.array([0, 1, 0, 2]))]
+    [[0, 2, 1], [0, 2, 3], [1, 3]]
+    """
+    members = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
+    return [
+        ClassPair(i, j, np.concatenate([members[i], members[j]]), np.repeat([1.0, -1.0], [len(members[i]), len(members[j])]))
+        for i, j in combinations(range(len(members)), 2)
+    ]
+
+
+def solve_pairs(
+    gram: Parts,
+    labels: Array,
+    upper: Array,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    time_limit: float | None = None,
+    tick: Tick | None = None,
+    starts: Sequence[Array | None] | None = None,
+    memory: int | None = None,
+) -> list[BoxSolution]:
+    """Solve the classification problem of every pair of classes (see `class_pairs` for the order of pairs and variables).
+
+    Parameters
+    ----------
+    gram : KernelRows of all n rows
+    labels : (n,) whole numbers 0 … k - 1
+    upper : (n,) C per row
+    tol, max_iter : as in `solve_box`, for each pair
+    time_limit : seconds for all pairs together
+    tick : called as tick(pairs done, pairs) from the calling thread
+    starts : feasible weights per pair, from `warm_start`
+    memory : bytes for the rows of pairs that are too large to be made whole
+    """
+    labels = np.asarray(labels)
+    pairs = class_pairs(labels)
+    limits = (tol, max_iter, time_limit)
+    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), pairs, limits, starts, memory or BUDGET)
+    order = sorted(range(len(pairs)), key=lambda p: -len(pairs[p].index))  # the largest first: no core waits long at the end
+    threads = min(cpu_count(), len(pairs))
+    if len(pairs) == 1:
+        work.alone = tick  # then the progress of the one problem is what there is to see
+    work.prepare()
+    run(order, work.solve, threads, len(pairs), tick if len(pairs) > 1 else None)
+    return [solution for solution in work.solutions if solution is not None]
+
+
+@final
+class _Work:
+    """What the threads share while they go through the pairs."""
+
+    def __init__(
+        self,
+        gram: Parts,
+        labels: Array,
+        upper: Array,
+        pairs: list[ClassPair],
+        limits: tuple[float, int, float | None],
+        starts: Sequence[Array | None] | None,
+        memory: int,
+    ) -> None:
+        self.gram, self.upper, self.pairs, self.starts = gram, upper, pairs, starts
+        self.tol, self.max_iter, time_limit = limits
+        self.deadline = None if time_limit is None else time.monotonic() + time_limit
+        self.threads = min(cpu_count(), len(pairs))
+        self.bytes = max(1, memory // self.threads)
+        self.solutions: list[BoxSolution | None] = [None] * len(pairs)
+        self.own: dict[int, Array] = {}  # class -> its block with itself
+        self.buffers: dict[int, Array] = {}  # worker -> memory for the matrix of a pair
+        self.halt = threading.Event()
+        self.alone: Tick | None = None
+        self.sizes = np.bincount(labels)
+        order = np.argsort(labels, kind="stable")
+        ends = np.cumsum(self.sizes)
+        self.members: list[Any] = [order[end - size : end] for end, size in zip(ends, self.sizes, strict=True)]
+        self.sorted = gram
+        small = any(len(pair.index) <= WHOLE for pair in pairs)
+        if small and not gram.whole:  # rows of a class side by side: blocks are made from slices, not from gathered copies
+            self.sorted = gram.part(order, bytes=None)
+            self.members = [slice(int(end - size), int(end)) for end, size in zip(ends, self.sizes, strict=True)]
+
+    def prepare(self) -> None:
+        """The block of every class with itself, where it is used by more than one pair."""
+        uses = np.zeros(len(self.sizes), dtype=int)
+        for pair in self.pairs:
+            uses[[pair.first, pair.second]] += len(pair.index) <= WHOLE
+
+        def work(c: int, worker: int) -> None:
+            out = np.empty((self.sizes[c], self.sizes[c]), self.gram.dtype)
+            self.own[c] = self.sorted.block(self.members[c], self.members[c], out)
+
+        shared = sorted(np.flatnonzero(uses > 1).tolist(), key=lambda c: -int(self.sizes[c]))
+        run(shared, work, min(self.threads, max(1, len(shared))))
+
+    def solve(self, number: int, worker: int) -> None:
+        """One pair."""
+        pair = self.pairs[number]
+        m = len(pair.index)
+        start = None if self.starts is None else self.starts[number]
+        problem = BoxProblem(pair.signs, -np.ones(m), self.upper[pair.index], np.zeros(m) if start is None else start)
+        left = None if self.deadline is None else max(1e-9, self.deadline - time.monotonic())
+        try:
+            self.solutions[number] = solve_box(
+                problem, self.rows(pair, worker), tol=self.tol, max_iter=self.max_iter, time_limit=left, tick=self.tell
+            )
+        except BaseException:
+            self.halt.set()
+            raise
+
+    def rows(self, pair: ClassPair, worker: int) -> Gram:
+        """The Gram matrix of a pair: whole, or rows of it on demand."""
+        if len(pair.index) <= WHOLE:
+            return self.gram.whole_of(self.matrix(pair, worker), self.gram.diag()[pair.index])
+        return self.gram.part(pair.index, bytes=self.bytes, threads=None if len(self.pairs) == 1 else 1)
+
+    def tell(self, done: int, total: int) -> None:
+        """Between two working sets: stop if another thread has failed or was told to."""
+        if self.halt.is_set():
+            raise _HaltedError
+        if self.alone is not None:
+            self.alone(done, total)
+
+    def matrix(self, pair: ClassPair, worker: int) -> Array:
+        """The matrix of a pair, in memory of this worker."""
+        m, size = len(pair.index), int(self.sizes[pair.first])
+        buffer = self.buffers.get(worker)
+        if buffer is None or buffer.size < m * m:
+            buffer = self.buffers[worker] = np.empty(m * m, self.gram.dtype)
+        K = buffer[: m * m].reshape(m, m)
+        for c, place in ((pair.first, slice(0, size)), (pair.second, slice(size, m))):
+            if c in self.own:
+                K[place, place] = self.own[c]
+            else:
+                self.sorted.block(self.members[c], self.members[c], K[place, place])
+        self.sorted.block(self.members[pair.first], self.members[pair.second], K[:size, size:], K[size:, :size])
+        return K
+
+
+class _HaltedError(Exception):
+    """Another thread has ended the work; its error is the one to be seen."""

@@ -1,0 +1,150 @@
+"""The five support vector problems as one box problem each, and what its answer says about the function it stands for.
+
+All are min_a 1/2 a'Qa + p'a with s'a fixed and 0 <= a <= upper. In the nu forms the sums over each sign are fixed. With
+the multiplier rho of s'a (and r of the sums), g = Qa + p - s rho (- r) is the reduced gradient, and for every such pair
+
+    gap = sum_i max(g_i, 0) a_i + max(-g_i, 0) (upper_i - a_i)
+
+is the primal minus the dual objective: how far a can be from the best, whatever the solver did to get there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One fitted function f(x) = sum_i coef_i k(x_rows_i, x) + intercept on some rows of the training set."""
+
+    rows: Array  # (v,) numbers of the training rows it saw
+    coef: Array  # (v,)
+    intercept: float
+    norm: float  # ||w||
+    dual: float  # the dual objective, to be maximized
+    gap: float  # primal minus dual
+    converged: bool
+    n_iter: int
+    message: str
+    outputs: Array  # (v,) f at its own rows
+    scale: float = 1.0  # what the nu forms were divided by; epsilon of a nu regression
+
+    def on(self, chosen: Array) -> Machine:  # (v,) bool
+        """The same function with some rows forgotten that have no coefficient."""
+        return replace(self, rows=self.rows[chosen], coef=self.coef[chosen], outputs=self.outputs[chosen])
+
+
+def classification(signs: Array, upper: Array, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
+    """max sum a - 1/2 ||w||^2 with w = sum_i a_i s_i phi(x_i), s'a = 0, 0 <= a_i <= upper_i = C weight_i."""
+    n = len(signs)
+    return BoxProblem(signs, np.full(n, -1.0), upper, np.zeros(n), rows)
+
+
+def nu_classification(signs: Array, weights: Array, nu: float, rows: Array | None = None) -> BoxProblem:
+    """min 1/2 ||w||^2 with sum a = nu sum weights, the same sum for both signs, 0 <= a_i <= weight_i."""
+    half = nu * float(weights.sum()) / 2.0
+    start = np.zeros(len(signs))
+    if nu > largest_nu(signs, weights) * (1.0 + 1e-12):
+        raise InputError(
+            f"NuSVC: nu={nu:g}: the specified nu is infeasible, since it asks for more support vectors than the smaller of "
+            f"two classes has; with these data nu must be at most {largest_nu(signs, weights):.6g}."
+        )
+    for side in (signs > 0, signs < 0):
+        start[side] = spread(half, weights[side])
+    return BoxProblem(signs, np.zeros(len(signs)), weights, start, rows, True)
+
+
+def largest_nu(signs: Array, weights: Array) -> float:
+    """Twice the share of the smaller class: beyond it the sums of nu_classification cannot be reached."""
+    return float(2.0 * min(weights[signs > 0].sum(), weights[signs < 0].sum()) / weights.sum())
+
+
+def regression(y: Array, upper: Array, epsilon: float, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
+    """max y'b - epsilon sum |b_i| - 1/2 ||w||^2 with b = a - a', w = sum_i b_i phi(x_i), sum b = 0, |b_i| <= upper_i."""
+    n = len(y)
+    linear = np.concatenate([epsilon - y, epsilon + y])
+    return BoxProblem(_two_sides(n), linear, np.tile(upper, 2), np.zeros(2 * n), np.tile(_numbers(rows, n), 2))
+
+
+def nu_regression(y: Array, upper: Array, nu: float, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
+    """max y'b - 1/2 ||w||^2 with sum |b_i| = nu sum upper at most, sum b = 0, |b_i| <= upper_i."""
+    n = len(y)
+    start = np.tile(spread(nu * float(upper.sum()) / 2.0, upper), 2)
+    rows = np.tile(_numbers(rows, n), 2)
+    return BoxProblem(_two_sides(n), np.concatenate([-y, y]), np.tile(upper, 2), start, rows, True)
+
+
+def one_class(weights: Array, nu: float, rows: Array | None = None) -> BoxProblem:  # (v,)
+    """min 1/2 ||w||^2 with w = sum_i a_i phi(x_i), sum a = nu sum weights, 0 <= a_i <= weight_i."""
+    n = len(weights)
+    return BoxProblem(np.ones(n), np.zeros(n), weights, spread(nu * float(weights.sum()), weights), rows)
+
+
+def spread(total: float, upper: Array) -> Array:  # (v,) -> (v,)
+    """Numbers 0 <= a_i <= upper_i that add up to total: the first ones as large as they may be.
+
+    >>> spread(2.5, np.ones(4)).tolist()
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    return np.diff(np.minimum(np.cumsum(upper), total), prepend=0.0)
+
+
+def duality_gap(problem: BoxProblem, solution: BoxSolution) -> float:
+    """Primal minus dual objective at a solution; infinite where a box is."""
+    a, g = solution.value, solution.gradient - problem.signs * solution.offset
+    if problem.split:
+        g = g - solution.scale
+    below, above = np.maximum(g, 0.0), np.maximum(-g, 0.0)
+    room = problem.upper - a
+    return float(below @ a + above[above > 0] @ room[above > 0])
+
+
+def squared_norm(problem: BoxProblem, solution: BoxSolution) -> float:
+    """||w||^2 = a'Qa, from the gradient."""
+    return max(float(solution.value @ (solution.gradient - problem.linear)), 0.0)
+
+
+def machine(problem: BoxProblem, solution: BoxSolution, rows: Array) -> Machine:
+    """The function of a classification or of a single class, nu forms divided by their margin."""
+    r = solution.scale if problem.split else 1.0
+    if problem.split and not r > 0:
+        raise InputError(
+            "NuSVC: no margin is left at this nu (weighted means of the two classes coincide); take a smaller nu, or SVC."
+        )
+    coef = problem.signs * solution.value / r
+    norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
+    outputs = (problem.signs * (solution.gradient - problem.linear) - solution.offset) / r
+    return Machine(
+        rows, coef, -solution.offset / r, math.sqrt(norm2) / r, -solution.objective / r**2, gap / r**2,
+        solution.converged, solution.n_iter, solution.message, outputs, r,
+    )  # fmt: skip
+
+
+def regression_machine(problem: BoxProblem, solution: BoxSolution, rows: Array) -> Machine:
+    """The function of a regression: the two sides of every row in one coefficient."""
+    n, a = len(rows), solution.value
+    coef = a[:n] - a[n:]
+    outputs = (solution.gradient - problem.linear)[:n] - solution.offset
+    norm = math.sqrt(max(float(coef @ (outputs + solution.offset)), 0.0))
+    return Machine(
+        rows, coef, -solution.offset, norm, -solution.objective, duality_gap(problem, solution),
+        solution.converged, solution.n_iter, solution.message, outputs, -solution.scale if problem.split else 1.0,
+    )  # fmt: skip
+
+
+def _two_sides(n: int) -> Array:
+    return np.repeat([1.0, -1.0], n)
+
+
+def _numbers(rows: Array | None, n: int) -> Array:
+    return np.arange(n) if rows is None else rows

@@ -1,0 +1,131 @@
+"""What SVR and NuSVR share: the fit, the prediction, and intervals from rows that were held out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.conformal import jackknife_radius
+from mercer.estimators.progress import Meter
+from mercer.estimators.summary import Summary
+from mercer.estimators.svm.box_qp import BoxProblem
+from mercer.estimators.svm.fit import Job, check_solver_parameters, open_job, warn_if_open
+from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out
+from mercer.estimators.svm.model import SupportModel, Training
+from mercer.estimators.svm.problems import Machine, regression_machine
+from mercer.inputs.streams import count
+
+Array = NDArray[Any]
+
+
+class SupportRegressor(RegressorMixin, SupportModel):
+    """Abstract: support vector regression."""
+
+    _most_rows = True  # most rows become support vectors, so the whole Gram is worth making for longer
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _problem(self, y: Array, weights: Array) -> BoxProblem:
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to rows X with targets y (n,); a weight multiplies the C of its row, and 0 leaves the row out."""
+        self._check_parameters()
+        check_solver_parameters(self)
+        name = type(self).__name__
+        X = self._read(X, reset=True)
+        targets, weights = self._read_targets(y, count(X)), self._read_weights(sample_weight, count(X))
+        targets = column_or_1d(targets, warn=True)
+        training = Training(X, targets, np.ones(len(targets)) if weights is None else weights)
+        kernel = self._resolved(X, weights)
+        self.route_ = self._choose_route(kernel, X)
+        with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
+            machine = self._machine(open_job(self, kernel, X, meter), training, training.weights)
+        self._store(kernel, training, machine)
+        self.fit_status_ = warn_if_open(name, [machine], self)
+        return self
+
+    def _machine(self, job: Job, training: Training, weights: Array) -> Machine:
+        """Fit the function; rows of weight 0 have no say, but get their outputs."""
+        problem = self._problem(training.y, weights)
+        try:
+            return regression_machine(problem, job(problem), np.arange(len(weights)))
+        except (InputError, OverflowError):  # a box without an end, in which the objective has none either
+            if not np.isinf(problem.upper).any():
+                raise
+            raise InputError(
+                f"{type(self).__name__}: C = inf allows no row outside the tube, and no function of this kernel keeps all "
+                "rows inside. Give a finite C, a larger epsilon, or a richer kernel."
+            ) from None
+
+    def _store(self, kernel: Any, training: Training, machine: Machine) -> None:
+        support = np.flatnonzero(machine.coef)
+        table, intercepts = machine.coef[None, :], np.array([machine.intercept])
+        self._expand(kernel, training.X, table, intercepts, support, np.array([len(support)]))
+        self.n_iter_, self.rkhs_norm_ = int(machine.n_iter), machine.norm
+        self.dual_objective_, self.duality_gap_ = machine.dual, machine.gap
+        self.primal_objective_ = machine.dual + machine.gap
+        self.tube_ = machine.scale if hasattr(self, "nu") else float(self.epsilon)
+        known = training.weights > 0
+        self._inside = float((np.abs(training.y - machine.outputs)[known] <= self.tube_ + float(self.tol)).mean())
+        self._later = {"training": training}
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_."""
+        check_is_fitted(self)
+        return np.ascontiguousarray(self._columns(X)[:, 0])
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "cv") -> NDArray[np.float64]:
+        """Return an interval for the target at each new point, (n, 2), from residuals of rows held out in ten folds.
+
+        Parameters
+        ----------
+        coverage : float
+            The fraction of new targets that should fall inside.
+        method : "cv" or "cv+"
+            "cv" is f(x) -+ q, q the ceil(coverage (n + 1))-th smallest held-out residual in absolute value: about the
+            coverage asked for, without a proof. "cv+" (Barber et al., 2021) moves each end with the functions of the ten
+            folds; it covers at least 1 - 2 (1 - coverage) - sqrt(2 / n) whatever the data, if rows are exchangeable.
+
+        The folds are fitted when this is first asked for.
+        """
+        if method not in ("cv", "cv+"):
+            raise InputError(f'{type(self).__name__}: method must be "cv" or "cv+"; got {method!r}.')
+        check_is_fitted(self)
+        held = self._once("held", self._hold_out)
+        if method == "cv":
+            center, radius = self.predict(X), jackknife_radius(held.residuals, coverage)
+            return np.stack([center - radius, center + radius], axis=1)
+        return crossed(held, self.kernel_, self._read(X, reset=False), coverage)
+
+    @property
+    def cv_residuals_(self) -> Array:
+        """y_i - f(x_i) by the function fitted without the fold of row i, (n,) over rows of positive weight."""
+        check_is_fitted(self)
+        return self._once("held", self._hold_out).residuals
+
+    def _hold_out(self, training: Training) -> HeldOut:
+        with Meter(f"{type(self).__name__} intervals", self.verbose) as meter:
+            job = open_job(self, self.kernel_, training.X, again=True)
+            return hold_out(self.kernel_, training, lambda weights: self._machine(job, training, weights), meter)
+
+    def _summary(self) -> Summary:
+        lines = (
+            ("kernel", str(self.kernel_)),
+            ("support vectors", f"{len(self.support_)} of {self.shape_fit_[0]} rows"),
+            ("tube", f"{self.tube_:.6g}, with {100 * self._inside:.1f} % of the rows inside"),
+            ("norm of f", f"{self.rkhs_norm_:.6g}"),
+            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {self.duality_gap_:.3g}"),
+            ("iterations", f"{self.n_iter_}" + ("" if self.fit_status_ == 0 else ", stopped early")),
+            *self._route_lines(),
+        )
+        return Summary(repr(self), lines, {"dual_objective": self.dual_objective_, "duality_gap": self.duality_gap_})

@@ -1,0 +1,303 @@
+"""Working sets: which variables to move next, the moves, and what they do to all others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.svm.faces import descend_face
+from mercer.linalg.solution import Array
+from mercer.numeric.threads import run
+
+#: Problems of at most this many variables are one working set.
+DIRECT = 2048
+#: Variables of a working set: usually; where many are free; and how many of them are new.
+SIZE, LARGEST, FRESH = 512, 2048, 192
+#: An inner run stops at this fraction of the violation it began with.
+INNER = 0.1
+#: Steps per variable after which a set is called hard, and a Newton step tried; and how often in one set.
+PATIENCE, NEWTON = 20, 4
+#: Steps per variable on a whole problem before it is cut into sets.
+FIRST = 3
+#: Working sets without a smaller gap after which rounding is to blame.
+STALLED = 1000
+
+
+@final
+class Signed:
+    """Weights b = s a between their bounds, c = -s linear, and K b on all rows of the Gram."""
+
+    def __init__(
+        self, b: Array, c: Array, low: Array, high: Array, group: Array, groups: int, rows: Array | None, n: int
+    ) -> None:
+        self.b, self.c, self.low, self.high = b, c, low, high
+        self.group, self.groups, self.rows = group, groups, rows
+        self.sums = np.zeros(n)  # (n,) K b, by rows of the Gram
+
+    @classmethod
+    def of(cls, problem: Any, n: int) -> Signed:
+        """The signed form of a problem, after looking at its arrays."""
+        signs = _vector(problem.signs, None, "signs")
+        m = len(signs)
+        linear, upper, start = (_vector(getattr(problem, name), m, name) for name in ("linear", "upper", "start"))
+        rows = None if problem.rows is None else np.asarray(problem.rows, dtype=np.int64)
+        if not (np.abs(signs) == 1).all():
+            raise InputError("BoxProblem: signs must be +1 or -1.")
+        if np.isnan(upper).any() or (upper < 0).any():
+            raise InputError("BoxProblem: upper must be >= 0, or infinite.")
+        if not np.isfinite(linear).all() or not np.isfinite(start).all():
+            raise InputError("BoxProblem: linear and start must be finite.")
+        slack = 1e-9 * (1.0 + float(np.abs(start).max(initial=0.0)))
+        if (start < -slack).any() or (start > upper + slack).any():
+            raise InputError("BoxProblem: start must lie in the box 0 <= a <= upper.")
+        if rows is None and m != n:
+            raise InputError(f"BoxProblem: {m} variables on a Gram of {n} rows need `rows`, the row behind each of them.")
+        if rows is not None and (rows.shape != (m,) or rows.min(initial=0) < 0 or rows.max(initial=0) >= n):
+            raise InputError(f"BoxProblem: rows must hold {m} row numbers in 0 … {n - 1}.")
+        group = (signs < 0).astype(np.int64) if problem.split else np.zeros(m, dtype=np.int64)
+        low, high = np.where(signs > 0, 0.0, -upper), np.where(signs > 0, upper, 0.0)
+        b = np.clip(signs * start, low, high)
+        return cls(b, -signs * linear, low + 0.0, high + 0.0, group, 1 + bool(problem.split), rows, n)
+
+    def by_row(self, chosen: Array) -> tuple[Array, Array]:  # (m,) variables -> rows of the Gram and their weights
+        """The weights of some variables as weights of rows; two variables of one row are added."""
+        if self.rows is None:
+            return chosen, self.b[chosen]
+        total = np.bincount(self.rows[chosen], self.b[chosen], minlength=len(self.sums))
+        where = np.flatnonzero(total)
+        return where, total[where]
+
+    def row_sums(self) -> Array:
+        """K b by variable."""
+        return self.sums if self.rows is None else self.sums[self.rows]
+
+    def gradient(self) -> Array:
+        """f = c - K b by variable."""
+        return self.c - self.row_sums()
+
+    def may_rise(self) -> Array:
+        """Who is below its upper bound."""
+        return self.b < self.high
+
+    def may_fall(self) -> Array:
+        """Who is above its lower bound."""
+        return self.b > self.low
+
+    def survey(self) -> tuple[Array, Array, Array]:  # (n,), (groups,), (groups,)
+        """f, its maximum over those that may rise and its minimum over those that may fall, by group."""
+        from mercer.estimators.svm._compiled_smo import survey
+
+        f, top, bottom = self.gradient(), np.empty(self.groups), np.empty(self.groups)
+        survey(f, self.b, self.low, self.high, self.group, top, bottom)
+        return f, top, bottom
+
+
+@final
+class Watch:
+    """How far the work has come, and when it has to end."""
+
+    def __init__(
+        self,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None,
+        tick: Callable[[int, int], None] | None,
+        n: int,
+        unbounded: bool,
+    ) -> None:
+        if not tol > 0:
+            raise InputError(f"solve_box: tol must be > 0; got {tol!r}.")
+        if time_limit is not None and not time_limit > 0:
+            raise InputError(f"solve_box: time_limit must be a number of seconds > 0; got {time_limit!r}.")
+        self.tol, self.tick, self.unbounded = tol, tick, unbounded
+        self.asked = max_iter >= 0
+        self.most = max_iter if self.asked else max(10**7, 100 * n)
+        self.deadline = None if time_limit is None else time.monotonic() + time_limit
+        self.time_limit = time_limit
+        self.steps, self.converged, self.message = 0, False, ""
+        self.first = 0.0
+
+    @property
+    def left(self) -> int:
+        """Steps that may still be made."""
+        return max(0, self.most - self.steps)
+
+    def seconds_left(self) -> float | None:
+        """Until the time limit, if there is one."""
+        return None if self.deadline is None else max(1e-9, self.deadline - time.monotonic())
+
+    def tick_only(self, done: int, total: int) -> None:
+        """A sign of life from a problem that is a part of this one: no progress to speak of, but Ctrl-C gets through."""
+        if self.tick is not None:
+            self.tick(0, 100)
+
+    def look(self, gap: float) -> bool:
+        """True if the work may go on; tells who watches."""
+        self.first = max(self.first, gap)
+        if self.tick is not None and gap > 0:
+            span = np.log(max(self.first / self.tol, 1.0 + 1e-9))
+            self.tick(int(np.clip(100 * np.log(self.first / max(gap, self.tol)) / span, 0, 100)), 100)
+        if self.left == 0:
+            limit = f"max_iter={self.most}" if self.asked else f"{self.most} steps"
+            self.message = f"stopped at {limit} with a gap of {gap:.2g}, above tol={self.tol:g}"
+            return False
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            self.message = f"stopped at time_limit={self.time_limit:g} s with a gap of {gap:.2g}, above tol={self.tol:g}"
+            return False
+        return True
+
+    def done(self, gap: float) -> None:
+        """The gap is below tol."""
+        self.converged, self.message = True, f"converged: gap {gap:.2g} below tol={self.tol:g} in {self.steps} steps"
+
+
+@final
+class Blocks:
+    """The moves: sets of variables, one after the other, until the gap is closed."""
+
+    def __init__(self, state: Signed, gram: Any, watch: Watch) -> None:
+        self.state, self.gram, self.watch = state, gram, watch
+        self.n = len(state.b)
+        self.diagonal = np.asarray(gram.diag(), dtype=np.float64)
+        self.size = self.n if self.n <= DIRECT else LARGEST
+        capacity = getattr(gram, "capacity", None)
+        if capacity is not None and capacity < gram.n:
+            self.size = min(self.size, max(2, capacity // 2))
+        self.old = np.empty(0, dtype=np.int64)
+        self.rising, self.falling = np.empty((2, self.n), dtype=np.int64)
+        self.threads = getattr(gram, "threads", 1)
+        self.gap = np.inf
+
+    def run(self) -> None:
+        """Until converged, or told to stop."""
+        best, stalled, before = np.inf, 0, -1
+        while True:
+            f, top, bottom = self.state.survey()
+            gap = self.gap = max(0.0, float((top - bottom).max()))
+            self.refuse_undefined()
+            if gap < self.watch.tol:
+                self.watch.done(gap)
+                return
+            stalled = 0 if gap < best else stalled + 1
+            best = min(best, gap)
+            if self.watch.steps == before or stalled > STALLED:
+                left = f"gap {gap:.2g} is what rounding leaves, above tol={self.watch.tol:g}"
+                self.watch.message = f"no further progress: {left}"
+                return
+            if not self.watch.look(gap):
+                return
+            before = self.watch.steps
+            self.turn(f, self.choose(f, top, bottom))
+            self.refuse_unbounded()
+
+    def turn(self, f: Array, chosen: Array) -> None:  # (n,), (q,)
+        """One working set: solved on its block, and the sums of all rows brought up to date."""
+        from mercer.estimators.svm._compiled_smo import descend
+
+        state = self.state
+        index = chosen if state.rows is None else state.rows[chosen]
+        store, slots, K = self.block(index)
+        diag = np.ascontiguousarray(np.diagonal(K))  # as rounded in K, or steps would not fit the sums they move
+        fs, b = f[chosen], state.b[chosen]
+        low, high, group = state.low[chosen], state.high[chosen], state.group[chosen]
+        whole = len(chosen) == self.n
+        goal = 0.5 * self.watch.tol if whole else max(INNER * self.gap, 0.5 * self.watch.tol)
+        steps, rounds, patience = 0, NEWTON, PATIENCE * len(chosen)
+        if whole and self.n > SIZE:  # if that many steps do not do, smaller sets will: their steps are cheaper
+            rounds, patience, self.size = 1, FIRST * self.n, min(LARGEST, self.n - 1)
+        for _ in range(rounds):
+            most = min(patience, self.watch.left - steps)
+            made, gap = descend(K, diag, fs, b, low, high, group, state.groups, goal, most)
+            steps += int(made)
+            if gap < goal or steps >= self.watch.left or rounds == 1:
+                break
+            if not descend_face(K, fs, b, low, high, group, state.groups):
+                break
+        self.watch.steps += steps
+        moved = np.flatnonzero(b != state.b[chosen])
+        change = b[moved] - state.b[chosen[moved]]
+        state.b[chosen] = b
+        self.old = chosen
+        self.gram.add(state.sums, store, slots[moved], change)
+
+    def block(self, index: Array) -> tuple[Array, Array, Array]:  # (q,) -> (S, n), (q,), (q, q)
+        """The rows of a set and the block where they cross."""
+        from mercer.gram._compiled_rows import crossings
+
+        store, slots = self.gram.fetch(index)
+        if len(index) == len(store) == store.shape[1] and (index == np.arange(len(index))).all():
+            return store, slots, store
+        q = len(index)
+        K = np.empty((q, q), store.dtype)
+        step = max(64, -(-q // (2 * self.threads)))
+
+        def work(begin: int, worker: int) -> None:
+            crossings(store, slots, index, K, begin, min(begin + step, q))
+
+        run(range(0, q, step), work, self.threads if q >= 256 else 1)
+        return store, slots, K
+
+    def choose(self, f: Array, top: Array, bottom: Array) -> Array:  # (n,), (groups,), (groups,) -> (q,)
+        """The worst violators of each group, and as many of the last set as fit, free ones first."""
+        if self.size >= self.n:
+            return np.arange(self.n)
+        from mercer.estimators.svm._compiled_smo import violators
+
+        state, mark = self.state, np.zeros(self.n, dtype=bool)
+        fresh = min(FRESH, self.size // 2) if len(self.old) else min(2 * FRESH, self.size)
+        share = max(1, fresh // (2 * state.groups))
+        for g in range(state.groups):
+            limits = (state.b, state.low, state.high, state.group, g, top[g], bottom[g])
+            up, down = violators(f, *limits, self.rising, self.falling)
+            mark[_largest(f, self.rising[:up], share)] = True
+            mark[_largest(-f, self.falling[:down], share)] = True
+        kept = self.old[~mark[self.old]]
+        free = (state.b[kept] < state.high[kept]) & (state.b[kept] > state.low[kept])
+        least = min(SIZE, self.size)
+        room = int(np.clip(1.25 * free.sum() + mark.sum(), least, self.size)) - int(mark.sum())
+        mark[np.concatenate([kept[free], kept[~free]])[:room]] = True
+        return np.flatnonzero(mark)
+
+    def refuse_undefined(self) -> None:
+        """NaN or infinite kernel values show in the sums; comparisons with them would end anywhere."""
+        with np.errstate(invalid="ignore"):
+            finite = np.isfinite(self.state.sums.sum())
+        if not finite:
+            raise NumericalError(
+                "the kernel values are not all finite numbers (in float32, where tol is 1e-4 or more). Scale the columns, "
+                "or look for NaN in what the kernel returns."
+            )
+
+    def refuse_unbounded(self) -> None:
+        """With an infinite bound: the weights of two hulls that touch prove that no plane separates the data."""
+        if not self.watch.unbounded:
+            return
+        state = self.state
+        total = float(np.abs(state.b).sum())
+        squared = float(state.b @ state.row_sums())
+        # factor by factor: the weights may have grown so far that their square is no number any more
+        if total > 0 and squared <= 1e-12 * float(self.diagonal.max()) * (total / 2) * (total / 2):
+            raise InputError(
+                "C = inf asks for a hard margin, but the classes are not separable with this kernel: a weighted mean of one "
+                f"class equals one of the other (distance {2 * max(squared, 0.0) ** 0.5 / total:.1e}). Choose a finite C."
+            )
+
+
+def _largest(f: Array, where: Array, count: int) -> Array:  # (n,), (m,) -> (<= count,)
+    """Those of the given places where f is largest."""
+    if len(where) <= count:
+        return where
+    return where[np.argpartition(f[where], len(where) - count)[len(where) - count :]]
+
+
+def _vector(value: Any, m: int | None, name: str) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (m is not None and len(array) != m):
+        raise InputError(
+            f"BoxProblem: {name} must be a vector of {'some' if m is None else m} numbers; got shape {array.shape}."
+        )
+    return array

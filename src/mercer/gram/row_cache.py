@@ -1,0 +1,372 @@
+"""`KernelRows`: rows of one Gram matrix for solvers that want a few of them at a time, and the same ones again.
+
+The whole matrix is held where it is small. Beyond that rows are made when asked for, many at once, and kept in a store of
+fixed size; when it is full, those not used for the longest time make room. The store is one array whose pages the
+operating system gives out when they are first written, so that a large store costs what is used of it.
+
+Values are float32 unless asked otherwise: half the memory, twice the speed. Vectors are rounded to float32 first where a
+sample of values says that nothing is lost by it; else the values are made in float64 and rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.errors import InputError, MemoryBudgetError
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation
+from mercer.kernels.text import as_kernel
+from mercer.numeric import tiles
+from mercer.numeric.encodings import DENSE_WIDTH, dense
+from mercer.numeric.memory import allocate, available_bytes, format_bytes, parse_bytes
+from mercer.numeric.threads import Progress, cpu_count, run
+
+Array = NDArray[Any]
+
+#: Up to this many rows `choose` makes the whole matrix at once; beyond, the rows that are needed take less time.
+SMALL = 4096
+#: Largest error of a float32 encoding, relative to the largest k(x, x), that goes unnoticed beside a tolerance of 1e-4.
+LOSS = 5e-6
+#: Below this tolerance of the solver float32 values are too coarse.
+FINE = 1e-4
+#: Values of a tile: what one core holds in its caches beside the data.
+TILE = 2**17
+#: Side of a tile that one thread makes by itself. No multiple of a power of two: its transpose is copied column by column.
+SERIAL = 290
+#: Rows made at a time where they are used once and not kept.
+STREAM = 512
+_REMEDY = "Raise memory=, or fit on fewer rows."
+
+
+@final
+class KernelRows:
+    """Rows of K = k(X, X), held, cached or given.
+
+    >>> from mercer import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> rows = KernelRows.cached(Gaussian(length_scale=1.0), X)
+    >>> bool(np.allclose(rows.rows(np.array([3, 1])), Gaussian(length_scale=1.0)(X)[[3, 1]], atol=1e-6))
+    True
+    """
+
+    def __init__(
+        self,
+        diagonal: Array,
+        dtype: np.dtype[Any],
+        store: Array | None = None,
+        values: _Values | None = None,
+        budget: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.n, self.dtype = len(diagonal), dtype
+        self.threads = cpu_count() if threads is None else threads
+        self.made = 0  # rows computed so far: what a fit has cost
+        self._diagonal, self._store, self._values, self._budget = diagonal, store, values, budget
+        self.capacity = self.n if values is None else _capacity(self.n, dtype, budget)  # rows that can be there at once
+        self._slot_of = np.arange(self.n) if values is None else np.full(self.n, -1)
+        self._row_of = np.full(self.capacity, -1)
+        self._used = np.zeros(self.capacity, dtype=np.int64)
+        self._clock = 0
+
+    # -- making ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def held(
+        cls,
+        kernel: Any,
+        X: Any,
+        *,
+        dtype: DTypeLike = np.float32,
+        memory: int | float | str | None = None,
+        progress: Progress | None = None,
+    ) -> KernelRows:
+        """The whole matrix in memory."""
+        values = _Values(as_kernel(kernel), X, np.dtype(dtype))
+        out = allocate((values.n, values.n), dtype, "the Gram matrix", _REMEDY, parse_bytes(memory))
+        tiles.fill(values.evaluation.block, out, values.evaluation.symmetric, progress)
+        return cls(values.diagonal, out.dtype, out)
+
+    @classmethod
+    def cached(
+        cls,
+        kernel: Any,
+        X: Any,
+        *,
+        bytes: int | float | str | None = None,
+        dtype: DTypeLike = np.float32,
+    ) -> KernelRows:
+        """Rows on demand, kept in a store of at most that many bytes (8 GiB if not given)."""
+        values = _Values(as_kernel(kernel), X, np.dtype(dtype))
+        return cls(values.diagonal, np.dtype(dtype), None, values, parse_bytes(bytes))
+
+    @classmethod
+    def precomputed(cls, K: Array, *, dtype: DTypeLike | None = None) -> KernelRows:
+        """A matrix that is there already; not copied if its dtype is the wanted one."""
+        K = np.asarray(K)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise InputError(f"KernelRows.precomputed takes a square Gram matrix; got shape {K.shape}.")
+        if dtype is None:
+            dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float64
+        store = np.ascontiguousarray(K, dtype)
+        return cls(np.diagonal(K).astype(np.float64), store.dtype, store)
+
+    @classmethod
+    def choose(
+        cls,
+        kernel: Any,
+        X: Any,
+        *,
+        tol: float = 1e-3,
+        memory: int | float | str | None = None,
+        again: bool = False,
+        most: bool = False,
+        progress: Progress | None = None,
+    ) -> KernelRows:
+        """Held where the matrix is small, else cached; float64 for a tolerance below 1e-4.
+
+        With `again` (it will be used for several problems) it is held wherever it fits the budget, with `most` (most of its
+        rows will be asked for, as in regression) up to four times as many rows: half its values follow from the other half.
+        """
+        kernel = as_kernel(kernel)
+        dtype = np.dtype(np.float64 if tol < FINE else np.float32)
+        budget = parse_bytes(memory)
+        if "precomputed" in kernel._views():
+            return cls.precomputed(kernel(X), dtype=dtype)
+        n = len(Rows(X))
+        if (again or n <= (4 * SMALL if most else SMALL)) and n * n * dtype.itemsize <= budget:
+            return cls.held(kernel, X, dtype=dtype, memory=budget, progress=progress)
+        return cls.cached(kernel, X, bytes=budget, dtype=dtype)
+
+    def part(self, index: Array, *, bytes: int | float | str | None = None, threads: int | None = None) -> KernelRows:
+        """The matrix of some of the objects, with a store of its own where this one is cached; limits are inherited."""
+        index, threads = np.asarray(index), self.threads if threads is None else threads
+        if self._values is None:
+            return KernelRows(self._diagonal[index], self.dtype, self.store[np.ix_(index, index)], threads=threads)
+        values = self._values.part(index)
+        budget = self._budget if bytes is None else parse_bytes(bytes)
+        return KernelRows(values.diagonal, self.dtype, None, values, budget, threads)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def whole(self) -> bool:
+        """True where the matrix itself is held."""
+        return self._values is None
+
+    @property
+    def store(self) -> Array:  # (S, n)
+        """The array that holds the rows, made when first asked for."""
+        if self._store is None:
+            self._store = np.empty((self.capacity, self.n), self.dtype)
+        return self._store
+
+    def diag(self) -> NDArray[np.float64]:
+        """k(x_i, x_i) in float64."""
+        return self._diagonal
+
+    def rows(self, index: Array, columns: Array | None = None, out: Array | None = None) -> Array:  # (q,) -> (q, n)
+        """The rows of the given numbers, whole or at the given columns, in an array of their own."""
+        index = np.asarray(index)
+        if self._values is None:
+            return self.store[index] if columns is None else self.store[np.ix_(index, columns)]
+        width = self.n if columns is None else len(columns)
+        out = np.empty((len(index), width), self.dtype) if out is None else out
+        wanted = self._values.rows(index) if columns is None else self._values.crossings(index, np.asarray(columns))[0]
+        self._fill(wanted, out, np.arange(len(index)))
+        return out
+
+    def block(
+        self, rows: Array | slice, columns: Array | slice, out: Array, mirror: Array | None = None
+    ) -> Array:  # (q,), (m,) -> (q, m), (m, q)
+        """Values at the crossings of numbers or runs of them, written into `out` by the calling thread alone.
+
+        `mirror` gets the transpose, tile by tile while the values are in cache.
+        """
+        if self._values is None:
+            if isinstance(rows, slice) or isinstance(columns, slice):
+                out[:] = self.store[rows, columns]
+            else:
+                from mercer.gram._compiled_rows import crossings
+
+                crossings(self.store, rows, columns, out, 0, len(rows))
+            if mirror is not None:
+                mirror[:] = out.T
+            return out
+        values, symmetric = self._values.crossings(rows, columns)
+        other = out if symmetric else mirror
+        for r, c in tiles.tiles(out.shape, symmetric, SERIAL):
+            tile = values(r, c)
+            out[r, c] = tile
+            if other is not None and not (symmetric and r == c):
+                other[c, r] = tile.T
+        return out
+
+    def whole_of(self, K: Array, diagonal: Array) -> KernelRows:  # (m, m), (m,)
+        """Rows of a matrix that is there, for the calling thread alone."""
+        return KernelRows(diagonal, K.dtype, K, threads=1)
+
+    def fetch(self, index: Array) -> tuple[Array, Array]:  # (q,) -> (S, n), (q,)
+        """The store and where in it the rows of these numbers stand, made now if they are not there. Not to be written."""
+        index = np.asarray(index)
+        self._clock += 1
+        slots = self._slot_of[index]
+        if self._values is not None and (slots < 0).any():
+            missing = np.unique(index[slots < 0])
+            self._used[slots[slots >= 0]] = self._clock  # or room would be made at their cost
+            self._make(missing)
+            slots = self._slot_of[index]
+        if self._values is not None:
+            self._used[slots] = self._clock
+        return self.store, slots
+
+    def product(self, index: Array, coef: Array) -> NDArray[np.float64]:  # (m,), (m,) -> (n,)
+        """sum_k coef_k K[index_k], summed in float64; rows are made as needed, and kept while there is free room."""
+        index, coef = np.asarray(index), np.asarray(coef, dtype=np.float64)
+        total = np.zeros(self.n)
+        if self._values is not None:
+            missing = np.unique(index[self._slot_of[index] < 0])
+            self._make(missing[: int((self._row_of < 0).sum())])
+        known = self._slot_of[index] >= 0
+        self.add(total, self.store, self._slot_of[index[known]], coef[known])
+        index, coef = index[~known], coef[~known]
+        for start in range(0, len(index), STREAM):
+            part = slice(start, start + STREAM)
+            block = self.rows(index[part])
+            self.add(total, block, np.arange(len(block)), coef[part])
+        return total
+
+    def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:  # (n,), (S, n), (m,), (m,)
+        """total += coef @ store[slots], without copying a row."""
+        from mercer.gram._compiled_rows import add_rows
+
+        if len(slots) == 0:
+            return
+        n = len(total)
+        step = max(1024, -(-n // (4 * self.threads)))
+
+        def work(start: int, worker: int) -> None:
+            add_rows(total, store, slots, coef, start, min(start + step, n))
+
+        threads = self.threads if len(slots) * n > 2**20 else 1
+        run(range(0, n, step), work, threads)
+
+    # -- the store ---------------------------------------------------------------------------------------------------
+
+    def _make(self, missing: Array) -> None:  # (m,) rows that are not stored
+        assert self._values is not None
+        if len(missing) == 0:
+            return
+        if len(missing) > self.capacity:
+            raise MemoryBudgetError(
+                f"{len(missing)} rows of {self.n} kernel values were asked for at once, but the budget of "
+                f"{format_bytes(self.capacity * self.n * self.dtype.itemsize)} holds {self.capacity}. {_REMEDY}"
+            )
+        free = np.flatnonzero(self._row_of < 0)[: len(missing)]
+        if len(free) < len(missing):
+            taken = np.flatnonzero((self._row_of >= 0) & (self._used < self._clock))
+            oldest = taken[np.argsort(self._used[taken], kind="stable")[: len(missing) - len(free)]]
+            if len(oldest) + len(free) < len(missing):
+                raise MemoryBudgetError(
+                    f"the memory budget holds {self.capacity} rows of {self.n} kernel values, fewer than one working set "
+                    f"needs. {_REMEDY}"
+                )
+            self._slot_of[self._row_of[oldest]] = -1
+            self._row_of[oldest] = -1
+            free = np.sort(np.concatenate([free, oldest]))
+        self._fill(self._values.rows(missing), self.store, free)
+        self._slot_of[missing], self._row_of[free] = free, missing
+        self.made += len(missing)
+
+    def _fill(self, block: Callable[[slice, slice], Array], out: Array, slots: Array) -> None:  # (S, m), (q,)
+        """Write rows into out[slots], tile by tile on all threads."""
+        q, m = len(slots), out.shape[1]
+        height = min(q, 256)
+        width = max(256, TILE // max(1, height))
+        pieces = [
+            (slice(i, min(i + height, q)), slice(j, min(j + width, m)))
+            for i in range(0, q, height)
+            for j in range(0, m, width)
+        ]
+        run_of = q > 0 and int(slots[-1]) - int(slots[0]) == q - 1  # neighbors: a plain copy
+
+        def work(tile: tuple[slice, slice], worker: int) -> None:
+            rows, cols = tile
+            values = block(rows, cols)
+            if run_of:
+                out[int(slots[0]) + rows.start : int(slots[0]) + rows.stop, cols] = values
+            else:
+                out[slots[rows], cols] = values
+
+        run(pieces, work, min(self.threads, max(1, len(pieces))))
+
+
+@final
+class _Values:
+    """Kernel values on one collection, from encodings as coarse as the wanted dtype allows."""
+
+    def __init__(self, kernel: Kernel, X: Any, dtype: np.dtype[Any], evaluation: Evaluation | None = None) -> None:
+        self.kernel, self.dtype, self.X = kernel, dtype, X
+        if evaluation is None:
+            self.X = _coarse(kernel, X) if dtype == np.float32 else X
+            evaluation = Evaluation(kernel, self.X)
+        self.evaluation = evaluation
+        self.n = evaluation.shape[0]
+        self.diagonal = np.asarray(evaluation.diag(), dtype=np.float64)
+
+    def rows(self, index: Array) -> Callable[[slice, slice], Array]:
+        """The matrix of the given rows, tile by tile."""
+        return self.evaluation.rows(index)
+
+    def crossings(self, rows: Array | slice, columns: Array | slice) -> tuple[Callable[[slice, slice], Array], bool]:
+        """The matrix of the given rows and columns, tile by tile, and whether it is symmetric."""
+        if isinstance(rows, slice) and isinstance(columns, slice):
+            top, left = rows.start, columns.start
+            return lambda r, c: self.evaluation.block(
+                slice(r.start + top, r.stop + top), slice(c.start + left, c.stop + left)
+            ), self.evaluation.symmetric and rows == columns
+        assert not isinstance(rows, slice) and not isinstance(columns, slice)
+        return self.evaluation.crossings(rows, columns), self.evaluation.symmetric and rows is columns
+
+    def part(self, index: Array) -> _Values:
+        """The same values for some of the objects."""
+        return _Values(self.kernel, Rows(self.X).take(index).data, self.dtype, None)
+
+
+def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
+    """How many rows the budget holds, and the free memory of the machine."""
+    free = available_bytes()
+    count = min(n, min(budget, budget if free is None else int(0.9 * free)) // (n * dtype.itemsize))
+    if count < min(2, n):
+        raise MemoryBudgetError(
+            f"the memory budget of {format_bytes(budget)} does not hold two rows of {n} kernel values. {_REMEDY}"
+        )
+    return count
+
+
+def _coarse(kernel: Kernel, X: Any) -> Any:
+    """The vectors in float32 if a sample of kernel values bears it, dense if narrow; other collections as they are."""
+    if kernel._views() != {"vectors"} or not hasattr(X, "dtype") or len(getattr(X, "shape", ())) != 2:
+        return X
+    n, d = X.shape
+    narrow = dense(X) if sp.issparse(X) and d <= DENSE_WIDTH and n * d <= 2**28 else X
+    if narrow.dtype != np.float64:
+        return narrow
+    some = np.unique(np.linspace(0, n - 1, min(n, 128)).astype(np.int64))
+    sample = narrow[some] if not sp.issparse(narrow) else sp.csr_array(narrow)[some]
+    with np.errstate(over="ignore"):
+        rounded = sample.astype(np.float32)
+        top = abs(narrow).max()
+    if not top < 1e18:
+        return narrow
+    try:
+        fine, coarse = kernel(sample), kernel(rounded)
+    except InputError:  # overflow in float32
+        return narrow
+    scale = float(np.abs(np.diagonal(fine)).max())
+    return narrow.astype(np.float32) if float(np.abs(fine - coarse).max()) <= LOSS * scale else narrow

@@ -1,0 +1,1 @@
+"""Substrings as numbers, windows, masks and sparse products: arrays in, arrays out."""

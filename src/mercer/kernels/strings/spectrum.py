@@ -1,0 +1,158 @@
+"""Kernels on strings: inner products of counts of substrings. This family: substrings of given lengths, as they stand."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.errors import InputError
+from mercer.inputs import Rows
+from mercer.kernels.derivation import Derivation
+from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
+from mercer.kernels.strings.counts import CountKernel
+from mercer.kernels.strings.engine.diagonals import Diagonals
+from mercer.kernels.strings.engine.letters import Letters
+from mercer.kernels.strings.engine.masks import Windows
+from mercer.kernels.strings.engine.profiles import Profile, Recipe
+from mercer.kernels.strings.engine.substrings import (
+    COMPLEMENT,
+    Table,
+    complements,
+    masked_table,
+    present,
+    scaled,
+    side_by_side,
+)
+from mercer.kernels.summands import Occurrence
+from mercer.numeric.encodings import Encoding
+
+
+class SubstringKernel(CountKernel):
+    """Abstract: the inner product of explicit features of a string, which `_table` counts for many strings at once."""
+
+    _domain = "strings"
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return rows.remember(("profile", self), lambda: Profile(letters_of(rows), Recipe(self._table, self._windows)))
+
+    @abc.abstractmethod
+    def _table(self, letters: Letters) -> Table:
+        """phi(x) of every string."""
+
+    def _windows(self, letters: Letters) -> Windows | Diagonals | None:
+        """Windows to compare instead of making the table, for kernels with many more features than windows."""
+        return None
+
+    def _text(self) -> str:
+        return quiet_text(self)
+
+
+def letters_of(rows: Rows) -> Letters:
+    """The strings of a collection as numbers, shared by all terms that ask."""
+    return rows.remember("letters", lambda: Letters.of(rows.strings()))
+
+
+def whole_item(item: Any) -> Any:
+    """One object as a str or a tuple of tokens, whose parts can be keys."""
+    return item if isinstance(item, str) else tuple(item)
+
+
+def quiet_text(kernel: Any) -> str:
+    """The text of a kernel without the options that stand at None or, for what is off by default, at False."""
+    shown = []
+    for item in dataclasses.fields(kernel):
+        value = getattr(kernel, item.name)
+        if value is None or (item.name == "reverse_complement" and value is False):
+            continue
+        shown.append(f"{item.name}={value!r}")
+    return f"{type(kernel).__name__}({', '.join(shown)})"
+
+
+def canonical(u: Any) -> Any:
+    """A substring of DNA or its reverse complement, whichever comes first in the alphabet."""
+    turned = [COMPLEMENT[letter] for letter in reversed(u)]
+    return min(u, "".join(turned) if isinstance(u, str) else tuple(turned))
+
+
+@dataclass(frozen=True, repr=False)
+class Spectrum(SubstringKernel):
+    """The p-spectrum kernel: sum over all substrings u of length p of (count of u in x) (count of u in z).
+
+    Strings of any Unicode letters (a letter is a code point), or lists of tokens. Every letter counts, an N of DNA like
+    any other. A string shorter than p has no substring of length p: its values are 0.
+
+    Parameters
+    ----------
+    p : int, default 3
+        The length of the substrings.
+    presence : bool, default False
+        Count each substring once per string: the number of distinct common substrings of length p.
+    shortest : int, optional
+        Take all lengths from `shortest` to p (the blended spectrum): the sum of the kernels of each length.
+    weights : sequence of numbers >= 0, optional
+        One weight for each length from `shortest` to p; 1 for all if not given.
+    reverse_complement : bool, default False
+        For DNA whose strand is unknown: a substring and its reverse complement are one feature.
+
+    >>> Spectrum(p=2)(["abab", "ba"]).tolist()
+    [[5.0, 1.0], [1.0, 1.0]]
+    >>> Spectrum(p=2, presence=True)(["abab", "ba"]).tolist()
+    [[2.0, 1.0], [1.0, 1.0]]
+    >>> blended = Spectrum(p=2, shortest=1, weights=(0.5, 1.0))
+    >>> bool(abs(blended(["abab", "ba"]) - (0.5 * Spectrum(1) + Spectrum(2))(["abab", "ba"])).max() < 1e-12)
+    True
+    """
+
+    p: int = whole(3, at_least=1, keyword=False)
+    presence: bool = flag(False)
+    shortest: int | None = whole_or_none(None, at_least=1)
+    weights: tuple[float, ...] | None = one_or_more(None)
+    reverse_complement: bool = flag(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shortest is not None and self.shortest > self.p:
+            raise InputError(f"Spectrum: shortest must be at most p = {self.p}; got {self.shortest}.")
+        if self.weights is not None and len(self.weights) != len(self._lengths):
+            raise InputError(
+                f"Spectrum: weights has {len(self.weights)} entries for the lengths {self._lengths.start} … {self.p}; "
+                "give one per length."
+            )
+
+    @property
+    def _lengths(self) -> range:
+        return range(self.p if self.shortest is None else self.shortest, self.p + 1)
+
+    def _roots(self) -> list[tuple[int, float]]:
+        """Every length that counts, with the root of its weight."""
+        weights = self.weights or (1.0,) * len(self._lengths)
+        return [(length, weight**0.5) for length, weight in zip(self._lengths, weights, strict=True)]
+
+    def _table(self, letters: Letters) -> Table:
+        letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
+        parts = []
+        for length, root in self._roots():
+            part = masked_table(letters, tuple(range(length)), length, opposite)
+            parts.append(scaled(present(part) if self.presence else part, root))
+        return side_by_side(parts)
+
+    def _occurrences(self, item: Any) -> Iterator[Occurrence]:
+        item = whole_item(item)
+        for length, root in self._roots():
+            found: list[Hashable] = [item[i : i + length] for i in range(len(item) - length + 1)]
+            if self.reverse_complement:
+                found = [canonical(u) for u in found]
+            count = Counter(found) if self.presence else {}
+            for i, u in enumerate(found):
+                yield Occurrence(u, tuple(range(i, i + length)), root / count.get(u, 1))
+
+    def _derivation(self) -> Derivation:
+        what = "indicators" if self.presence else "counts"
+        lengths = f"{self._lengths.start} … {self.p}, weighted" if len(self._lengths) > 1 else f"{self.p}"
+        strands = ", each merged with its reverse complement" if self.reverse_complement else ""
+        because = f"<phi(x), phi(z)> with phi(x) the {what} of substrings of length {lengths}{strands}"
+        return Derivation("explicit features", because)

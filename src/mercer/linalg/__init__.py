@@ -1,0 +1,13 @@
+"""What every family needs from linear algebra: arrays in, or things with ``shape``, ``@``, ``diag()``; a frozen result out.
+
+=====================  ============================================================================================
+`solution`             what an iterative or direct solver returns
+`arguments`            shapes, signs and types of arrays, each refused with one sentence
+`row_split`            rows of weight zero taken out of a matrix, in place
+`cholesky`             K + alpha I = L L' in the Gram's own memory, and the one owner of jitter
+`triangular`           products and inverses in the memory of a triangle
+`pivoted_cholesky`     rows that stand for all: pivoted Cholesky, greedy or random
+`conjugate_gradient`   when the matrix is only an operator
+`bfgs`                 ascent in a box for functions of few parameters that are costly to evaluate
+=====================  ============================================================================================
+"""

@@ -1,0 +1,371 @@
+"""K + alpha I = L L' by LAPACK's potrf in the Gram's own memory, and the one owner of jitter.
+
+``potrf`` writes one triangle and the diagonal and leaves the other triangle alone. So the Gram is its own backup:
+with its diagonal kept aside (n numbers) a failed attempt is undone, the matrix still multiplies vectors, and it can
+be given back, all without a second n x n array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg.blas as blas
+import scipy.linalg.lapack as lapack
+
+from mercer.errors import InputError, NumericalError
+from mercer.linalg.arguments import penalties, square, targets
+from mercer.linalg.row_split import lapack_view
+from mercer.linalg.solution import Array, Solution, relative_residual
+from mercer.linalg.triangular import (
+    column_norms,
+    inverse_column_norms,
+    mirror_lower,
+    mirror_upper,
+    symmetric_norm1,
+    symmetric_product,
+)
+
+
+def cholesky(  # K (n, n) symmetric, alpha () or (n,)
+    K: Array, alpha: float | Array = 0.0, *, overwrite: bool = False, max_jitter: float | None = None
+) -> Factor:
+    """Factor ``G = K + diag(alpha) + jitter I = L L'``; with ``overwrite`` the factor lives in the memory of K.
+
+    ``jitter`` is 0 unless the plain factorization fails. Then it is the smallest of eps, 10 eps, 100 eps, … times
+    the mean diagonal of K that works (eps of the dtype, since 1e-8 added to 1 vanishes in float32), up to
+    ``max_jitter`` times that mean: by default max(sqrt(eps), 10 n eps), which covers rounding and nothing else.
+
+    >>> factor = cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]), 1.0)
+    >>> np.round(factor.solve(np.array([3.0, 0.0])) @ [3.0, 1.0], 12), factor.jitter  # G^-1 y is (9, -3) / 8
+    (np.float64(3.0), 0.0)
+    """
+    A = lapack_view(square(K), overwrite)
+    n = A.shape[0]
+    shift = penalties(alpha)
+    if shift.size not in (1, n):
+        raise InputError(f"alpha must be one number or one per row ({n},); got shape {shift.shape}.")
+    diagonal = A.diagonal().copy()
+    scale = float(np.mean(np.abs(diagonal), dtype=np.float64))
+    eps = float(np.finfo(A.dtype).eps)
+    limit = max(eps**0.5, 10 * n * eps) if max_jitter is None else max_jitter
+    jitter, first = 0.0, None
+    while True:
+        pivot = _attempt(A, diagonal, shift, jitter)
+        if pivot is None:
+            return Factor(A, diagonal, shift, jitter)
+        first = pivot if first is None else first
+        mirror_upper(A, diagonal)  # the untouched triangle is the backup
+        step = 10 * jitter if jitter else eps * scale
+        if not 0.0 < step <= limit * scale:
+            raise NumericalError(_not_positive(n, A.dtype, shift, first, pivot, jitter, scale))
+        jitter = step
+
+
+def _attempt(A: Array, diagonal: Array, shift: Array, jitter: float) -> tuple[int, float] | None:  # A (n, n)
+    """Factor in place; None on success, else the row of the first bad pivot and its value."""
+    np.fill_diagonal(A, diagonal + shift + jitter)
+    potrf = lapack.dpotrf if A.dtype == np.float64 else lapack.spotrf
+    _, info = potrf(A, lower=1, clean=0, overwrite_a=1)
+    if info > 0:
+        return info - 1, float(A[info - 1, info - 1])
+    roots = A.diagonal()
+    if not np.isfinite(roots).all():  # some builds of LAPACK let NaN through without a word
+        row = int(np.flatnonzero(~np.isfinite(roots))[0])
+        return row, float(roots[row])
+    return None
+
+
+def _not_positive(
+    n: int, dtype: np.dtype, shift: Array, first: tuple[int, float], last: tuple[int, float], jitter: float, mean: float
+) -> str:
+    return (
+        f"K + alpha I ({n} x {n}, {dtype}, alpha = {shift.min():.3g}) is not positive definite: without jitter the "
+        f"pivot of row {first[0]} is {first[1]:.3g}, and with the largest jitter tried, {jitter:.3g}, the pivot of "
+        f"row {last[0]} is {last[1]:.3g} (mean diagonal {mean:.3g}). More than rounding is negative: the kernel is "
+        "not positive semi-definite, or K is not symmetric. Raise alpha above the most negative eigenvalue, or use "
+        "a valid kernel; the eigenvalues of EigenPath solve the singular case alpha = 0."
+    )
+
+
+class Factor:
+    """``G = K + diag(shift) + jitter I = L L'``: L in the lower triangle, K untouched in the strict upper one.
+
+    ``solve`` may be called as often as wanted. ``diag_inverse(overwrite=True)`` puts L^-1 in the place of L, and solving
+    goes on with products; ``inverse`` and ``restore`` use the memory for something else, after which this object refuses
+    to answer.
+    """
+
+    __slots__ = ("_alive", "_condition", "_inverted", "_matrix", "diagonal", "jitter", "shift")
+
+    def __init__(self, matrix: Array, diagonal: Array, shift: Array, jitter: float) -> None:  # (n, n), (n,), (1|n,)
+        self._matrix = matrix
+        self._alive = True
+        self._inverted = False  # whether the lower triangle holds L^-1 by now
+        self._condition: float | None = None
+        self.diagonal = diagonal
+        self.shift = shift
+        self.jitter = jitter
+
+    def __repr__(self) -> str:
+        n = self._matrix.shape[0]
+        return f"Factor({n} x {n} {self._matrix.dtype}, jitter={self.jitter:.3g}{'' if self._alive else ', consumed'})"
+
+    @property
+    def matrix(self) -> Array:  # (n, n) Fortran-ordered: L below and on the diagonal, K strictly above
+        """The memory of the factor, as LAPACK left it."""
+        if self._inverted:
+            raise InputError("this factor was turned into its inverse by diag_inverse(overwrite=True); factor again for L.")
+        return self._live()
+
+    def _live(self) -> Array:
+        if not self._alive:
+            raise InputError("this factor was consumed by inverse() or restore(); factor the matrix again.")
+        return self._matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of G."""
+        n = self._matrix.shape[0]
+        return n, n
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of the factor."""
+        return self._matrix.dtype
+
+    def solve(self, B: Array) -> Array:  # (n,) or (n, t) -> same
+        """``G^-1 B`` by two triangular solves (or products, once L is inverted), in the precision of the factor.
+
+        >>> np.round(cholesky(np.eye(2), 1.0).solve(np.array([2.0, 4.0])), 12)
+        array([1., 2.])
+        """
+        A = self._live()
+        B = np.asarray(B)
+        if B.ndim not in (1, 2) or B.shape[0] != A.shape[0]:
+            raise InputError(f"the right-hand side must have {A.shape[0]} rows; got shape {B.shape}.")
+        X: Array = np.array(B.reshape(A.shape[0], -1), dtype=A.dtype, order="F")
+        if self._inverted:
+            trmm = blas.dtrmm if A.dtype == np.float64 else blas.strmm
+            for transposed in (0, 1):
+                X = trmm(1.0, A, X, lower=1, trans_a=transposed, overwrite_b=1)
+        else:
+            potrs = lapack.dpotrs if A.dtype == np.float64 else lapack.spotrs
+            X = potrs(A, X, lower=1, overwrite_b=1)[0]
+        return X if B.ndim == 2 else X[:, 0]
+
+    def multiply(self, X: Array) -> Array:  # (n, t) -> (n, t) float64
+        """``(K + diag(shift)) X`` from the untouched triangle, without the jitter, accumulated in float64.
+
+        >>> cholesky(np.eye(2), 1.0).multiply(np.ones((2, 1))).ravel()
+        array([2., 2.])
+        """
+        shift = self.shift[:, None] if self.shift.size > 1 else self.shift
+        product = symmetric_product(self._live(), self.diagonal, X)
+        product += shift * X
+        return product
+
+    def diag_inverse(self, *, overwrite: bool = False) -> Array:  # -> (n,) float64
+        """``diag(G^-1)``, the squared column norms of L^-1, in n^3/3 flops.
+
+        With ``overwrite`` L^-1 takes the place of L, which is a quarter faster; without, L is kept.
+
+        >>> np.round(cholesky(np.eye(3), 3.0).diag_inverse(), 12)
+        array([0.25, 0.25, 0.25])
+        """
+        if not (overwrite or self._inverted):
+            return inverse_column_norms(self.matrix)
+        self._invert()
+        return column_norms(self._live())
+
+    def _invert(self) -> None:
+        A = self._live()
+        if self._inverted:
+            return
+        trtri = lapack.dtrtri if A.dtype == np.float64 else lapack.strtri
+        _, info = trtri(A, lower=1, overwrite_c=1)
+        if info:
+            raise NumericalError(f"the factor has a zero pivot in row {info - 1}; its inverse does not exist.")
+        self._inverted = True
+
+    def inverse(self) -> Inverse:
+        """``G^-1 = (L^-1)'L^-1`` by LAPACK's trtri and lauum in the same memory; consumes the factor.
+
+        >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+        >>> bool(np.allclose(cholesky(K).inverse().dense() @ K, np.eye(2)))
+        True
+        """
+        self._invert()
+        A = self._live()
+        self._alive = False
+        lauum = lapack.dlauum if A.dtype == np.float64 else lapack.slauum
+        lauum(A, lower=1, overwrite_c=1)
+        return Inverse(A, self.diagonal)
+
+    def restore(self) -> Array:  # -> (n, n), K as it came
+        """K itself, rebuilt from the untouched triangle in the same memory; consumes the factor.
+
+        >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+        >>> bool((cholesky(K, 5.0).restore() == K).all())
+        True
+        """
+        A = self._live()
+        self._alive = False
+        mirror_upper(A, self.diagonal)
+        return A
+
+    @property
+    def logdet(self) -> float:
+        """``log det G = 2 sum log L_ii``."""
+        half = float(np.log(self._live().diagonal().astype(np.float64)).sum())
+        return -2.0 * half if self._inverted else 2.0 * half
+
+    @property
+    def condition(self) -> float:
+        """An estimate of ``||G||_1 ||G^-1||_1`` by LAPACK's pocon, computed when first asked for."""
+        if self._condition is None:
+            A = self.matrix
+            norm = symmetric_norm1(A, self.diagonal + self.shift + self.jitter)
+            pocon = lapack.dpocon if A.dtype == np.float64 else lapack.spocon
+            rcond, _ = pocon(A, norm, uplo="L")
+            self._condition = float(1.0 / rcond) if rcond > 0 else float("inf")
+        return self._condition
+
+
+class Factored:
+    """Abstract: a fit that holds the factor it came from."""
+
+    factor: Factor
+
+    @property
+    def jitter(self) -> float:
+        """What was added to the diagonal beside alpha; 0 almost always."""
+        return self.factor.jitter
+
+    @property
+    def condition(self) -> float:
+        """The estimated condition number of the matrix that was factored."""
+        return self.factor.condition
+
+
+class Inverse:
+    """``G^-1`` in the lower triangle of the Gram's memory, K still untouched in the strict upper one."""
+
+    __slots__ = ("_alive", "_diagonal", "_matrix")
+
+    def __init__(self, matrix: Array, diagonal: Array) -> None:  # (n, n), (n,) the diagonal of K
+        self._matrix = matrix
+        self._diagonal = diagonal
+        self._alive = True
+
+    def diag(self) -> Array:  # -> (n,)
+        """``diag(G^-1)``."""
+        return self._live().diagonal().copy()
+
+    def block(self, rows: Array) -> Array:  # (f,) -> (f, f)
+        """``(G^-1)_FF`` for the rows F, symmetric."""
+        order = np.argsort(rows, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(order.size)
+        F = np.asarray(rows)[order]
+        part: Array = self._live()[np.ix_(F, F)]  # sorted rows keep the valid lower triangle below the diagonal
+        mirror_lower(part)
+        block: Array = part[np.ix_(ranks, ranks)]
+        return block
+
+    def tile(self, rows: slice, cols: slice) -> Array:
+        """``(G^-1)`` at a tile on or above the diagonal: the same rows and columns, or all rows before all columns."""
+        A = self._live()
+        if rows != cols:
+            part: Array = A[cols, rows].T
+            return part
+        tile: Array = np.array(A[rows, rows])
+        mirror_lower(tile)
+        return tile
+
+    def kernel_tile(self, rows: slice, cols: slice) -> Array:
+        """K itself at such a tile, from the untouched triangle; a copy in C order."""
+        A = self._live()
+        tile: Array = np.array(A[rows, cols], order="C")
+        if rows == cols:
+            mirror_upper(tile, self._diagonal[rows])
+        return tile
+
+    def multiply(self, X: Array) -> Array:  # (n, t) -> (n, t)
+        """``G^-1 X``."""
+        A = self._live()
+        symm = blas.dsymm if A.dtype == np.float64 else blas.ssymm
+        product: Array = symm(1.0, A, np.asfortranarray(X, dtype=A.dtype), lower=1)
+        return product
+
+    def dense(self) -> Array:  # -> (n, n)
+        """The whole of ``G^-1``, symmetric, in the same memory; K is given up."""
+        A = self._live()
+        self._alive = False
+        mirror_lower(A)
+        return A
+
+    def restore(self) -> Array:  # -> (n, n)
+        """K itself, rebuilt from the untouched triangle; the inverse is given up."""
+        A = self._live()
+        self._alive = False
+        mirror_upper(A, self._diagonal)
+        return A
+
+    def _live(self) -> Array:
+        if not self._alive:
+            raise InputError("this inverse was consumed by dense() or restore(); factor the matrix again.")
+        return self._matrix
+
+
+def solve_refined(  # B (n,) or (n, t); multiply (n, t) float64 -> (n, t) float64
+    factor: Factor,
+    multiply: Callable[[Array], Array],
+    B: Array,
+    *,
+    tol: float = 1e-12,
+    max_iter: int = 30,
+) -> Solution:
+    """Solve ``A X = B`` to float64 accuracy with a factor of lower precision: X += factor^-1 (B - A X).
+
+    Each step multiplies the error by about eps(factor) cond(A), so float32 reaches float64 answers while the
+    condition number is below some 1e6; jitter in the factor is refined away too. It stops when the residual is below
+    ``tol`` relative to B, or no longer halves, and says which.
+
+    >>> A = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> s = solve_refined(cholesky(A.astype(np.float32)), lambda X: A @ X, np.array([1.0, 0.0]))
+    >>> s.converged, bool(np.allclose(A @ s.value, [1, 0], atol=1e-12))
+    (True, True)
+    """
+    rhs = targets(B, factor.shape[0], "B").astype(np.float64)
+    X = np.zeros_like(rhs)
+    R = rhs.copy()
+    best, error = X, relative_residual(R, rhs)
+    for step in range(1, max_iter + 1):
+        X = X + solve_scaled(factor, R)
+        R = rhs - multiply(X)
+        now = relative_residual(R, rhs)
+        if np.isfinite(now) and now < error:
+            best = X
+        if now <= tol:
+            return Solution(X.reshape(np.shape(B)), True, step, now, f"refined to {now:.1e} in {step} steps")
+        if not now < 0.5 * error:
+            error = min(error, now) if np.isfinite(now) else error
+            break
+        error = now
+    message = (
+        f"refinement stopped at a residual of {error:.1e} (asked {tol:.0e}): the system is too ill-conditioned for a "
+        f"{factor.dtype} factor; raise alpha, factor in float64, or use it as preconditioner of conjugate_gradient"
+    )
+    return Solution(best.reshape(np.shape(B)), False, step, error, message)
+
+
+def solve_scaled(factor: Factor, B: Array) -> Array:  # (n, t) -> (n, t) float64
+    """``factor^-1 B`` with each column scaled to one before the cast: a small residual must not underflow in float32.
+
+    >>> solve_scaled(cholesky(np.eye(2, dtype=np.float32)), np.full((2, 1), 1e-60)).ravel()
+    array([1.e-60, 1.e-60])
+    """
+    sizes = np.abs(B).max(axis=0)
+    sizes[sizes == 0] = 1.0
+    return np.asarray(factor.solve(B / sizes).astype(np.float64) * sizes)

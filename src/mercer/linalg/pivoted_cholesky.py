@@ -1,0 +1,120 @@
+"""Choosing rows that stand for all: pivoted Cholesky of a Gram matrix, greedy or random, some columns at a time.
+
+After the pivots S the residual is the diagonal of K - K_S (K_SS)^-1 K_S', the variance that the chosen rows leave
+unexplained. The greedy rule takes its largest entry next (Foster et al. 2009; Burt et al. 2020 for inducing points), the
+random rule draws a row with probability proportional to it (RPCholesky, Chen et al. 2022). Both look at several candidates
+per round, so that most of the work is matrix products: the random rule by rejection, which leaves its law as it is (Epperly
+et al. 2024), the greedy one by taking a candidate only while it is nearly the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+
+from mercer.errors import InputError
+from mercer.linalg.solution import Array
+
+RULES = ("greedy", "random")
+
+#: Candidates looked at together; one round is a product of the factor with so many of its rows.
+ROUND = 64
+
+#: A greedy round takes a candidate while its residual is at least this share of the largest one when the round began.
+NEARLY = 0.5
+
+
+@dataclass(frozen=True)
+class Pivots:
+    """The chosen rows in order, and what they leave of the trace."""
+
+    index: Array  # (r,) row numbers, r <= m
+    residual: Array  # (n,) diag(K - K_S K_SS^-1 K_S')
+    factor: Array  # (n, r) with factor @ factor.T = K_S K_SS^-1 K_S'
+
+
+def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
+    columns: Callable[[Array], Array],
+    diag: Array,
+    m: int,
+    *,
+    rule: str = "greedy",
+    rng: np.random.Generator | None = None,
+    tol: float = 1e-10,
+    candidates: int = ROUND,
+) -> Pivots:
+    """Choose at most m rows; stop early when no residual exceeds ``tol`` times the largest diagonal entry.
+
+    With ``candidates=1`` the greedy rule is the textbook one. Memory is that of the (n, m) factor.
+
+    >>> K = np.array([[2.0, 0.0, 1.9], [0.0, 1.0, 0.0], [1.9, 0.0, 2.0]])
+    >>> pivoted_cholesky(lambda chosen: K[:, chosen], K.diagonal(), 2).index.tolist()
+    [0, 1]
+    """
+    if rule not in RULES:
+        raise InputError(f"rule must be one of {', '.join(RULES)}; got {rule!r}.")
+    if m < 1:
+        raise InputError(f"the number of pivots must be at least 1; got {m}.")
+    rng = np.random.default_rng(0) if rng is None else rng
+    d = np.maximum(np.asarray(diag, dtype=np.float64), 0.0)  # (n,) a copy
+    m, floor = min(m, len(d)), tol * float(d.max(initial=0.0))
+    F = np.empty((len(d), m), order="F")
+    index: list[int] = []
+    while len(index) < m and d.max() > floor:
+        r = len(index)
+        found = _candidates(d, min(candidates, m - r), rule, rng)
+        K = np.asarray(columns(found), dtype=np.float64)  # (n, b)
+        among = K[found] - F[found, :r] @ F[found, :r].T  # (b, b) residual kernel of the candidates
+        taken = _greedy_round(among, d, floor) if rule == "greedy" else _random_round(among, d[found], floor, rng)
+        if not taken:
+            # nothing but rounding is left where the residual says otherwise: such rows are done with
+            d[found] = 0.0
+            continue
+        new = K[:, taken] - F[:, :r] @ F[found[taken], :r].T
+        L = la.cholesky(among[np.ix_(taken, taken)], lower=True, check_finite=False)
+        block = la.solve_triangular(L, new.T, lower=True, overwrite_b=True, check_finite=False).T
+        F[:, r : r + len(taken)] = block
+        d = np.maximum(d - np.einsum("ij,ij->i", block, block), 0.0)
+        index += found[taken].tolist()
+        d[index] = 0.0
+    return Pivots(np.array(index, dtype=np.intp), d, F[:, : len(index)])
+
+
+def _candidates(d: Array, count: int, rule: str, rng: np.random.Generator) -> Array:  # (n,) -> (b,) row numbers
+    if rule == "random":
+        return rng.choice(len(d), size=count, p=d / d.sum())
+    found = np.argpartition(d, len(d) - count)[-count:]
+    return found[np.argsort(-d[found], kind="stable")]
+
+
+def _greedy_round(among: Array, residual: Array, floor: float) -> list[int]:  # (b, b) -> positions taken, in order
+    """Pivots of the candidates' own residual kernel, largest first, while they are nearly as large as any other row."""
+    H, left = among.copy(), among.diagonal().copy()
+    least = max(floor, NEARLY * float(residual.max()))
+    taken: list[int] = []
+    while len(taken) < len(left):
+        p = int(left.argmax())
+        # rounding may have eaten the diagonal of the first candidate, but one has to be taken if it is above the floor
+        if left[p] <= (floor if not taken else least):
+            break
+        taken.append(p)
+        column = H[:, p] / np.sqrt(left[p])
+        H -= np.multiply.outer(column, column)
+        left = H.diagonal().copy()
+        left[taken] = -np.inf
+    return taken
+
+
+def _random_round(among: Array, proposed: Array, floor: float, rng: np.random.Generator) -> list[int]:  # (b, b), (b,)
+    """Accept a draw with the probability residual now / residual when drawn, which keeps the law of one draw at a time."""
+    H, taken = among.copy(), []
+    for p in range(len(proposed)):
+        now = float(H[p, p])
+        if now > floor and rng.random() * proposed[p] < now:
+            taken.append(p)
+            column = H[:, p] / np.sqrt(now)
+            H -= np.multiply.outer(column, column)
+    return taken

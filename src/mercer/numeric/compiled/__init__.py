@@ -1,1 +1,0 @@
-"""The only place that imports numba. Imported inside functions only, so that `import mercer` compiles nothing."""

@@ -1,0 +1,183 @@
+"""Mean feature vectors of blocks of rows, in time and memory linear in the rows.
+
+A block of g rows is replaced by the mean of their features. Blocks are made without regard to anything but chance, all
+of one size, so under the null hypothesis blocks are exchangeable, and relabeling blocks is a valid test. The inner
+product of two block means is the mean of k over pairs of rows, so MMD^2 between blocks loses only the pairs inside one
+block, one in a few hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation
+from mercer.numeric.encodings import dense
+from mercer.numeric.threads import cpu_count, run
+from mercer.twosample.collection import Scales
+
+#: Blocks of the smaller sample; the unbiased statistic leaves out one pair in so many.
+BLOCKS = 256
+
+#: Blocks of the larger sample are at most so many; rows beyond are left out, and the result says so.
+MOST_BLOCKS = 4096
+
+#: Rows turned into features at a time: their cosines stay in a core's cache.
+ROWS = 256
+
+#: Explicit features are used up to so many columns (any number, where they are sparse).
+EXPLICIT = 4096
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which rows make up which block: `index[b]` are the pooled rows of block b, blocks of X first."""
+
+    index: NDArray[np.int64]  # (blocks, g)
+    m: int
+    n: int
+
+    @property
+    def size(self) -> int:
+        """Rows per block."""
+        return int(self.index.shape[1])
+
+
+def lay_out(m: int, n: int, rng: np.random.Generator) -> Layout:
+    """Cut both samples, shuffled, into blocks of one size."""
+    size = max(1, min(m, n) // BLOCKS)
+    first, second = min(m // size, MOST_BLOCKS), min(n // size, MOST_BLOCKS)
+    left = rng.permutation(m)[: first * size].reshape(first, size)
+    right = m + rng.permutation(n)[: second * size].reshape(second, size)
+    return Layout(np.concatenate([left, right]), first, second)
+
+
+def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
+    """Call work(blocks) on all cores: so many blocks together as make up a portion of rows, at least one."""
+    step = max(1, ROWS // layout.size)
+    starts = range(0, len(layout.index), step)
+    parts = [slice(start, min(start + step, len(layout.index))) for start in starts]
+    run(parts, lambda part, _: work(part), min(cpu_count(), len(parts)))
+
+
+def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.random.Generator) -> list[NDArray[Any]]:
+    """Gram matrices of block means for Gaussian and Laplacian kernels, by random Fourier features (Bochner).
+
+    Frequencies are drawn once per family for its largest length scale; halving the scale doubles them.
+    """
+    draws = (rng.standard_normal((X.shape[1], count)), scales.gaussian), (
+        rng.standard_cauchy((X.shape[1], count)), scales.laplacian,
+    )  # fmt: skip
+    center = X.mean(axis=0, dtype=np.float64)
+    grams: list[NDArray[Any]] = []
+    for frequencies, family in draws:
+        grams += _family(X, center, frequencies / family[-1], len(family), layout)[::-1]
+    return grams
+
+
+def _family(
+    X: Any, center: NDArray[np.float64], frequencies: NDArray[np.float64], levels: int, layout: Layout
+) -> list[NDArray[Any]]:
+    from mercer.twosample._compiled_block_means import add_octaves
+
+    count = frequencies.shape[1]
+    sums = np.zeros((len(layout.index), levels, 2 * count))
+
+    def work(blocks: slice) -> None:
+        index = layout.index[blocks]
+        for start in range(0, layout.size, ROWS):
+            rows = index[:, start : start + ROWS]  # all of every block, or a portion of the only one
+            angles = (X[rows.ravel()] - center) @ frequencies
+            # brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones
+            angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
+            near = angles.astype(np.float32).reshape(*rows.shape, count)
+            cosines, sines = np.cos(near), np.sin(near)
+            for i in range(len(rows)):
+                add_octaves(cosines[i], sines[i], sums[blocks.start + i])
+
+    over_blocks(layout, work)
+    sums /= layout.size * np.sqrt(count)
+    return [sums[:, level] @ sums[:, level].T for level in range(levels)]
+
+
+def octaves(scales: Scales) -> Scales:
+    """Length scales in steps of two that cover the given ones, ascending."""
+
+    def steps(family: tuple[float, ...]) -> tuple[float, ...]:
+        count = 1 + int(np.ceil(np.log2(family[-1] / family[0]) - 1e-9)) if len(family) > 1 else 1
+        return tuple(family[-1] / 2.0**level for level in range(min(count, 10)))[::-1]
+
+    return Scales(steps(scales.gaussian), steps(scales.laplacian))
+
+
+def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: np.random.Generator) -> NDArray[Any]:
+    """The Gram matrix of block means for any kernel: its explicit features, or else `count` landmarks (Nystroem)."""
+    if kernel._lacks_features() is None:
+        few = kernel.feature_map(rows.take(np.arange(2)))
+        if sp.issparse(few):
+            return _sparse(kernel, rows, layout)
+        if few.shape[1] <= EXPLICIT:
+            return _by_portions(rows, layout, few.shape[1], lambda part: dense(kernel.feature_map(part)))
+    width, features = _nystroem(kernel, rows, count, rng)
+    return _by_portions(rows, layout, width, features)
+
+
+def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Nystroem features of all rows, whose inner products are k on and near the landmarks."""
+    width, features = _nystroem(kernel, rows, count, rng)
+    out = np.empty((len(rows), width))
+    parts = [slice(start, min(start + ROWS, len(rows))) for start in range(0, len(rows), ROWS)]
+
+    def work(part: slice, _: int) -> None:
+        out[part] = features(rows.take(part))
+
+    run(parts, work, cpu_count(), len(parts))
+    return out
+
+
+def _nystroem(
+    kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator
+) -> tuple[int, Callable[[Rows], NDArray[Any]]]:
+    """k(x, landmarks) times the inverse root of k(landmarks), as a function of rows, and how many columns it has."""
+    landmarks = rows.take(np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False)))
+    values, vectors = np.linalg.eigh(kernel(landmarks).astype(np.float64))
+    dtype = kernel.diag(landmarks).dtype
+    kept = values > len(values) * max(np.finfo(np.float64).eps, np.finfo(dtype).eps) * max(values[-1], 0.0)
+    whitening = vectors[:, kept] / np.sqrt(values[kept])
+
+    def features(part: Rows) -> NDArray[Any]:
+        pair = Evaluation(kernel, part, landmarks)
+        return np.asarray(pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1])) @ whitening)
+
+    return int(kept.sum()), features
+
+
+def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:
+    features = sp.csr_array(kernel.feature_map(rows))
+    blocks = len(layout.index)
+    where = layout.index.ravel(), np.repeat(np.arange(blocks), layout.size)
+    average = sp.csr_array((np.full(layout.index.size, 1.0 / layout.size), where[::-1]), shape=(blocks, len(rows)))
+    means = average @ features
+    return np.asarray((means @ means.T).toarray())
+
+
+def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
+    means = np.zeros((len(layout.index), width))
+
+    def work(blocks: slice) -> None:
+        index = layout.index[blocks]
+        for start in range(0, layout.size, ROWS):
+            part = index[:, start : start + ROWS]
+            values = features(rows.take(part.ravel())).reshape(*part.shape, width)
+            means[blocks] += values.sum(axis=1, dtype=np.float64)
+
+    over_blocks(layout, work)
+    means /= layout.size
+    return means @ means.T
