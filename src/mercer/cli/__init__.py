@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-#: sysexits.h: something that the command needs is not there. Not 1, which says "invalid".
-UNAVAILABLE = 69
+from mercer.cli.exit_codes import UNAVAILABLE
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli.check import check
-from mercer.cli.failures import BAD_INPUT, guarded
+from mercer.cli.exit_codes import BAD_INPUT
+from mercer.cli.failures import guarded
 from mercer.cli.fit import fit
 from mercer.cli.predict import predict
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import typer
 
-from mercer.cli import UNAVAILABLE
+from mercer.cli.exit_codes import BAD_INPUT, UNAVAILABLE
 from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
 
-BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 64, 70, 130, 141
+FAILED, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
 
 #: Characters of an expression shown on either side of the place where reading stopped.
 AROUND = 60

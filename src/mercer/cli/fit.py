@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.failures import BAD_INPUT
+from mercer.cli.exit_codes import BAD_INPUT
 from mercer.cli.results import results_folder
 from mercer.cli.terminal import note, print_json, print_text, strict_json
 from mercer.errors import InputError

@@ -1,1 +1,6 @@
-"""Kernels as values: base and algebra, the families, parameters as a vector, text."""
+"""Kernels as values. The nodes that the operators make are loaded with the package (see `operators.NODES`)."""
+
+from mercer.kernels import algebra as algebra
+from mercer.kernels import columns as columns
+from mercer.kernels import pointwise as pointwise
+from mercer.kernels import wrappers as wrappers

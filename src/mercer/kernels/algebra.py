@@ -16,6 +16,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import nonnegative
+from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import n_own
 from mercer.kernels.summands import Summand
@@ -31,6 +32,7 @@ def child() -> Any:
     return field(kw_only=True, metadata={"child": True})
 
 
+@node
 def constant(value: float) -> Constant:
     """The number in `k + 2.0`, a kernel if it is >= 0."""
     if value < 0:
@@ -88,6 +90,7 @@ class Combination(Kernel):
         return next((lack for term in self.terms if (lack := term._lacks_features()) is not None), None)
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Sum(Combination):
     """k1(x, z) + k2(x, z) + …: the feature maps side by side."""
@@ -143,6 +146,7 @@ class Sum(Combination):
         return " + ".join(term._bracketed(PRODUCT) for term in self.terms)
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Product(Combination):
     """k1(x, z) k2(x, z) …: all products of a feature of one and a feature of the other."""
@@ -234,6 +238,7 @@ class Wrapper(Kernel):
         return self.inner._n_features(encoding)
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Scaled(Wrapper):
     """a k(x, z) with a >= 0: the feature map times sqrt(a)."""

@@ -14,11 +14,13 @@ from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.summands import Summand
 from mercer.numeric.encodings import Encoding
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class On(Wrapper):
     """k on some columns: numbers choose columns of an array, names columns of a data frame.

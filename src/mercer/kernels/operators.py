@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +12,19 @@ from mercer.errors import ClosureError, InputError
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
+
+
+#: What the operators make, by name. The classes stand above this module and put themselves in (`node`), so that the
+#: language of kernels needs no import of what is written in it.
+NODES: dict[str, Any] = {}
+
+Node = TypeVar("Node", bound=Callable[..., Any])
+
+
+def node(maker: Node) -> Node:
+    """Make a class, or a function that makes a kernel, known to the operators."""
+    NODES[maker.__name__] = maker
+    return maker
 
 
 def _is_number(value: Any) -> bool:
@@ -31,28 +44,22 @@ class Operators:
         return isinstance(other, Operators)
 
     def __add__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Sum, constant
-
         if self._is_kernel(other):
-            return Sum((self._self, other))
+            return NODES["Sum"]((self._self, other))
         if _is_number(other):
-            return Sum((self._self, constant(other)))
+            return NODES["Sum"]((self._self, NODES["constant"](other)))
         return NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Sum, constant
-
         if _is_number(other):
-            return Sum((constant(other), self._self))
+            return NODES["Sum"]((NODES["constant"](other), self._self))
         return NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Product, Scaled
-
         if self._is_kernel(other):
-            return Product((self._self, other))
+            return NODES["Product"]((self._self, other))
         if _is_number(other):
-            return Scaled(other, inner=self._self)
+            return NODES["Scaled"](other, inner=self._self)
         return NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
@@ -66,10 +73,8 @@ class Operators:
         )
 
     def __pow__(self, power: Any) -> Kernel:
-        from mercer.kernels.pointwise import Power
-
         if _is_number(power) and 0 <= power < np.inf and power == int(power):
-            return Power(int(power), inner=self._self)
+            return NODES["Power"](int(power), inner=self._self)
         raise ClosureError(
             f"({self}) ** {power!r}: only whole powers >= 0 of a kernel are kernels by the closure rules (products of "
             "k with itself). Other powers are not implied by them; some are kernels all the same, as Gaussian ** 0.5 is: "
@@ -96,44 +101,30 @@ class Operators:
 
     def exp(self) -> Kernel:
         """exp(k): a power series with positive coefficients."""
-        from mercer.kernels.pointwise import Exp
-
-        return Exp(self._self)
+        return NODES["Exp"](self._self)
 
     def polynomial(self, coefficients: Sequence[float]) -> Kernel:
         """c0 + c1 k + c2 k^2 + … with coefficients >= 0."""
-        from mercer.kernels.pointwise import PolynomialOf
-
-        return PolynomialOf(cast("tuple[float, ...]", coefficients), inner=self._self)  # the node makes it one, or refuses
+        return NODES["PolynomialOf"](coefficients, inner=self._self)
 
     def normalized(self) -> Kernel:
         """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0."""
-        from mercer.kernels.wrappers import Normalized
-
-        return Normalized(self._self)
+        return NODES["Normalized"](self._self)
 
     def centered(self, X: Any) -> Kernel:
         """<phi(x) - mean, phi(z) - mean> with the feature mean of the sample X."""
-        from mercer.kernels.wrappers import Centered, Sample
-
-        return Centered(X if isinstance(X, Sample) else Sample(X), inner=self._self)
+        return NODES["Centered"](NODES["as_sample"](X), inner=self._self)
 
     def map(self, phi: Callable[[Any], Any]) -> Kernel:
         """k(phi(x), phi(z)) for a function phi from a collection to a collection of the same length."""
-        from mercer.kernels.wrappers import Mapped
-
-        return Mapped(phi, inner=self._self)
+        return NODES["Mapped"](phi, inner=self._self)
 
     def weighted(self, f: Callable[[Any], Any]) -> Kernel:
         """f(x) k(x, z) f(z) for a function f from a collection of n to n numbers."""
-        from mercer.kernels.wrappers import Weighted
-
-        return Weighted(f, inner=self._self)
+        return NODES["Weighted"](f, inner=self._self)
 
     def on(self, *columns: int | str) -> Kernel:
         """k on some columns only: numbers for arrays, names for data frames."""
-        from mercer.kernels.columns import On
-
         if len(columns) == 1 and isinstance(columns[0], (list, tuple)):
             raise InputError(f"on: give the columns one by one, k.on(*{columns[0]!r}).")
-        return On(columns, inner=self._self)
+        return NODES["On"](columns, inner=self._self)

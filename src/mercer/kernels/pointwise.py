@@ -14,6 +14,7 @@ from mercer.kernels.algebra import STATIONARY, Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import whole
+from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.numeric import features
 from mercer.numeric.encodings import Encoding
@@ -43,6 +44,7 @@ class Pointwise(Wrapper):
         return self.inner._diag_pullback(encoding, w * self._slope(self.inner._diag(encoding)))
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Power(Pointwise):
     """k(x, z)^p for a whole p >= 0."""
@@ -80,6 +82,7 @@ class Power(Pointwise):
         return f"{self.inner._bracketed(POWER + 1)} ** {self.power}"
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class PolynomialOf(Pointwise):
     """c0 + c1 k(x, z) + c2 k(x, z)^2 + … with coefficients >= 0."""
@@ -136,6 +139,7 @@ class PolynomialOf(Pointwise):
         return f"{self.inner._bracketed(POWER + 1)}.polynomial({self.coefficients!r})"
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Exp(Pointwise):
     """exp(k(x, z)): 1 + k + k^2/2 + …, a limit of polynomials with coefficients >= 0."""

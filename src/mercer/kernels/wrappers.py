@@ -18,6 +18,7 @@ from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.names import name_of
+from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.summands import Summand
 from mercer.numeric import features, tiles
@@ -31,6 +32,7 @@ def _callable(value: Any, verb: str, shape: str) -> None:
         raise InputError(f"{verb} takes a function {shape}; got {value!r}.")
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Mapped(Wrapper):
     """k(phi(x), phi(z)): any function of the objects may come before a kernel."""
@@ -109,6 +111,7 @@ class Diagonal(Wrapper):
         return [summand.times(factors) for summand in self.inner._summands(rows)]
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Weighted(Diagonal):
     """f(x) k(x, z) f(z): the feature map times f(x)."""
@@ -140,6 +143,7 @@ class Weighted(Diagonal):
         return f"{self.inner._bracketed(TIGHT)}.weighted({name_of(self.f)})"
 
 
+@node
 @dataclass(frozen=True, repr=False)
 class Normalized(Diagonal):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine of the angle in feature space; 0 where k(x, x) = 0."""
@@ -247,6 +251,13 @@ class Sample:
         return f"<sample {self.digest}>"
 
 
+@node
+def as_sample(X: Any) -> Sample:
+    """The sample a centered kernel subtracts the mean of."""
+    return X if isinstance(X, Sample) else Sample(X)
+
+
+@node
 @dataclass(frozen=True, repr=False)
 class Centered(Wrapper):
     """<phi(x) - mean, phi(z) - mean> with the mean feature vector of a sample.

@@ -24,7 +24,7 @@ EXAMPLES = 25
 THRESHOLDS = [
     "substrings.COMPILED_LETTERS", "suffixes.COMPILED_LETTERS", "subsequences.COMPILED_LETTERS",
     "subsequences.COMPILED_STEPS", "aligned.COMPILED_STEPS", "masks.COMPILED_WINDOWS", "masks.TABLE_COLUMNS",
-    "products.COMPILED_STORED", "profiles.COMPILED_STORED", "profiles.COMPILED_ROWS",
+    "sparse_products.COMPILED_STORED", "profiles.COMPILED_STORED", "profiles.COMPILED_ROWS",
 ]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def route(compiled: bool) -> Iterator[None]:
     """Small data take the compiled loops too, or large data take NumPy."""
     with pytest.MonkeyPatch.context() as patch:
         for name in THRESHOLDS:
-            patch.setattr(f"mercer.numeric.{name}", 0 if compiled else 2**62)
+            patch.setattr(f"mercer.kernels.strings.engine.{name}", 0 if compiled else 2**62)
         yield
 
 

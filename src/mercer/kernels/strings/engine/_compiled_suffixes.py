@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from mercer.kernels.strings.engine import suffixes
+from mercer.kernels.strings.engine import branches as loop
 
-#: The loop is written once, in `mercer.kernels.strings.engine.suffixes`, where small collections run it as it is.
-branches = numba.njit(nogil=True)(suffixes.branches)
+#: The loop is written once, in `branches`.
+branches = numba.njit(nogil=True)(loop.branches)
