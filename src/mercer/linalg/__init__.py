@@ -8,6 +8,7 @@
 `triangular`           products and inverses in the memory of a triangle
 `pivoted_cholesky`     rows that stand for all: pivoted Cholesky, greedy or random
 `conjugate_gradient`   when the matrix is only an operator
+`lanczos`              the largest eigenvalues of an operator: block Lanczos with thick restarts
 `bfgs`                 ascent in a box for functions of few parameters that are costly to evaluate
 =====================  ============================================================================================
 """

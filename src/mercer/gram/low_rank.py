@@ -1,0 +1,162 @@
+"""A Gram matrix of low rank from some of its rows: landmarks, K ~ F F', and the same features for new rows.
+
+With landmarks S and k(S, S) = L L' the features are f(x) = L^-1 k(S, x), the coordinates of the projection of phi(x) on
+the span of phi(S). So <f(x), f(z)> = k(x, z) whenever one of the two is a landmark, and k(x, x) - ||f(x)||^2 >= 0 is what
+the landmarks miss of x. Landmarks are drawn by randomly pivoted Cholesky: the next one with probability proportional to
+what the others miss, so that F F' is nearly the best matrix of its rank (Chen, Epperly, Tropp and Webber 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.gram.operator import GramOperator
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.text import as_kernel
+from mercer.linalg.pivoted_cholesky import pivoted_cholesky
+from mercer.numeric.memory import check_fits, parse_bytes
+from mercer.numeric.threads import Progress
+
+#: Bytes of kernel values held at a time while features of new rows are made.
+PORTION = 64 * 2**20
+
+REMEDY = "Take fewer landmarks, or raise memory=."
+
+
+@dataclass(frozen=True)
+class LandmarkFeatures:
+    """f(x) = L^-1 k(S, x) for landmarks S with k(S, S) = L L': a finite feature map of any kernel on any input.
+
+    Parameters
+    ----------
+    kernel : Kernel, without "median"
+    landmarks : collection of m objects; for kernel values (Precomputed) the number of training rows
+    index : (m,) positions of the landmarks in the collection they were drawn from
+    triangle : (m, m) L, lower triangular
+    """
+
+    kernel: Kernel
+    landmarks: Any
+    index: NDArray[np.intp]
+    triangle: NDArray[np.float64]
+
+    @property
+    def n_components(self) -> int:
+        """The number of landmarks, which is that of features."""
+        return len(self.index)
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """Return the features of new rows, (n, m)."""
+        new = Rows(X)
+        step = max(1, PORTION // (8 * self.n_components))
+        out = np.empty((len(new), self.n_components))
+        for start in range(0, len(new), step):
+            part = slice(start, min(start + step, len(new)))
+            K = np.asarray(self._values(new.take(part).data), dtype=np.float64)
+            out[part] = la.solve_triangular(self.triangle, K.T, lower=True, overwrite_b=True, check_finite=False).T
+        return out
+
+    def expansion(self, coordinates: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (m, r)
+        """Coefficients c of vectors w given by their features: w = sum_j c_j phi(s_j), so that <w, phi(x)> = k(x, S) c."""
+        return np.asarray(la.solve_triangular(self.triangle, coordinates, lower=True, trans="T", check_finite=False))
+
+    def _values(self, X: Any) -> NDArray[Any]:  # -> (n, m)
+        if "precomputed" in self.kernel._views():  # a column of kernel values stands for its training row
+            width, m = np.shape(X)[1], self.n_components
+            if width != self.landmarks:
+                raise InputError(f"{self.kernel}: X has {width} columns for {self.landmarks} training objects.")
+            return self.kernel(np.asarray(X)[:, self.index], np.zeros((m, m)))
+        return self.kernel(X, self.landmarks)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """K ~ F F' with F = f(X): the factor, what it misses, and the feature map that made it.
+
+    `factor` is (n, m); `residual` is diag(K - F F'), >= 0; `missed` is the share of the trace of K that is not in F F'.
+    """
+
+    features: LandmarkFeatures
+    factor: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    missed: float
+
+    @property
+    def index(self) -> NDArray[np.intp]:
+        """The row numbers of the landmarks, in the order in which they were drawn."""
+        return self.features.index
+
+
+def low_rank(
+    kernel: Any,
+    X: Any,
+    n_landmarks: int,
+    *,
+    rng: np.random.Generator | None = None,
+    rule: str = "random",
+    tol: float = 1e-10,
+    memory: int | float | str | None = None,
+    progress: Progress | None = None,
+) -> LowRank:
+    """Draw landmarks from X and return K ~ F F' with the feature map; any kernel, any collection.
+
+    Fewer landmarks come back when the Gram matrix has a smaller rank: nothing above `tol` times the largest k(x, x) is
+    missed then. Cost: n m kernel values and n m^2 operations; memory: that of F.
+
+    Parameters
+    ----------
+    kernel : Kernel or str
+    X : collection
+    n_landmarks : int
+        At most so many; no more than there are rows.
+    rng : numpy Generator, optional
+        Without one the draws are the same every time.
+    rule : "random" or "greedy"
+        "greedy" takes the row that is missed most, which favors outliers.
+    memory : bytes or text such as "4 GB", optional
+        Budget for the factor.
+
+    >>> import numpy as np
+    >>> from mercer import Polynomial
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> found = low_rank(Polynomial(2), X, 20)  # the kernel has 6 features, so its Gram matrix has rank 6
+    >>> found.factor.shape, bool(np.allclose(found.factor @ found.factor.T, Polynomial(2)(X)))
+    ((50, 6), True)
+    >>> bool(np.allclose(found.features(X[:3]), found.factor[:3]))
+    True
+    """
+    kernel, rows = as_kernel(kernel), Rows(X)
+    if not isinstance(n_landmarks, (int, np.integer)) or isinstance(n_landmarks, bool) or n_landmarks < 1:
+        raise InputError(f"low_rank: the number of landmarks must be a whole number >= 1; got {n_landmarks!r}.")
+    n, m = len(rows), min(int(n_landmarks), len(rows))
+    check_fits(8 * n * m, f"the factor of shape ({n}, {m})", REMEDY, parse_bytes(memory))
+    K = GramOperator(kernel, rows.data)
+    diagonal = np.asarray(K.diag(), dtype=np.float64)
+    if diagonal.min() < 0:
+        row = int(diagonal.argmin())
+        raise InputError(f"{kernel}: k(x, x) = {diagonal[row]:.3g} < 0 for row {row}, so it is not a kernel.")
+    reached = 0
+
+    def columns(chosen: NDArray[Any]) -> NDArray[Any]:
+        nonlocal reached
+        reached = min(m, reached + len(chosen))
+        if progress is not None:
+            progress(reached, m)
+        return K.rows(chosen).T
+
+    pivots = pivoted_cholesky(columns, diagonal, m, rule=rule, rng=rng, tol=tol)
+    if len(pivots.index) == 0:  # k(x, x) = 0 for every row: one landmark with the feature 0
+        pivots = type(pivots)(np.zeros(1, np.intp), pivots.residual, np.zeros((n, 1)))
+    triangle = np.tril(pivots.factor[pivots.index])
+    triangle[np.diag_indices_from(triangle)] += triangle.diagonal() == 0.0  # 0 / 1 = 0 in that one case
+    precomputed = "precomputed" in kernel._views()
+    features = LandmarkFeatures(kernel, n if precomputed else rows.take(pivots.index).data, pivots.index, triangle)
+    trace = float(diagonal.sum())
+    return LowRank(features, pivots.factor, pivots.residual, float(pivots.residual.sum()) / trace if trace > 0 else 0.0)
