@@ -15,6 +15,9 @@ from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
 from mercer.kernels.base import Kernel as Kernel
+from mercer.kernels.frequencies import Cosines as Cosines
+from mercer.kernels.frequencies import SpectralMixture as SpectralMixture
+from mercer.kernels.frequencies import from_spectral as from_spectral
 from mercer.kernels.functions import Function as Function
 from mercer.kernels.functions import Precomputed as Precomputed
 from mercer.kernels.graphs import VertexHistogram as VertexHistogram
@@ -41,6 +44,7 @@ from mercer.plan import plan as plan
 
 if TYPE_CHECKING:
     from mercer import testing as testing
+    from mercer.estimators.features.random_fourier import RandomFourierFeatures as RandomFourierFeatures
     from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
     from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
     from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
@@ -73,6 +77,7 @@ __all__ = [
     "AllSubstrings",
     "Bilinear",
     "Constant",
+    "Cosines",
     "Exponential",
     "Function",
     "GappedSpectrum",
@@ -99,10 +104,12 @@ __all__ = [
     "Periodic",
     "Polynomial",
     "Precomputed",
+    "RandomFourierFeatures",
     "RationalQuadratic",
     "SVC",
     "SVCCV",
     "SVR",
+    "SpectralMixture",
     "Spectrum",
     "Subsequence",
     "Tanh",
@@ -113,6 +120,7 @@ __all__ = [
     "errors",
     "explain",
     "find_counterexample",
+    "from_spectral",
     "geometry",
     "gram",
     "hsic_test",
@@ -143,6 +151,7 @@ _LATER = {
     "NuSVC": "mercer.estimators.svm.nu_svc",
     "NuSVR": "mercer.estimators.svm.nu_svr",
     "OneClassSVM": "mercer.estimators.svm.one_class_svm",
+    "RandomFourierFeatures": "mercer.estimators.features.random_fourier",
     "SVC": "mercer.estimators.svm.svc",
     "SVCCV": "mercer.estimators.svm.svc_cv",
     "SVR": "mercer.estimators.svm.svr",

@@ -19,6 +19,8 @@ from mercer.kernels.fields import nonnegative
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import n_own
+from mercer.kernels.spectral.composition import convolve, mix, multiple
+from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
 from mercer.kernels.vectors import Constant
 from mercer.numeric import features
@@ -131,6 +133,9 @@ class Sum(Combination):
         known = tuple(term for term in terms if term is not None)
         return self._with_children(known) if len(known) == len(terms) else None
 
+    def _spectral(self, width: int) -> Measure:
+        return mix([term._spectral(width) for term in self.terms])
+
     def _derivation(self) -> Derivation:
         return Derivation("sum", "c'(K1 + K2)c = c'K1c + c'K2c, a sum of numbers >= 0", self.terms)
 
@@ -194,6 +199,9 @@ class Product(Combination):
             if louder is not None:
                 return self._with_children((*self.terms[:i], louder, *self.terms[i + 1 :]))
         return None
+
+    def _spectral(self, width: int) -> Measure:
+        return convolve([term._spectral(width) for term in self.terms])
 
     def _derivation(self) -> Derivation:
         because = "the elementwise product of psd matrices is psd (Schur): it is the covariance of products of features"
@@ -286,6 +294,9 @@ class Scaled(Wrapper):
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return [summand.times(self.scale**0.5) for summand in self.inner._summands(rows)]
+
+    def _spectral(self, width: int) -> Measure:
+        return multiple(self.inner._spectral(width), self.scale)
 
     def _derivation(self) -> Derivation:
         if self.scale == 0:

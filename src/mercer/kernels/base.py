@@ -34,6 +34,7 @@ from mercer.numeric.encodings import Encoding, projected
 from mercer.numeric.memory import allocate
 
 if TYPE_CHECKING:
+    from mercer.kernels.spectral.measure import Measure
     from mercer.validity.certificates import Certificate
 
 #: How tightly a node binds in a printed expression.
@@ -109,6 +110,21 @@ class Kernel(Operators, abc.ABC):
         if self._lacks_features() is not None:
             return None
         return self._n_features(self._encode(as_rows(X)))
+
+    @final
+    def spectral(self, width: int) -> Measure:
+        """Return the spectral measure for rows of `width` columns: k(x, z) = integral of cos(w'(x - z)) (Bochner).
+
+        It has a mass k(x, x), a sampler, and where there is one a density. Kernels that are no function of x - z have no
+        such measure: the error names the term.
+        """
+        evaluation.refuse_unresolved(self)
+        if self._width() not in (None, width) and not self._views() & {"table"}:
+            raise InputError(f"{self} is for {self._width()} columns; got width={width}.")
+        try:
+            return self._spectral(width)
+        except CapabilityError as error:
+            raise CapabilityError(f"{error} Nystroem takes any kernel.") from None
 
     @final
     def pullback(
@@ -238,6 +254,10 @@ class Kernel(Operators, abc.ABC):
     def _features_shared(self) -> bool:
         """Whether features made from two collections have the same columns; counts name theirs by what occurs."""
         return all(child._features_shared() for child in self.children)
+
+    def _spectral(self, width: int) -> Measure:
+        """The measure of `spectral`; nodes that are functions of x - z have one if all their parts have."""
+        raise CapabilityError(f"{self} has no spectral measure: it is not known to be a function of x - z.")
 
     def _summands(self, rows: Rows) -> list[Summand]:
         """The terms that this kernel adds up, k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), each with its g_t on the rows."""

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.composition import LinearImage
+from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
 from mercer.numeric.encodings import Encoding
 
@@ -79,6 +81,14 @@ class On(Wrapper):
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return self.inner._summands(rows.columns(self.columns))
+
+    def _spectral(self, width: int) -> Measure:
+        chosen = [column for column in self.columns if isinstance(column, int)]
+        if len(chosen) != len(self.columns):
+            raise CapabilityError(f"{self} names its columns, and a spectral measure numbers them: write on(0, 1, …).")
+        if any(not -width <= column < width for column in chosen):
+            raise InputError(f"{self}: there is no such column among {width}.")
+        return LinearImage.of_columns(self.inner._spectral(len(chosen)), chosen, width)
 
     def _derivation(self) -> Derivation:
         chosen = ", ".join(repr(column) for column in self.columns)

@@ -68,6 +68,11 @@ def one_or_more(default: Any = None, *, keyword: bool = True) -> Any:
     return _field(Rule("a sequence of finite numbers >= 0, or None", _weights), default, keyword)
 
 
+def weights_free(*, keyword: bool = False) -> Any:
+    """A sequence of finite numbers >= 0, open to optimization while all are > 0."""
+    return _field(Rule("a sequence of finite numbers >= 0", _some_weights, free=True), MISSING, keyword)
+
+
 def alphabet(default: Any = None, *, keyword: bool = True) -> Any:
     """The letters of a language, each once: a str, a sequence of tokens, or None."""
     return _field(Rule("a str or a sequence of different letters, or None", _alphabet), default, keyword)
@@ -105,6 +110,13 @@ def _weights(value: Any) -> tuple[float, ...] | None:
     if isinstance(value, str) or np.ndim(value) != 1 or len(value) == 0:
         raise ValueError
     return tuple(_number(v, 0.0) for v in value)
+
+
+def _some_weights(value: Any) -> tuple[float, ...]:
+    found = _weights(value)
+    if found is None:
+        raise ValueError
+    return found
 
 
 def _alphabet(value: Any) -> str | tuple[Any, ...] | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
+from mercer.kernels.spectral.laws import StudentLaw
 from mercer.kernels.stationary import BOCHNER, Exp, Stationary
 from mercer.numeric.exponential import exp_plain
 
@@ -61,6 +62,9 @@ class Matern(Stationary):
         safe = np.where(t > 0, t, 1.0)
         slope = -self.nu * 2.0 ** (1.0 - self.nu) / gamma(self.nu) * safe ** (self.nu - 1.0) * kv(1.0 - self.nu, safe)
         return np.where(t > 0, slope, 0.0)
+
+    def _spectral(self, width: int) -> StudentLaw:
+        return StudentLaw(self._inverse_scales(width), self.nu)
 
     def _derivation(self) -> Derivation:
         because = f"{BOCHNER}; here it is a multivariate t density of {2 * self.nu:g} degrees of freedom, on every R^d"

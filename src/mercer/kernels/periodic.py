@@ -14,6 +14,7 @@ from mercer.inputs import Rows
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.laws import CircleLaw
 from mercer.kernels.stationary import Exp, Gaussian, Stationary
 from mercer.numeric.encodings import Dots, Encoding
 from mercer.numeric.points import Points
@@ -75,6 +76,9 @@ class Periodic(Stationary):
             own[k] = 4.0 * np.vdot(S, np.sin(turn) ** 2) / scale[k] ** 2
             period += 2.0 * np.vdot(S, np.sin(2.0 * turn) * turn) / scale[k] ** 2
         return np.array([own.sum(), period]) if scales is None else np.append(own, period)
+
+    def _spectral(self, width: int) -> CircleLaw:
+        return CircleLaw(tuple(s * s for s in self._inverse_scales(width)), self.period)
 
     def _facts(self) -> frozenset[str]:
         return frozenset({"stationary"})

@@ -16,6 +16,8 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import whole
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral import composition
+from mercer.kernels.spectral.measure import Measure
 from mercer.numeric import features
 from mercer.numeric.encodings import Encoding
 
@@ -64,6 +66,9 @@ class Power(Pointwise):
 
     def _n_features(self, encoding: Encoding) -> int:
         return features.power_count(self.inner._n_features(encoding), self.power)
+
+    def _spectral(self, width: int) -> Measure:
+        return composition.power(self.inner._spectral(width), self.power)
 
     def _derivation(self) -> Derivation:
         if self.power == 0:
@@ -121,6 +126,9 @@ class PolynomialOf(Pointwise):
         base = self.inner._n_features(encoding)
         return sum(features.power_count(base, p) for p, c in enumerate(self.coefficients) if c > 0) or 1
 
+    def _spectral(self, width: int) -> Measure:
+        return composition.polynomial(self.inner._spectral(width), self.coefficients)
+
     def _derivation(self) -> Derivation:
         because = "products, multiples >= 0 and sums of kernels are kernels, and so is the constant c0 >= 0"
         return Derivation("polynomial with coefficients >= 0", because, (self.inner,))
@@ -158,6 +166,9 @@ class Exp(Pointwise):
 
     def _lacks_features(self) -> Kernel | None:
         return self
+
+    def _spectral(self, width: int) -> Measure:
+        return composition.exponential(self.inner._spectral(width))
 
     def _derivation(self) -> Derivation:
         because = "exp(k) is the limit of 1 + k + k^2/2 + … + k^n/n!, and limits of psd matrices are psd"

@@ -17,6 +17,7 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import refuse_unresolved
 from mercer.kernels.fields import MEDIAN, length_scale, positive
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.laws import CauchyLaw, GammaLaw, GaussianLaw, StudentLaw
 from mercer.kernels.taylor import TaylorFeatures, taylor_features
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
@@ -56,6 +57,11 @@ class Stationary(Kernel):
 
     def _width(self) -> int | None:
         return len(self.length_scale) if isinstance(self.length_scale, tuple) else None
+
+    def _inverse_scales(self, width: int) -> tuple[float, ...]:
+        """1 / length_scale of every column: the scales of the spectral measure."""
+        scales = self._scales()
+        return (float(self._factor() ** 0.5),) * width if scales is None else tuple((1.0 / scales).tolist())
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()
@@ -164,6 +170,9 @@ class Gaussian(Stationary):
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K
 
+    def _spectral(self, width: int) -> GaussianLaw:
+        return GaussianLaw(self._inverse_scales(width))
+
     def _squares(self, other: Kernel) -> bool:
         if not isinstance(other, Gaussian) or isinstance(other.length_scale, str) or isinstance(self.length_scale, str):
             return False
@@ -216,6 +225,9 @@ class Exponential(Stationary):
 
     def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
         return -0.5 * K * _inverse(np.sqrt(s))
+
+    def _spectral(self, width: int) -> StudentLaw:
+        return StudentLaw(self._inverse_scales(width), 0.5)
 
     def _derivation(self) -> Derivation:
         return Derivation("Bochner", f"{BOCHNER}; here it is a multivariate Cauchy density, on every R^d")
@@ -277,6 +289,9 @@ class Laplacian(Stationary):
     def _median(self, rows: Rows) -> float:
         return median_distance(rows.vectors(), "manhattan", rows.weights)
 
+    def _spectral(self, width: int) -> CauchyLaw:
+        return CauchyLaw(self._inverse_scales(width))
+
     def _derivation(self) -> Derivation:
         return Derivation("Bochner", f"{BOCHNER}; here it is a product of Cauchy densities, one per column, on every R^d")
 
@@ -314,6 +329,9 @@ class RationalQuadratic(Stationary):
         u = s / (2.0 * self.shape)
         slope = np.exp(-self.shape * np.log1p(u)) * (u / (1.0 + u) - np.log1p(u))
         return np.array([self.shape * np.vdot(W, slope)])
+
+    def _spectral(self, width: int) -> GammaLaw:
+        return GammaLaw(self._inverse_scales(width), self.shape)
 
     def _derivation(self) -> Derivation:
         because = f"Gaussians mixed over a Gamma({self.shape!r}) law of 1 / length_scale^2: a limit of sums of kernels"

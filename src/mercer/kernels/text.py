@@ -11,6 +11,7 @@ from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
 from mercer.kernels.base import Kernel
+from mercer.kernels.frequencies import Cosines, SpectralMixture
 from mercer.kernels.functions import Function, Precomputed
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.matern import Matern
@@ -28,9 +29,9 @@ from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
     for kind in (
-        AllSubstrings, Bilinear, Constant, Exponential, Function, GappedSpectrum, Gaussian, Laplacian, Linear, Matern,
-        Mismatch, Periodic, Polynomial, Precomputed,
-        RationalQuadratic, Spectrum, Subsequence, Tanh, VertexHistogram, WeightedDegree,
+        AllSubstrings, Bilinear, Constant, Cosines, Exponential, Function, GappedSpectrum, Gaussian, Laplacian, Linear,
+        Matern, Mismatch, Periodic, Polynomial, Precomputed,
+        RationalQuadratic, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram, WeightedDegree,
     )
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import nonnegative, real, whole
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.laws import Atoms
 from mercer.kernels.summands import Occurrence
 from mercer.numeric import features
 from mercer.numeric.encodings import Dots, Encoding, Values, dense
@@ -302,6 +303,9 @@ class Constant(Kernel):
 
     def _derivation(self) -> Derivation:
         return Derivation("constant", f"{self.value!r} >= 0, and c'11'c = (sum c)^2 >= 0")
+
+    def _spectral(self, width: int) -> Atoms:
+        return Atoms.at_zero(width, self.value)
 
     def _facts(self) -> frozenset[str]:
         return frozenset({"stationary"})

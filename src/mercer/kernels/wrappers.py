@@ -20,6 +20,8 @@ from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.names import name_of
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.composition import multiple
+from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
 from mercer.numeric import features, tiles
 from mercer.numeric.encodings import Encoding, Values, align, dtype_of, gather, length
@@ -182,6 +184,10 @@ class Normalized(Diagonal):
         at_left = self.inner._diag_pullback(gather(A, pair.rows), WK.sum(axis=1) * left**2)
         at_right = self.inner._diag_pullback(gather(B, pair.cols), WK.sum(axis=0) * right**2)
         return inside - 0.5 * (at_left + at_right)
+
+    def _spectral(self, width: int) -> Measure:
+        inner = self.inner._spectral(width)
+        return multiple(inner, 1.0 / inner.mass) if inner.mass > 0 else inner
 
     def _derivation(self) -> Derivation:
         because = "f(x) k(x, z) f(z) with f(x) = 1 / sqrt(k(x, x)), and 0 where k(x, x) = 0"

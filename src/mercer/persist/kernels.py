@@ -6,6 +6,7 @@ from typing import Any
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.frequencies import Cosines
 from mercer.kernels.text import parse
 from mercer.kernels.vectors import Bilinear, Constant
 from mercer.kernels.wrappers import Centered
@@ -49,6 +50,8 @@ def _parts(kernel: Kernel, path: str) -> Any:
         yield path, ["centered", kernel.inner, list(data) if isinstance(data, tuple) else data]
     elif isinstance(kernel, Bilinear):
         yield path, ["bilinear", kernel.B.array]
+    elif isinstance(kernel, Cosines):
+        yield path, ["cosines", kernel.frequencies.array, kernel.weights.array]
     else:
         for number, child in enumerate(kernel.children):
             yield from _parts(child, f"{path}__{number}" if path else str(number))
@@ -60,6 +63,8 @@ def _made(part: list[Any]) -> Kernel:
             return inner.centered(sample)
         case ["bilinear", B]:
             return Bilinear(B)
+        case ["cosines", frequencies, weights]:
+            return Cosines(frequencies, weights=weights)
     raise InputError("holds a part of a kernel that this version of mercer does not read.")
 
 

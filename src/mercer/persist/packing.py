@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.features.random_fourier import RandomFourierFeatures
 from mercer.estimators.gp.diagnosis import GPDiagnosis, ParameterReport
 from mercer.estimators.gp.exact import ExactPosterior
 from mercer.estimators.gp.fit import ClimbAttempt
@@ -65,7 +66,8 @@ ESTIMATORS = {
     kind.__name__: kind
     for kind in (
         GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge,
-        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, OneClassSVM, Pipeline, SVC, SVCCV, SVR,
+        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, OneClassSVM, Pipeline,
+        RandomFourierFeatures, SVC, SVCCV, SVR,
         StandardScaler,
     )
 }  # fmt: skip

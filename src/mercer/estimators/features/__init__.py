@@ -1,0 +1,1 @@
+"""Feature maps that stand for a kernel: random Fourier features and landmarks."""

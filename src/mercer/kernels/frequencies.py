@@ -1,0 +1,309 @@
+"""Kernels written down by their spectral measure: given frequencies, and mixtures of normal laws of frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import ClosureError, InputError
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.fields import weights_free
+from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.composition import Convolution, mix
+from mercer.kernels.spectral.laws import Atoms, GaussianLaw
+from mercer.kernels.spectral.measure import Measure
+from mercer.kernels.stationary import BOCHNER
+from mercer.numeric.encodings import Dots, Encoding
+from mercer.numeric.frozen import FrozenArray
+from mercer.numeric.points import Points
+
+#: How far the mass of a density may be missed by its quadrature.
+QUADRATURE = 1e-6
+
+
+@dataclass(frozen=True, repr=False)
+class Cosines(Kernel):
+    """sum_j weights_j cos(<frequencies_j, x - z>) with weights >= 0: the kernel of finitely many frequencies.
+
+    Frequencies are in radians per unit. The feature map is finite: sqrt(weight) cos and sqrt(weight) sin of each.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [np.pi]])
+    >>> bool(np.isclose(Cosines([[1.0], [2.0]], weights=[3.0, 1.0])(X)[0, 1], -3.0 + 1.0))
+    True
+    """
+
+    frequencies: FrozenArray = field()
+    weights: FrozenArray = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        w = _matrix(self.frequencies, "Cosines", "frequencies")
+        weights = _numbers(self.weights, "Cosines", "weights")
+        if weights.array.shape != (len(w.array),):
+            raise InputError(f"Cosines: {len(w.array)} frequencies need as many weights; got shape {weights.array.shape}.")
+        if weights.array.min() < 0:
+            row = int(np.argmin(weights.array))
+            raise ClosureError(f"Cosines: weight {row} is {weights.array[row]:g}; {BOCHNER}, so no weight may be negative.")
+        object.__setattr__(self, "frequencies", w)
+        object.__setattr__(self, "weights", weights)
+
+    def _width(self) -> int:
+        return int(self.frequencies.array.shape[1])
+
+    def _encode(self, rows: Rows) -> Encoding:
+        X = rows.vectors()
+        if X.shape[1] != self._width():
+            raise InputError(f"Cosines: frequencies have {self._width()} columns, but {rows.name} has {X.shape[1]}.")
+        # in float64 whatever the rows are: a phase far from 0 has lost its digits in float32
+        phase = np.asarray(X.astype(np.float64) @ self.frequencies.array.T)
+        root = np.sqrt(self.weights.array)
+        return Dots(np.hstack([np.cos(phase) * root, np.sin(phase) * root]).astype(X.dtype))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return np.array(pair.inner())
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return np.full(len(encoding), self.weights.array.sum(), encoding.array.dtype)
+
+    def _lacks_features(self) -> Kernel | None:
+        return None
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        return encoding.array
+
+    def _n_features(self, encoding: Encoding) -> int:
+        return 2 * len(self.weights.array)
+
+    def _spectral(self, width: int) -> Atoms:
+        return Atoms(self.frequencies.array, self.weights.array)
+
+    def _derivation(self) -> Derivation:
+        because = (
+            "cos(a - b) = cos a cos b + sin a sin b, so it is the inner product of sqrt(weight) cos and sqrt(weight) sin"
+        )
+        return Derivation("Bochner", f"{BOCHNER}; here all weights are >= 0: {because}")
+
+    def _facts(self) -> frozenset[str]:
+        return frozenset({"stationary"})
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        total = m.number(0.0)
+        for w, weight in zip(self.frequencies.array, self.weights.array, strict=True):
+            total = total + m.number(float(weight)) * _cosine(w, x, z, m)
+        return total
+
+
+def _cosine(w: NDArray[Any], x: Any, z: Any, m: Arithmetic) -> Any:
+    """cos(<w, x - z>) = 1 - 2 sin(<w, x - z> / 2)^2."""
+    half = m.number(0.0)
+    for f, a, b in zip(w, x, z, strict=True):
+        half = half + m.number(0.5 * float(f)) * (a - b)
+    sine = m.sin(half)
+    return m.number(1.0) - m.number(2.0) * sine * sine
+
+
+@dataclass(frozen=True, repr=False)
+class SpectralMixture(Kernel):
+    """sum_q weights_q cos(<means_q, x - z>) exp(-sum_k (scales_qk (x_k - z_k))^2 / 2): a mixture of normal spectra.
+
+    The spectral density is a mixture of normal laws with means +-means_q and standard deviations scales_q, in radians
+    per unit (2 pi times the frequencies in cycles). With enough terms it comes near every stationary kernel.
+
+    Parameters
+    ----------
+    weights : (q,) numbers >= 0
+    means, scales : (q, d) numbers, or (q,) for one column; scales > 0
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian
+    >>> X = np.linspace(0.0, 1.0, 5).reshape(-1, 1)
+    >>> bool(np.allclose(SpectralMixture([1.0], means=[0.0], scales=[2.0])(X), Gaussian(0.5)(X)))
+    True
+    """
+
+    weights: tuple[float, ...] = weights_free()
+    means: tuple[tuple[float, ...], ...] = field(kw_only=True)
+    scales: tuple[tuple[float, ...], ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        means, scales = (_matrix(getattr(self, name), "SpectralMixture", name).array for name in ("means", "scales"))
+        if means.shape != scales.shape or len(means) != len(self.weights):
+            raise InputError(
+                f"SpectralMixture: {len(self.weights)} weights need means and scales of one row each; got shapes "
+                f"{means.shape} and {scales.shape}."
+            )
+        if scales.min() <= 0:
+            raise InputError(
+                f"SpectralMixture: scales must be > 0; got {scales.min():g}. Use Cosines for single frequencies."
+            )
+        object.__setattr__(self, "means", tuple(map(tuple, means.tolist())))
+        object.__setattr__(self, "scales", tuple(map(tuple, scales.tolist())))
+
+    def _width(self) -> int:
+        return len(self.means[0])
+
+    def _encode(self, rows: Rows) -> Encoding:
+        X = rows.vectors()
+        if sp.issparse(X):
+            raise InputError(f"SpectralMixture takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")
+        if X.shape[1] != self._width():
+            raise InputError(f"SpectralMixture: means have {self._width()} columns, but {rows.name} has {X.shape[1]}.")
+        terms = []
+        for mean, scale in zip(self.means, self.scales, strict=True):
+            phase = X.astype(np.float64) @ np.array(mean)
+            waves = np.column_stack([np.cos(phase), np.sin(phase)]).astype(X.dtype)
+            terms.append((Points(X, 1.0 / np.array(scale)), Dots(waves)))
+        return (*terms, Dots(X))
+
+    def _terms(self, pair: Pair) -> list[NDArray[Any]]:
+        """The terms without their weights."""
+        found = []
+        for q in range(len(self.weights)):
+            part = pair.part(q)
+            values = pair.exp(part.part(0).squared_distances(refine=True), -0.5)
+            values *= part.part(1).inner()
+            found.append(values)
+        return found
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return np.asarray(sum(weight * term for weight, term in zip(self.weights, self._terms(pair), strict=True)))
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        X = encoding[-1].array
+        return np.full(len(X), sum(self.weights), X.dtype)
+
+    def _spectral(self, width: int) -> Measure:
+        laws = []
+        for weight, mean, scale in zip(self.weights, self.means, self.scales, strict=True):
+            law = GaussianLaw(scale, weight)
+            laws.append(Convolution((law, Atoms(np.array([mean]), np.ones(1)))) if any(mean) and weight else law)
+        return mix(laws)
+
+    def _derivation(self) -> Derivation:
+        because = "a mixture of normal densities, half of each at +mean and half at -mean, with weights >= 0, on every R^d"
+        return Derivation("Bochner", f"{BOCHNER}; here it is {because}")
+
+    def _facts(self) -> frozenset[str]:
+        full = frozenset({"stationary", "characteristic", "universal"})
+        return full if any(self.weights) else frozenset({"stationary"})
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        terms = self._terms(pair)
+        if not all(self.weights):  # a zero has no logarithm: such weights are no free parameters
+            return np.empty(0)
+        return np.array([weight * np.vdot(W, term) for weight, term in zip(self.weights, terms, strict=True)])
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        return np.array(self.weights) * w.sum() if all(self.weights) else np.empty(0)
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        total = m.number(0.0)
+        for weight, mean, scale in zip(self.weights, self.means, self.scales, strict=True):
+            square = m.number(0.0)
+            for s, a, b in zip(scale, x, z, strict=True):
+                step = m.number(s) * (a - b)
+                square = square + step * step
+            bell = m.exp(m.number(-0.5) * square)
+            total = total + m.number(weight) * bell * _cosine(np.array(mean), x, z, m)
+        return total
+
+
+def from_spectral(
+    frequencies: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+    density: Callable[[NDArray[np.float64]], ArrayLike] | None = None,
+    n: int = 1024,
+    random_state: int = 0,
+) -> Kernel:
+    """Return the kernel of a spectral measure, k(x, z) = sum_j weights_j cos(<frequencies_j, x - z>) (Bochner).
+
+    Given frequencies (m, d) in radians per unit and weights (m,) (equal ones that add up to 1 if left out) it is exact.
+    `sampler(n, rng)` returns n frequencies (n, d), drawn once with a seed; `density(w)` of one column, w >= 0, is
+    integrated by Gauss-Legendre quadrature at n frequencies, which follows k while |x - z| < n / (the largest frequency).
+
+    >>> import numpy as np, mercer
+    >>> k = mercer.from_spectral(density=lambda w: np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi))
+    >>> X = np.linspace(0.0, 3.0, 4).reshape(-1, 1)
+    >>> bool(np.allclose(k(X), mercer.Gaussian(1.0)(X), atol=1e-6))
+    True
+    """
+    given = [
+        name
+        for name, value in (("frequencies", frequencies), ("sampler", sampler), ("density", density))
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise InputError(
+            f"from_spectral takes one of frequencies, sampler= and density=; got {' and '.join(given) or 'none'}."
+        )
+    if weights is not None and frequencies is None:
+        raise InputError("from_spectral: weights belong to frequencies; a sampler or a density brings its own.")
+    if density is not None:
+        frequencies, weights = _quadrature(density, n)
+    elif sampler is not None:
+        frequencies = sampler(n, np.random.default_rng(random_state))
+    w = _matrix(frequencies, "from_spectral", "frequencies")
+    size = len(w.array)
+    return Cosines(w, weights=np.full(size, 1.0 / size) if weights is None else weights)  # type: ignore[arg-type]
+
+
+def _quadrature(density: Callable[[NDArray[np.float64]], ArrayLike], n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Frequencies and weights for 2 times the integral of density(w) cos(w t) over w > 0."""
+    from scipy.integrate import quad
+
+    def value(w: Any) -> NDArray[np.float64]:
+        found = np.asarray(density(np.atleast_1d(np.asarray(w, dtype=np.float64))), dtype=np.float64)
+        if found.shape != np.shape(np.atleast_1d(w)) or not np.isfinite(found).all():
+            raise InputError("from_spectral: density(w) takes an array (m,) of w >= 0 and returns as many finite numbers.")
+        if found.min() < 0:
+            raise ClosureError(
+                f"from_spectral: density({np.atleast_1d(w)[np.argmin(found)]:g}) = {found.min():g} < 0; {BOCHNER}."
+            )
+        return found
+
+    mass = quad(lambda w: value(w)[0], 0.0, np.inf, limit=400)[0]
+    if not np.isfinite(mass) or mass <= 0:
+        raise InputError(f"from_spectral: the density integrates to {mass:g}; it must be finite and positive.")
+    top = 1.0
+    while quad(lambda w: value(w)[0], top, np.inf, limit=400)[0] > QUADRATURE * mass and top < 1e12:
+        top *= 2.0
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    w = 0.5 * top * (nodes + 1.0)
+    found = top * weights * value(w)
+    if abs(found.sum() - 2.0 * mass) > 1e-3 * mass:
+        raise InputError(
+            f"from_spectral: {n} frequencies up to {top:g} do not resolve this density (mass {found.sum():g} instead of "
+            f"{2 * mass:g}). Raise n=, or give frequencies and weights of your own."
+        )
+    kept = found > 0
+    return w[kept, None], found[kept]
+
+
+def _numbers(value: Any, owner: str, name: str) -> FrozenArray:
+    try:
+        frozen = value if isinstance(value, FrozenArray) else FrozenArray(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{owner}: {name} must be numbers; got {value!r}.") from None
+    if frozen.array.size == 0 or not np.isfinite(frozen.array).all():
+        raise InputError(f"{owner}: {name} must hold at least one number, and finite ones; got shape {frozen.array.shape}.")
+    return frozen
+
+
+def _matrix(value: Any, owner: str, name: str) -> FrozenArray:  # -> (m, d)
+    """A matrix with one row per frequency; (m,) is read as one column."""
+    frozen = _numbers(value, owner, name)
+    if frozen.array.ndim == 1:
+        frozen = FrozenArray(frozen.array[:, None])
+    if frozen.array.ndim != 2:
+        raise InputError(f"{owner}: {name} must be (m, d), or (m,) for one column; got shape {frozen.array.shape}.")
+    return frozen

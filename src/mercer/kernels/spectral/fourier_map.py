@@ -1,0 +1,115 @@
+"""The map x -> z(x) of random Fourier features, some rows at a time, with phases that keep their digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.kernels.spectral.measure import Array
+from mercer.numeric import threads
+from mercer.numeric.memory import allocate
+
+#: A float32 phase above this has lost more digits than the features may: it is made in float64 and reduced to one turn.
+#: Above the float64 limit the compiled loops would lose digits of their own.
+LARGEST_PHASE = {"float32": 64.0, "float64": 1e6}
+
+#: From so many numbers on the compiled cosines and sines are worth loading. Size alone decides, so that the same call gives
+#: the same digits every time.
+COMPILED_FROM = 1 << 20
+
+#: Numbers of one block of features: it stays in the cache of a core on its way from phase to cosine.
+BLOCK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Frequencies and factors in the form that a block of features takes them."""
+
+    exact: Array  # (d, m)
+    own: NDArray[Any]  # (d, m) in the dtype of the features
+    factors: NDArray[Any]  # (m,): what the columns of a frequency are multiplied by
+    longest: float  # the length of the longest frequency
+    compiled: bool
+
+
+@dataclass(frozen=True)
+class FourierMap:
+    """z(x) = sqrt(weights) [cos(w'x), sin(w'x)], or sqrt(2 weights) cos(w'x + b) where there are phases b.
+
+    With `phases` for the last frequency only, pairs are followed by one single column: an odd number of columns.
+    """
+
+    frequencies: Array  # (m, d)
+    weights: Array  # (m,)
+    center: Array  # (d,): subtracted first; z(x)'z(z) depends on x - z only, and small phases keep their digits
+    phases: Array  # (m,) for single columns throughout, (1,) for a last single column, (0,) for pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Frequencies that have a cosine and a sine."""
+        return len(self.weights) - len(self.phases)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of z(x)."""
+        return 2 * self.n_pairs + len(self.phases)
+
+    def __call__(self, X: Any) -> NDArray[Any]:  # (n, d) -> (n, n_columns)
+        """Return z(x) for every row, in the dtype of X; blocks of rows on all cores."""
+        out = allocate((X.shape[0], self.n_columns), X.dtype, "the features", "Transform fewer rows at a time.")
+        step = max(16, BLOCK // max(self.n_columns, 1))
+        projection = self.projection(X.dtype, X.shape[0])
+        starts = range(0, X.shape[0], step)
+
+        def work(start: int, worker: int) -> None:
+            self.fill(X[start : start + step], out[start : start + step], projection)
+
+        threads.run(starts, work, min(threads.cpu_count(), len(starts)))
+        return out
+
+    def fill(self, X: Any, out: NDArray[Any], projection: Projection) -> None:  # (n, d) -> (n, D)
+        """Write z(x) for some rows into an array of the caller's."""
+        phase = self._phase(X, projection, out.dtype)
+        p = self.n_pairs
+        if len(self.phases):
+            phase[:, p:] += self.phases.astype(out.dtype)
+            np.cos(phase[:, p:], out=out[:, 2 * p :])
+            out[:, 2 * p :] *= projection.factors[p:]
+        if projection.compiled:
+            from mercer.kernels.spectral._compiled_waves import waves_float32, waves_float64
+
+            waves = waves_float64 if out.dtype == np.float64 else waves_float32
+            waves(phase[:, :p], projection.factors[:p], out[:, : 2 * p])
+            return
+        np.cos(phase[:, :p], out=out[:, :p])
+        np.sin(phase[:, :p], out=out[:, p : 2 * p])
+        out[:, :p] *= projection.factors[:p]
+        out[:, p : 2 * p] *= projection.factors[:p]
+
+    def projection(self, dtype: Any, n_rows: int) -> Projection:
+        """What `fill` needs for features of a dtype, made once for many blocks; n_rows decides whether loops are compiled."""
+        factors = np.sqrt(self.weights)
+        factors[self.n_pairs :] *= np.sqrt(2.0)
+        longest = float(np.sqrt(np.einsum("ij,ij->i", self.frequencies, self.frequencies).max(initial=0.0)))
+        exact = np.ascontiguousarray(self.frequencies.T)
+        compiled = n_rows * self.n_columns >= COMPILED_FROM
+        return Projection(exact, exact.astype(dtype, copy=False), factors.astype(dtype), longest, compiled)
+
+    def _phase(self, X: Any, projection: Projection, dtype: Any) -> NDArray[Any]:  # -> (n, m)
+        if sp.issparse(X):  # no center, so that zeros stay zeros
+            return _one_turn(np.asarray(X.astype(np.float64) @ projection.exact)).astype(dtype, copy=False)
+        moved = X - self.center  # float64: a float32 row far from zero has its digits in the difference
+        reach = float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max(initial=0.0))) * projection.longest
+        if reach <= LARGEST_PHASE[dtype.name]:
+            return np.asarray(moved.astype(dtype, copy=False) @ projection.own)
+        return _one_turn(moved @ projection.exact).astype(dtype, copy=False)
+
+
+def _one_turn(phase: Array) -> Array:
+    """Phases reduced to one turn, in place."""
+    phase -= 2.0 * np.pi * np.round(phase * (0.5 / np.pi))
+    return phase

@@ -1,0 +1,248 @@
+"""The spectral measures of single kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from mercer.kernels.spectral.measure import LARGEST, Array, Measure, as_frequencies, inside
+
+
+class Isotropic(Measure):
+    """Abstract: w = s z / length_scale with z standard normal and a random factor s > 0, independent of z.
+
+    The factor is constant for the Gaussian, 1 / sqrt(gamma) for Matern, sqrt(gamma) for the rational quadratic kernel.
+    """
+
+    scales: tuple[float, ...]  # 1 / length_scale of every column
+    _mixed: bool = True  # whether s is random
+
+    def _spread(self, uniforms: Array) -> Array:  # (m,) -> (m,)
+        """s from one uniform number."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _variance(self) -> float:
+        """E s^2, which may be inf."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _log_profile(self, r2: Array) -> Array:
+        """The logarithm of the density of s z as a function of its squared length."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.scales)
+
+    @property
+    def n_uniforms(self) -> int:
+        return self.width + self._mixed
+
+    def sample(self, uniforms: Array) -> Array:
+        u = inside(uniforms)
+        normal = special.ndtri(u[:, : self.width])
+        if self._mixed:
+            normal *= self._spread(u[:, -1])[:, None]
+        return np.clip(normal * np.array(self.scales), -LARGEST, LARGEST)
+
+    def covariance(self) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.diag(np.square(self.scales)) * self._variance() if np.isfinite(self._variance()) else _infinite(self)
+
+    @property
+    def has_density(self) -> bool:
+        return True
+
+    def density(self, frequencies: Any) -> Array:
+        w = as_frequencies(frequencies, self.width) / np.array(self.scales)
+        log = self._log_profile(np.einsum("ij,ij->i", w, w)) - np.log(self.scales).sum()
+        return self.mass * np.exp(log)
+
+    def radius(self) -> tuple[int, Array]:
+        return int(self._mixed), np.array(self.scales)
+
+    def radii(self, uniforms: Array) -> Array:
+        u = inside(uniforms)
+        chi = np.sqrt(2.0 * special.gammaincinv(self.width / 2.0, u[:, 0]))
+        return np.minimum(chi * self._spread(u[:, 1]) if self._mixed else chi, LARGEST)
+
+
+def _infinite(measure: Measure) -> Array:
+    return np.diag(np.full(measure.width, np.inf))
+
+
+@dataclass(frozen=True)
+class GaussianLaw(Isotropic):
+    """A normal law with standard deviation 1 / length_scale: of the Gaussian kernel."""
+
+    scales: tuple[float, ...]
+    mass: float = 1.0
+    _mixed = False
+
+    def _variance(self) -> float:
+        return 1.0
+
+    def _log_profile(self, r2: Array) -> Array:
+        return -0.5 * r2 - 0.5 * self.width * np.log(2.0 * np.pi)
+
+
+@dataclass(frozen=True)
+class StudentLaw(Isotropic):
+    """A multivariate t law of 2 nu degrees of freedom: of the Matern kernels; nu = 1/2 is Cauchy, of the exponential."""
+
+    scales: tuple[float, ...]
+    nu: float
+    mass: float = 1.0
+
+    def _spread(self, uniforms: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.minimum(np.sqrt(self.nu / special.gammaincinv(self.nu, uniforms)), LARGEST)
+
+    def _variance(self) -> float:
+        return self.nu / (self.nu - 1.0) if self.nu > 1 else np.inf
+
+    def _log_profile(self, r2: Array) -> Array:
+        d, nu = self.width, self.nu
+        constant = special.gammaln(nu + d / 2.0) - special.gammaln(nu) - 0.5 * d * np.log(2.0 * np.pi * nu)
+        return constant - (nu + d / 2.0) * np.log1p(r2 / (2.0 * nu))
+
+
+@dataclass(frozen=True)
+class GammaLaw(Isotropic):
+    """Normal laws whose variance has a Gamma(shape) law of mean 1: of the rational quadratic kernel."""
+
+    scales: tuple[float, ...]
+    shape: float
+    mass: float = 1.0
+
+    def _spread(self, uniforms: Array) -> Array:
+        return np.sqrt(special.gammaincinv(self.shape, uniforms) / self.shape)
+
+    def _variance(self) -> float:
+        return 1.0
+
+    def _log_profile(self, r2: Array) -> Array:
+        # the integral of t^(a-1-d/2) exp(-a t - r2/(2t)) over t > 0 is 2 (r2/(2a))^(order/2) K_order(sqrt(2 a r2))
+        a, d = self.shape, self.width
+        order, tiny = a - d / 2.0, np.maximum(r2, 1e-300)
+        constant = a * np.log(a) - special.gammaln(a) - 0.5 * d * np.log(2.0 * np.pi) + np.log(2.0)
+        argument = np.sqrt(2.0 * a * tiny)
+        with np.errstate(divide="ignore", over="ignore"):
+            bessel = np.log(special.kve(order, argument)) - argument
+        return constant + 0.5 * order * np.log(tiny / (2.0 * a)) + bessel
+
+
+@dataclass(frozen=True)
+class CauchyLaw(Measure):
+    """Independent Cauchy laws of width 1 / length_scale, one per column: of the Laplacian (l1) kernel."""
+
+    scales: tuple[float, ...]
+    mass: float = 1.0
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.scales)
+
+    @property
+    def n_uniforms(self) -> int:
+        return self.width
+
+    def sample(self, uniforms: Array) -> Array:
+        return np.tan(np.pi * (inside(uniforms) - 0.5)) * np.array(self.scales)
+
+    def covariance(self) -> Array:
+        return _infinite(self)
+
+    @property
+    def has_density(self) -> bool:
+        return True
+
+    def density(self, frequencies: Any) -> Array:
+        w = as_frequencies(frequencies, self.width) / np.array(self.scales)
+        return self.mass * np.prod(1.0 / (np.pi * np.array(self.scales) * (1.0 + w * w)), axis=1)
+
+
+@dataclass(frozen=True)
+class CircleLaw(Measure):
+    """Whole multiples of 2 pi / period with probabilities exp(-a) I_j(a), a = 1 / length_scale^2: of the periodic kernel."""
+
+    rates: tuple[float, ...]  # a, one per column
+    period: float
+    mass: float = 1.0
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.rates)
+
+    @property
+    def n_uniforms(self) -> int:
+        return self.width
+
+    def sample(self, uniforms: Array) -> Array:
+        u = inside(uniforms)
+        turns = np.column_stack([_whole_turns(rate, u[:, k]) for k, rate in enumerate(self.rates)])
+        return turns * (2.0 * np.pi / self.period)
+
+    def covariance(self) -> Array:
+        return np.diag(np.array(self.rates)) * (2.0 * np.pi / self.period) ** 2
+
+    def _why_no_density(self) -> str:
+        return "it lives on whole multiples of 2 pi / period."
+
+
+#: From here on the law on whole numbers is a rounded normal law of variance a, to an error of about 1/a.
+ROUNDED = 1e8
+
+
+def _whole_turns(rate: float, uniforms: Array) -> Array:  # (m,) -> (m,)
+    """Quantiles of the law p_j = exp(-a) I_|j|(a) on the whole numbers."""
+    if rate > ROUNDED:
+        return np.round(np.sqrt(rate) * special.ndtri(uniforms))
+    last = int(40 + 10 * np.sqrt(rate))
+    j = np.arange(-last, last + 1)
+    cumulative = np.cumsum(special.ive(np.abs(j), rate))
+    return j[np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="left"), len(j) - 1)].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Atoms(Measure):
+    """Finitely many frequencies +-w_j with weights: of a constant (one atom at 0) and of given frequencies."""
+
+    frequencies: Array = field()  # (m, d)
+    weights: Array = field()  # (m,)
+
+    @classmethod
+    def at_zero(cls, width: int, mass: float) -> Atoms:
+        """The measure of a constant."""
+        return cls(np.zeros((1, width)), np.array([mass]))
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return int(self.frequencies.shape[1])
+
+    @property
+    def mass(self) -> float:  # type: ignore[override]
+        return float(self.weights.sum())
+
+    @property
+    def n_uniforms(self) -> int:
+        return 1
+
+    def sample(self, uniforms: Array) -> Array:
+        if self.mass == 0:
+            return np.zeros((len(uniforms), self.width))
+        cumulative = np.cumsum(self.weights)
+        # the last atom of positive weight, should rounding leave the sum below 1
+        chosen = np.searchsorted(cumulative, uniforms[:, 0] * cumulative[-1], side="right")
+        return self.frequencies[np.minimum(chosen, np.flatnonzero(self.weights)[-1])]
+
+    def covariance(self) -> Array:
+        if self.mass == 0:
+            return np.zeros((self.width, self.width))
+        return (self.frequencies.T * self.weights) @ self.frequencies / self.mass
+
+    @property
+    def columns(self) -> frozenset[int]:
+        return frozenset(np.flatnonzero(self.frequencies.any(axis=0)).tolist())
