@@ -91,7 +91,7 @@ class FourierMap:
         out[:, p : 2 * p] *= projection.factors[:p]
 
     def projection(self, dtype: Any, n_rows: int) -> Projection:
-        """What `fill` needs for features of a dtype, made once for many blocks; n_rows decides whether loops are compiled."""
+        """What `fill` needs, made once for many blocks; the number of rows decides whether loops are compiled."""
         factors = np.sqrt(self.weights)
         factors[self.n_pairs :] *= np.sqrt(2.0)
         longest = float(np.sqrt(np.einsum("ij,ij->i", self.frequencies, self.frequencies).max(initial=0.0)))

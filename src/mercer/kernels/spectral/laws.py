@@ -97,7 +97,7 @@ class StudentLaw(Isotropic):
     mass: float = 1.0
 
     def _spread(self, uniforms: Array) -> Array:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.minimum(np.sqrt(self.nu / special.gammaincinv(self.nu, uniforms)), LARGEST)
 
     def _variance(self) -> float:
@@ -131,6 +131,8 @@ class GammaLaw(Isotropic):
         argument = np.sqrt(2.0 * a * tiny)
         with np.errstate(divide="ignore", over="ignore"):
             bessel = np.log(special.kve(order, argument)) - argument
+        near = np.isinf(bessel)  # K overflows next to 0, where it is Gamma(order) (2 / x)^order / 2
+        bessel[near] = special.gammaln(abs(order)) - np.log(2.0) + abs(order) * np.log(2.0 / argument[near])
         return constant + 0.5 * order * np.log(tiny / (2.0 * a)) + bessel
 
 
