@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mercer.kernels import parameters
+from mercer.kernels import features, parameters
 from mercer.kernels.algebra import Combination, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import On
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.matern import Matern
 from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
@@ -21,7 +23,7 @@ from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.profiles import Profile
 from mercer.kernels.vectors import Bilinear, Constant, Linear
 from mercer.kernels.wrappers import Centered, Mapped, Normalized, Weighted
-from mercer.numeric import encodings, features, points, tiles
+from mercer.numeric import encodings, points, tiles
 from mercer.numeric.encodings import Counts, Values
 from mercer.testing import LawError, check_kernel, random_kernel, random_rows
 
@@ -259,9 +261,10 @@ def normalized_gradient_without_the_norms(patch: pytest.MonkeyPatch) -> None:
 
 @bug("feature map", "finite")
 def scaled_features_without_the_root(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        Scaled, "_features", lambda self, e, combined: features.times(self.inner._features(e, combined), self.scale)
-    )
+    def planted(self: Scaled, inner: FeatureMap) -> FeatureMap:
+        return replace(inner, matrix=lambda e, combined: inner.matrix(e, combined) * self.scale)
+
+    patch.setattr(Scaled, "_feature_map", planted)
 
 
 @bug("feature map", "finite")
@@ -271,12 +274,18 @@ def monomials_without_their_multiplicity(patch: pytest.MonkeyPatch) -> None:
 
 @bug("feature map", "finite")
 def constant_feature_without_the_root(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Constant, "_features", lambda self, e, combined: np.full((len(e), 1), self.value))
+    planted = Constant._feature_map
+    patch.setattr(
+        Constant,
+        "_feature_map",
+        lambda self: replace(planted(self), matrix=lambda e, combined: np.full((len(e), 1), self.value)),
+    )
 
 
 @bug("number of features", "finite")
 def features_of_a_product_counted_as_a_sum(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Product, "_n_features", Sum._n_features)
+    real, of_sum = Product._feature_map, Sum._feature_map  # the columns stay right, their number does not
+    patch.setattr(Product, "_feature_map", lambda self, *maps: replace(real(self, *maps), count=of_sum(self, *maps).count))
 
 
 # -- strings ---------------------------------------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ class KernelEstimator(BaseEstimator):
         single = getattr(data, "dtype", None) == np.float32
         targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
         head = data.iloc[:1] if hasattr(data, "iloc") else data[:1]
-        features = None if kernel.unresolved or not kernel._features_shared() else kernel.n_features(head)
+        finite = None if kernel.unresolved else kernel.features
+        features = kernel.n_features(head) if finite is not None and finite.shared else None
         width = int(data.shape[1]) if hasattr(data, "shape") and len(data.shape) > 1 else 1
         return Shape(n, targets, 4 if single else 8, features, width)
 

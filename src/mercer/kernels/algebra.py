@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import reduce
+from math import prod
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from mercer.errors import ClosureError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap, kronecker, stack, times
 from mercer.kernels.fields import nonnegative
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
@@ -23,7 +25,6 @@ from mercer.kernels.spectral.composition import convolve, mix, multiple
 from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
 from mercer.kernels.vectors import Constant
-from mercer.numeric import features
 from mercer.numeric.encodings import Encoding, dtype_of
 
 STATIONARY, CHARACTERISTIC, UNIVERSAL = "stationary", "characteristic", "universal"
@@ -88,9 +89,6 @@ class Combination(Kernel):
     def _blocks(self, pair: Pair) -> list[NDArray[Any]]:
         return [pair.part(i).block(term) for i, term in enumerate(self.terms)]
 
-    def _lacks_features(self) -> Kernel | None:
-        return next((lack for term in self.terms if (lack := term._lacks_features()) is not None), None)
-
 
 @node
 @dataclass(frozen=True, repr=False)
@@ -116,14 +114,12 @@ class Sum(Combination):
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         return np.concatenate([term._diag_pullback(part, w) for term, part in zip(self.terms, encoding, strict=True)])
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return features.stack([t._features(part, combined) for t, part in zip(self.terms, encoding, strict=True)])
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return sum(term._n_features(part) for term, part in zip(self.terms, encoding, strict=True))
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return [name for term, part in zip(self.terms, encoding, strict=True) for name in term._feature_names(part)]
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(
+            lambda encoding, combined: stack([t.matrix(e, combined) for t, e in zip(terms, encoding, strict=True)]),
+            lambda encoding: sum(t.count(e) for t, e in zip(terms, encoding, strict=True)),
+            lambda encoding: [name for t, e in zip(terms, encoding, strict=True) for name in t.names(e)],
+        )
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return [summand for term in self.terms for summand in term._summands(rows)]
@@ -185,13 +181,13 @@ class Product(Combination):
             gradients.append(term._diag_pullback(encoding[i], reduce(np.multiply, others, w)))
         return np.concatenate(gradients)
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        maps = [term._features(part, combined) for term, part in zip(self.terms, encoding, strict=True)]
-        return reduce(features.kronecker, maps)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        counts = [term._n_features(part) for term, part in zip(self.terms, encoding, strict=True)]
-        return reduce(lambda a, b: a * b, counts)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(
+            lambda encoding, combined: reduce(
+                kronecker, [t.matrix(e, combined) for t, e in zip(terms, encoding, strict=True)]
+            ),
+            lambda encoding: prod(t.count(e) for t, e in zip(terms, encoding, strict=True)),
+        )
 
     def _amplified(self, factor: float) -> Kernel | None:
         for i, term in enumerate(self.terms):
@@ -239,12 +235,6 @@ class Wrapper(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return self.inner._encode(rows)
 
-    def _lacks_features(self) -> Kernel | None:
-        return self.inner._lacks_features()
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return self.inner._n_features(encoding)
-
 
 @node
 @dataclass(frozen=True, repr=False)
@@ -286,11 +276,9 @@ class Scaled(Wrapper):
     def _amplified(self, factor: float) -> Kernel | None:
         return dataclasses.replace(self, scale=self.scale * factor) if self.scale > 0 else None
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return features.times(self.inner._features(encoding, combined), self.scale**0.5)
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return self.inner._feature_names(encoding)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        [inner] = terms
+        return dataclasses.replace(inner, matrix=lambda e, combined: times(inner.matrix(e, combined), self.scale**0.5))
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return [summand.times(self.scale**0.5) for summand in self.inner._summands(rows)]

@@ -6,7 +6,7 @@ The public face is final and lives here. A node implements a few private methods
     _block(pair)               values of one tile, in an array of its own
     _diag(encoding)            k(x, x)
     _pullback(pair, W)         d <W, K> / d theta of the whole subtree, in the order of `theta`
-    _features(encoding, …)     the finite feature map, where there is one
+    _feature_map(*terms)       the finite feature map, where there is one, from those of the children
     _derivation()              why it is a kernel
     _value(x, z, m)            the formula on two points, in the arithmetic m
 """
@@ -25,6 +25,7 @@ from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows, as_rows
 from mercer.kernels import evaluation, parameters
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import MEDIAN
 from mercer.kernels.operators import Operators
 from mercer.kernels.pair import Pair
@@ -86,30 +87,53 @@ class Kernel(Operators, abc.ABC):
         Kernels that count have a column for what occurs in X; `like` is another collection, whose columns are taken.
         Kernels with infinitely many features have no such map: the error names the term.
         """
-        lacking = self._lacks_features()
-        if lacking is not None:
-            raise CapabilityError(
-                f"{lacking} has no finite feature map{_inside(lacking, self)}. "
-                "Approximate it: RandomFourierFeatures for stationary kernels, Nystroem for any."
-            )
-        encoding = self._encode(as_rows(X))
+        features, encoding = self._finite(), self._encode(as_rows(X))
         if like is not None:
             encoding = projected(encoding, self._encode(as_rows(like, "like")))
-        return self._features(encoding, combined)
+        return features.matrix(encoding, combined)
 
     @final
     def feature_names(self, X: Any) -> list[Any]:
         """Return what the columns of feature_map(X) count: substrings, labels, …; numbered where they have no name."""
-        if self._lacks_features() is not None:
-            self.feature_map(X)  # says which term has none
-        return self._feature_names(self._encode(as_rows(X)))
+        return self._finite().names(self._encode(as_rows(X)))
 
     @final
     def n_features(self, X: Any) -> int | None:
         """Return how many columns feature_map(X) has, without making them; None where there is no finite map."""
-        if self._lacks_features() is not None:
-            return None
-        return self._n_features(self._encode(as_rows(X)))
+        features = self.features
+        return None if features is None else features.count(self._encode(as_rows(X)))
+
+    @final
+    @property
+    def features(self) -> FeatureMap | None:
+        """The finite feature map as a value, or None: what feature_map, n_features and feature_names ask."""
+        found = self._map_or_lack()
+        return found if isinstance(found, FeatureMap) else None
+
+    @final
+    def _finite(self) -> FeatureMap:
+        found = self._map_or_lack()
+        if isinstance(found, FeatureMap):
+            return found
+        where = "" if found is self else f" (a term of {self})"
+        raise CapabilityError(
+            f"{found} has no finite feature map{where}. "
+            "Approximate it: RandomFourierFeatures for stationary kernels, Nystroem for any."
+        )
+
+    def _map_or_lack(self) -> FeatureMap | Kernel:
+        """The feature map, or the first term that has none."""
+        terms: list[FeatureMap] = []
+        for child in self.children:
+            found = child._map_or_lack()
+            if not isinstance(found, FeatureMap):
+                return found
+            terms.append(found)
+        own = self._feature_map(*terms)
+        if own is None:
+            return self
+        all_maps = (own, *terms)
+        return dataclasses.replace(own, shared=all(m.shared for m in all_maps), stay=all(m.stay for m in all_maps))
 
     @final
     def spectral(self, width: int) -> Measure:
@@ -234,26 +258,9 @@ class Kernel(Operators, abc.ABC):
         """d <w, diag> / d theta; zero for every kernel whose diagonal does not move."""
         return np.zeros(len(self.theta))
 
-    def _lacks_features(self) -> Kernel | None:
-        """The first term without a finite feature map, or None if there is a map."""
-        return self
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        raise CapabilityError(f"{self} has no finite feature map.")
-
-    def _n_features(self, encoding: Encoding) -> int:
-        raise CapabilityError(f"{self} has no finite feature map.")
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return list(range(self._n_features(encoding)))
-
-    def _columns_stay(self) -> bool:
-        """Whether the features of one collection can be made for another: feature_map(Z, like=X)."""
-        return all(child._columns_stay() for child in self.children)
-
-    def _features_shared(self) -> bool:
-        """Whether features made from two collections have the same columns; counts name theirs by what occurs."""
-        return all(child._features_shared() for child in self.children)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
+        """The finite feature map, made of those of the children; None where there is none."""
+        return None
 
     def _spectral(self, width: int) -> Measure:
         """The measure of `spectral`; nodes that are functions of x - z have one if all their parts have."""
@@ -317,7 +324,3 @@ class Kernel(Operators, abc.ABC):
         yield self
         for child in self.children:
             yield from child._walk()
-
-
-def _inside(term: Kernel, whole: Kernel) -> str:
-    return "" if term is whole else f" (a term of {whole})"

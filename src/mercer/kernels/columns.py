@@ -14,6 +14,7 @@ from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import LinearImage
@@ -73,11 +74,8 @@ class On(Wrapper):
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         return self.inner._diag_pullback(encoding, w)
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return self.inner._features(encoding, combined)
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return self.inner._feature_names(encoding)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return terms[0]
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return self.inner._summands(rows.columns(self.columns))

@@ -15,6 +15,7 @@ from mercer.errors import ClosureError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import weights_free
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import Convolution, mix
@@ -73,14 +74,8 @@ class Cosines(Kernel):
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
         return np.full(len(encoding), self.weights.array.sum(), encoding.array.dtype)
 
-    def _lacks_features(self) -> Kernel | None:
-        return None
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return encoding.array
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return 2 * len(self.weights.array)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(lambda encoding, combined: encoding.array, lambda encoding: 2 * len(self.weights.array))
 
     def _spectral(self, width: int) -> Atoms:
         return Atoms(self.frequencies.array, self.weights.array)

@@ -13,12 +13,12 @@ from mercer.errors import ClosureError, InputError
 from mercer.kernels.algebra import STATIONARY, Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap, power, power_count, stack, times
 from mercer.kernels.fields import whole
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral import composition
 from mercer.kernels.spectral.measure import Measure
-from mercer.numeric import features
 from mercer.numeric.encodings import Encoding
 
 
@@ -61,11 +61,12 @@ class Power(Pointwise):
     def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.zeros_like(values) if self.power == 0 else self.power * values ** (self.power - 1)
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return features.power(self.inner._features(encoding, combined), self.power, combined)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return features.power_count(self.inner._n_features(encoding), self.power)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        [inner] = terms
+        return FeatureMap(
+            lambda encoding, combined: power(inner.matrix(encoding, combined), self.power, combined),
+            lambda encoding: power_count(inner.count(encoding), self.power),
+        )
 
     def _spectral(self, width: int) -> Measure:
         return composition.power(self.inner._spectral(width), self.power)
@@ -117,14 +118,15 @@ class PolynomialOf(Pointwise):
     def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.polynomial.polynomial.polyval(values, np.polynomial.polynomial.polyder(self.coefficients)))
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        base = self.inner._features(encoding, combined)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        [inner] = terms
         used = [(p, c) for p, c in enumerate(self.coefficients) if c > 0] or [(0, 0.0)]
-        return features.stack([features.times(features.power(base, p, combined), c**0.5) for p, c in used])
 
-    def _n_features(self, encoding: Encoding) -> int:
-        base = self.inner._n_features(encoding)
-        return sum(features.power_count(base, p) for p, c in enumerate(self.coefficients) if c > 0) or 1
+        def matrix(encoding: Encoding, combined: bool) -> Any:
+            base = inner.matrix(encoding, combined)
+            return stack([times(power(base, p, combined), c**0.5) for p, c in used])
+
+        return FeatureMap(matrix, lambda encoding: sum(power_count(inner.count(encoding), p) for p, _ in used))
 
     def _spectral(self, width: int) -> Measure:
         return composition.polynomial(self.inner._spectral(width), self.coefficients)
@@ -164,8 +166,8 @@ class Exp(Pointwise):
     def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.exp(values)
 
-    def _lacks_features(self) -> Kernel | None:
-        return self
+    def _map_or_lack(self) -> Kernel:
+        return self  # whatever the terms have
 
     def _spectral(self, width: int) -> Measure:
         return composition.exponential(self.inner._spectral(width))

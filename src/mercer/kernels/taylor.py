@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.inputs import as_rows
-from mercer.numeric import features
+from mercer.kernels.features import power
 from mercer.numeric.encodings import dense, squared_norms
 
 
@@ -35,7 +35,7 @@ def taylor_features(factor: float, scales: NDArray[np.float64] | None, X: Any, d
     Z = raw * factor**0.5 if scales is None else raw / scales
     a = squared_norms(Z)
     damping = np.exp(-0.5 * a)
-    blocks = [features.power(Z, j, combined=True) * (damping / factorial(j) ** 0.5)[:, None] for j in range(degree + 1)]
+    blocks = [power(Z, j, combined=True) * (damping / factorial(j) ** 0.5)[:, None] for j in range(degree + 1)]
     from scipy.special import pdtrc
 
     return TaylorFeatures(np.hstack(blocks), float(pdtrc(degree, a.max())))

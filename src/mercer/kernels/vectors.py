@@ -15,11 +15,11 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.features import FeatureMap, power_count, stack, symmetric_power, tensor_power
 from mercer.kernels.fields import nonnegative, real, whole
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.laws import Atoms
 from mercer.kernels.summands import Occurrence
-from mercer.numeric import features
 from mercer.numeric.encodings import Dots, Encoding, Values, dense
 from mercer.numeric.frozen import FrozenArray
 
@@ -54,14 +54,8 @@ class Linear(DotProduct):
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
         return np.asarray(encoding.norms())
 
-    def _lacks_features(self) -> Kernel | None:
-        return None
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return encoding.array
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return int(encoding.array.shape[1])
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(lambda encoding, combined: encoding.array, lambda encoding: int(encoding.array.shape[1]))
 
     def _derivation(self) -> Derivation:
         return Derivation("inner product", "c'XX'c = ||X'c||^2 >= 0, with phi(x) = x")
@@ -116,16 +110,15 @@ class Bilinear(DotProduct):
         X, image = (dense(part.array) for part in encoding)
         return np.einsum("ij,ij->i", X, image)
 
-    def _lacks_features(self) -> Kernel | None:
-        return None if self._smallest_eigenvalue() >= -self._tolerance() and self._symmetric else self
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
+        if not self._symmetric or self._smallest_eigenvalue() < -self._tolerance():
+            return None
+        return FeatureMap(lambda encoding, combined: self._image(encoding[0].array), lambda encoding: self._width())
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
+    def _image(self, X: Any) -> Any:  # (n, d) -> (n, d)
         values, vectors = np.linalg.eigh(self.B.array)
         root = vectors * np.sqrt(np.maximum(values, 0.0))  # (d, d) with root root' = B
-        return encoding[0].array @ root.astype(encoding[0].array.dtype)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return self._width()
+        return X @ root.astype(X.dtype)
 
     def _smallest_eigenvalue(self) -> float:
         return float(np.linalg.eigvalsh((self.B.array + self.B.array.T) / 2)[0])
@@ -191,20 +184,20 @@ class Polynomial(DotProduct):
             return np.empty(0)
         return np.array([self.offset * self.degree * np.vdot(W, (inner + self.offset) ** (self.degree - 1))])
 
-    def _lacks_features(self) -> Kernel | None:
-        return None
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(
+            lambda encoding, combined: self._monomials(dense(encoding.array), combined),
+            lambda encoding: power_count(encoding.array.shape[1] + (self.offset > 0), self.degree),
+        )
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        X, c, p = dense(encoding.array), self.offset, self.degree
+    def _monomials(self, X: NDArray[Any], combined: bool) -> Any:  # (n, d) -> (n, D)
+        c, p = self.offset, self.degree
         if not combined:  # the lectures' order: vec(xx'), sqrt(2c) x, c
             degrees = range(p, -1, -1) if c > 0 else [p]
-            return features.stack([features.tensor_power(X, j) * (comb(p, j) * c ** (p - j)) ** 0.5 for j in degrees])
+            return stack([tensor_power(X, j) * (comb(p, j) * c ** (p - j)) ** 0.5 for j in degrees])
         if c > 0:
             X = np.hstack([X, np.full((len(X), 1), c**0.5, X.dtype)])
-        return features.symmetric_power(X, p)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return features.power_count(encoding.array.shape[1] + (self.offset > 0), self.degree)
+        return symmetric_power(X, p)
 
     def _derivation(self) -> Derivation:
         because = f"it is a whole power of <x, z> + c, and the offset c = {self.offset!r} is >= 0"
@@ -289,14 +282,8 @@ class Constant(Kernel):
     def _amplified(self, factor: float) -> Kernel | None:
         return Constant(self.value * factor) if self.value > 0 else None
 
-    def _lacks_features(self) -> Kernel | None:
-        return None
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return np.full((len(encoding), 1), self.value**0.5)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return 1
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(lambda encoding, combined: np.full((len(encoding), 1), self.value**0.5), lambda encoding: 1)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         yield Occurrence("constant", (), self.value**0.5)

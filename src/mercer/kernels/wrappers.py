@@ -17,14 +17,15 @@ from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import checked_diag
+from mercer.kernels.features import FeatureMap, times
 from mercer.kernels.names import name_of
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import multiple
 from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
-from mercer.numeric import features, tiles
-from mercer.numeric.encodings import Encoding, Values, align, dtype_of, gather, length
+from mercer.numeric import tiles
+from mercer.numeric.encodings import Encoding, Values, align, dense, dtype_of, gather, length
 
 TIGHT = POWER + 1  # what stands before a dot needs brackets unless it is an atom
 
@@ -70,11 +71,8 @@ class Mapped(Wrapper):
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         return self.inner._diag_pullback(encoding, w)
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return self.inner._features(encoding, combined)
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return self.inner._feature_names(encoding)
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return terms[0]
 
     def _summands(self, rows: Rows) -> list[Summand]:
         return self.inner._summands(rows.mapped(self.phi))
@@ -99,14 +97,13 @@ class Diagonal(Wrapper):
     def _weights(self, pair: Pair) -> NDArray[np.float64]:
         return np.multiply.outer(pair.part(1).left.array, pair.part(1).right.array)
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return features.times(self.inner._features(encoding[0], combined), encoding[1].array)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return self.inner._n_features(encoding[0])
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return self.inner._feature_names(encoding[0])
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        [inner] = terms
+        return FeatureMap(
+            lambda encoding, combined: times(inner.matrix(encoding[0], combined), encoding[1].array),
+            lambda encoding: inner.count(encoding[0]),
+            lambda encoding: inner.names(encoding[0]),
+        )
 
     def _summands(self, rows: Rows) -> list[Summand]:
         factors = self._encode(rows)[1].array
@@ -326,18 +323,18 @@ class Centered(Wrapper):
     def _grand_pullback(self, sample: Encoding, weight: float) -> NDArray[np.float64]:
         return self._means_pullback(sample, sample, np.full(length(sample), weight / length(sample)))
 
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        both = align(encoding[0], self.inner._encode(Rows(self.sample.data, "the sample")))
-        values, sample = (self.inner._features(part, combined) for part in both)
-        mean = np.asarray(sample.mean(axis=0))
-        return (values.toarray() if sp.issparse(values) else values) - mean
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        [inner] = terms
 
-    def _n_features(self, encoding: Encoding) -> int:
-        sample = self.inner._encode(Rows(self.sample.data, "the sample"))  # what occurs in it counts too
-        return self.inner._n_features(align(encoding[0], sample)[0])
+        def both(encoding: Encoding) -> tuple[Encoding, Encoding]:  # what occurs in the sample has columns too
+            return align(encoding[0], self.inner._encode(Rows(self.sample.data, "the sample")))
 
-    def _columns_stay(self) -> bool:
-        return False  # subtracting the mean fills every column
+        def matrix(encoding: Encoding, combined: bool) -> Any:
+            values, sample = (inner.matrix(part, combined) for part in both(encoding))
+            return dense(values) - np.asarray(sample.mean(axis=0))
+
+        # subtracting the mean fills every column: they are not made for other rows
+        return FeatureMap(matrix, lambda e: inner.count(both(e)[0]), lambda e: inner.names(both(e)[0]), stay=False)
 
     def _derivation(self) -> Derivation:
         because = "the inner product of phi(x) - mean and phi(z) - mean, for a fixed mean of features"

@@ -119,7 +119,7 @@ def octaves(scales: Scales) -> Scales:
 
 def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: np.random.Generator) -> NDArray[Any]:
     """The Gram matrix of block means for any kernel: its explicit features, or else `count` landmarks (Nystroem)."""
-    if kernel._lacks_features() is None:
+    if kernel.features is not None:
         few = kernel.feature_map(rows.take(np.arange(2)))
         if sp.issparse(few):
             return _sparse(kernel, rows, layout)

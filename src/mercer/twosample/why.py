@@ -84,9 +84,8 @@ def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator
     if pooled.kind == "sparse":
         matrix = pooled.rows.vectors()
         return _counted(pooled, matrix, range(matrix.shape[1]), count, rng)
-    if kernel._lacks_features() is None and pooled.kind == "objects":
-        features = kernel.feature_map(pooled.rows)
-        return _counted(pooled, features, _names(kernel._encode(pooled.rows)) or range(features.shape[1]), count, rng)
+    if kernel.features is not None and pooled.kind == "objects":
+        return _counted(pooled, kernel.feature_map(pooled.rows), kernel.feature_names(pooled.rows), count, rng)
     return _examples(pooled, kernel, count, rng)
 
 
@@ -162,14 +161,6 @@ def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # (f, B+
     spread = scores.std(axis=1, keepdims=True)
     steady = spread > NOISE
     return np.where(steady, (scores - scores.mean(axis=1, keepdims=True)) / np.where(steady, spread, 1.0), 0.0)
-
-
-def _names(encoding: Any) -> Sequence[Any] | None:
-    """What a kernel counts, wherever it stands in a composite encoding."""
-    if hasattr(encoding, "names"):
-        return list(encoding.names)
-    parts = [_names(part) for part in encoding] if isinstance(encoding, tuple) else []
-    return next((part for part in parts if part is not None), None)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ COUNTED_ROWS = 1000
 
 def counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
     """How many features occur in the rows, for a kernel whose features count something and are not too many to make."""
-    if n < COUNTED_ROWS or kernel.unresolved or kernel._features_shared() or kernel._lacks_features() is not None:
+    features = None if n < COUNTED_ROWS or kernel.unresolved else kernel.features
+    if features is None or features.shared or not features.stay:
         return None
-    encoding = kernel._encode(Rows(X)) if kernel._columns_stay() else None
-    return None if encoding is None or has_many(encoding) else kernel._n_features(encoding)
+    encoding = kernel._encode(Rows(X))
+    return None if has_many(encoding) else features.count(encoding)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class Problem:
     def n(self) -> int:
         """The number of rows."""
         return len(self.Y)
+
+    @property
+    def counts(self) -> bool:
+        """Whether explicit features are named by what occurs in the rows, so that they are made of all rows at once."""
+        features = self.kernel.features
+        return features is not None and not features.shared
 
     def with_weights(self, weights: Array) -> Problem:
         """The same problem with other weights."""

@@ -85,7 +85,7 @@ def diagnose(problem: Problem, solver: str, meter: Meter) -> Diagnosis:
             "leave-one-out quantities need the Gram matrix, which did not fit the memory budget (route cg). "
             "Raise memory=, or fit on fewer rows."
         )
-    if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and not problem.kernel._features_shared():
+    if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and problem.counts:
         return _diagnose_counts(problem)
     if solver == "primal":
         Z = np.vstack([_dense(block) for _, block in feature_blocks(problem)])
@@ -184,7 +184,7 @@ def _pick(values: Array, alphas: Array, problem: Problem) -> Array:
 
 def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
     """Explicit features, some rows at a time; sparse counts, whose columns all rows decide, at once."""
-    if not problem.kernel._features_shared():
+    if problem.counts:
         yield slice(0, problem.n), problem.kernel.feature_map(problem.X, like=problem.like)
         return
     for start in range(0, problem.n, BLOCK):
@@ -202,7 +202,7 @@ def _primal(problem: Problem, meter: Meter) -> Fitted:
     if problem.alpha.ndim:
         return _primal_each(problem, meter)
     alpha = float(problem.alpha)
-    kept = None if problem.kernel._features_shared() else list(feature_blocks(problem))  # counts are sparse: made once
+    kept = list(feature_blocks(problem)) if problem.counts else None  # counts are sparse: made once
     if alpha == 0:
         Z = np.vstack([_dense(block) for _, block in kept or feature_blocks(problem)])
         least = minimum_norm(Z, problem.Y, weights=problem.weights, fit_intercept=problem.fit_intercept)

@@ -80,7 +80,8 @@ class SupportModel(KernelEstimator):
         return pair_values(sums, self.intercept_)
 
     def _has_weights(self) -> bool:
-        return self.kernel_._lacks_features() is None and self.kernel_._features_shared()
+        features = self.kernel_.features
+        return features is not None and features.shared
 
     def _explicit_weights(self) -> Array:  # -> (D, functions)
         """The vectors w in the coordinates of the explicit features."""

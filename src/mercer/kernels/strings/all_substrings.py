@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import positive, whole_or_none
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.substrings import Table
@@ -50,8 +52,9 @@ class AllSubstrings(SubstringKernel):
         sums = np.concatenate([[0.0], np.cumsum(self.decay ** np.arange(1.0, counted.max(initial=0) + 1))])
         return np.asarray(sums[counted])
 
-    def _columns_stay(self) -> bool:
-        return False  # columns are classes of substrings that occur at the same places, in this collection
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        # columns are classes of substrings that occur at the same places, in this collection
+        return dataclasses.replace(super()._feature_map(), stay=False)
 
     def _table(self, letters: Letters) -> Table:
         return substring_table(letters, self._weight)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import Encoding
 
@@ -21,17 +22,10 @@ class CountKernel(Kernel):
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
         return np.asarray(encoding.norms())
 
-    def _lacks_features(self) -> Kernel | None:
-        return None
-
-    def _features_shared(self) -> bool:
-        return False
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return encoding.matrix
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return list(encoding.names)
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return int(encoding.matrix.shape[1])
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(
+            lambda encoding, combined: encoding.matrix,
+            lambda encoding: int(encoding.matrix.shape[1]),
+            lambda encoding: list(encoding.names),
+            shared=False,
+        )

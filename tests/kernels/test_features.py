@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer import AllSubstrings, Constant, Gaussian, Kernel, Linear, Polynomial, Spectrum
 from mercer.errors import MemoryBudgetError
-from mercer.numeric import features
+from mercer.kernels import features
 
 A = np.random.default_rng(0).normal(size=(6, 3)) * (np.random.default_rng(1).random((6, 3)) < 0.6)
 B = np.random.default_rng(2).normal(size=(6, 2))
@@ -73,3 +74,41 @@ def test_maps_that_do_not_fit_are_refused() -> None:
     for make in (features.symmetric_power, features.tensor_power):
         with pytest.raises(MemoryBudgetError, match="feature map of shape"):
             make(wide, 3)
+
+
+WORDS = ["abab", "ba", "bbb"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shared", "stay"),
+    [
+        (2.0 * Linear() + Polynomial(2), True, True),
+        (Spectrum(2), False, True),
+        ((0.5 * Spectrum(2).normalized() * Constant(2.0)) ** 2, False, True),
+        (Spectrum(1) + AllSubstrings(), False, False),
+        (Spectrum(1).map(list).centered(WORDS).polynomial((1.0, 2.0)), False, False),
+        (Linear().on(0).centered(A).weighted(len), True, False),
+    ],
+)
+def test_a_map_stays_and_is_shared_where_those_of_all_terms_are(kernel: Kernel, shared: bool, stay: bool) -> None:
+    assert kernel.features is not None
+    assert (kernel.features.shared, kernel.features.stay) == (shared, stay)
+
+
+def test_no_map_where_one_term_has_none() -> None:
+    assert (Linear() + 2.0 * Gaussian(1.0).on(0)).features is None
+    assert Linear().exp().features is None
+    assert Gaussian(1.0).n_features(A) is None
+
+
+def test_names_go_with_the_columns() -> None:
+    k = Spectrum(1) + 0.5 * Spectrum(2).normalized()
+    assert k.feature_names(WORDS) == Spectrum(1).feature_names(WORDS) + Spectrum(2).feature_names(WORDS)
+    assert Spectrum(1).centered(["abc"]).feature_names(WORDS) == ["a", "b", "c"]
+    assert (Spectrum(1) ** 2).feature_names(WORDS) == [0, 1, 2]
+    assert (Linear() + Spectrum(1).map(lambda X: ["a"] * len(X))).feature_names(A) == [0, 1, 2, "a"]
+
+
+def test_nothing_occurs() -> None:
+    k = Spectrum(5) ** 0 + Spectrum(5) ** 2
+    assert k.n_features(WORDS) == k.feature_map(WORDS).shape[1] == 1

@@ -1,7 +1,9 @@
-"""Explicit feature matrices, dense or CSR: stacking, row-wise products, monomials."""
+"""`FeatureMap`, the explicit features of a kernel that has finitely many, and how feature matrices are combined."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 from typing import Any
@@ -10,9 +12,29 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.numeric.encodings import Encoding
 from mercer.numeric.memory import check_fits
 
 REMEDY = "Use the kernel itself: it never makes these columns."
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """phi with <phi(x), phi(z)> = k(x, z), as functions of an encoded collection.
+
+    Kernels that count have a column for what occurs in the collection: their columns are not `shared` with others. They
+    `stay` where the columns of one collection can be made for another, feature_map(Z, like=X).
+    """
+
+    matrix: Callable[[Encoding, bool], Any]  # (encoding, combined) -> (n, D), dense or CSR
+    count: Callable[[Encoding], int]  # D, without making the columns
+    label: Callable[[Encoding], list[Any]] | None = None  # what the columns count, where they have names
+    shared: bool = True
+    stay: bool = True
+
+    def names(self, encoding: Encoding) -> list[Any]:
+        """What the columns count; numbers where they have no names."""
+        return list(range(self.count(encoding))) if self.label is None else self.label(encoding)
 
 
 def stack(blocks: list[Any]) -> Any:  # (n, a), (n, b), … -> (n, a + b + …)
@@ -118,7 +140,7 @@ def power(block: Any, exponent: int, combined: bool) -> Any:
 
 def power_count(width: int, exponent: int) -> int:
     """How many columns `power(…, combined=True)` has for a dense block of `width` columns."""
-    return comb(width + exponent - 1, exponent)
+    return comb(width + exponent - 1, exponent) if exponent else 1
 
 
 def _check(n: int, width: int, dtype: Any) -> None:
