@@ -40,6 +40,7 @@ PUBLIC = [
     "NoveltyBall",
     "NuSVC",
     "NuSVR",
+    "Nystroem",
     "OneClassSVM",
     "Periodic",
     "Polynomial",

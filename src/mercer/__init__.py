@@ -44,6 +44,7 @@ from mercer.plan import plan as plan
 
 if TYPE_CHECKING:
     from mercer import testing as testing
+    from mercer.estimators.features.nystroem import Nystroem as Nystroem
     from mercer.estimators.features.random_fourier import RandomFourierFeatures as RandomFourierFeatures
     from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
     from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
@@ -100,6 +101,7 @@ __all__ = [
     "NoveltyBall",
     "NuSVC",
     "NuSVR",
+    "Nystroem",
     "OneClassSVM",
     "Periodic",
     "Polynomial",
@@ -150,6 +152,7 @@ _LATER = {
     "NoveltyBall": "mercer.estimators.means.novelty_ball",
     "NuSVC": "mercer.estimators.svm.nu_svc",
     "NuSVR": "mercer.estimators.svm.nu_svr",
+    "Nystroem": "mercer.estimators.features.nystroem",
     "OneClassSVM": "mercer.estimators.svm.one_class_svm",
     "RandomFourierFeatures": "mercer.estimators.features.random_fourier",
     "SVC": "mercer.estimators.svm.svc",

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.features.nystroem import Nystroem
 from mercer.estimators.features.random_fourier import RandomFourierFeatures
 from mercer.estimators.gp.diagnosis import GPDiagnosis, ParameterReport
 from mercer.estimators.gp.exact import ExactPosterior
@@ -66,7 +67,7 @@ ESTIMATORS = {
     kind.__name__: kind
     for kind in (
         GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge,
-        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, OneClassSVM, Pipeline,
+        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, Nystroem, OneClassSVM, Pipeline,
         RandomFourierFeatures, SVC, SVCCV, SVR,
         StandardScaler,
     )

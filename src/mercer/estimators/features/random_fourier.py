@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
 from mercer.estimators.features.certificate import FeatureCertificate, certify
+from mercer.estimators.features.seeds import generator
 from mercer.estimators.summary import Summary
 from mercer.kernels.spectral.bounds import frequencies_for
 from mercer.kernels.spectral.draws import KINDS, draw
@@ -97,7 +97,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             m = frequencies_for(float(self.eps), X.shape[0], max(measure.mass, 1e-300), phases=phases)
             columns, draws = (m if phases else 2 * m), "plain"
         m = columns if phases else (columns + 1) // 2
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         drawn = draw(measure, m, draws, rng)
         singles = m if phases else columns % 2
         self.kernel_ = kernel
@@ -118,7 +118,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         check_is_fitted(self)
         X = self._read(X, reset=False)
         measure = self.kernel_.spectral(X.shape[1])
-        return certify(self.kernel_, self._map(), measure, self.draws_, X, n_pairs, _generator(random_state))
+        return certify(self.kernel_, self._map(), measure, self.draws_, X, n_pairs, generator(random_state))
 
     def _map(self) -> FourierMap:
         return FourierMap(self.random_weights_.T, self.weights_, self.center_, self.random_offset_)
@@ -157,12 +157,3 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             ("k(x, x)", f"{float(self.weights_.sum()):.6g}"),
         )
         return Summary(repr(self), lines, {"n_components": self.n_components_, "draws": self.draws_})
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """A Generator from what scikit-learn takes as random_state."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

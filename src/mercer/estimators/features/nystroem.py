@@ -1,0 +1,166 @@
+"""Nystroem features: a kernel on any objects as an inner product of its values on some landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.estimators.features.seeds import generator
+from mercer.estimators.summary import Summary
+from mercer.gram.landmarks import ROWS_PER_LANDMARK, from_landmarks, landmark_features
+from mercer.gram.low_rank import LandmarkFeatures
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.plan import Route, Shape
+
+RULES = ("rpcholesky", "uniform", "kmeans")
+
+
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Map x to f(x) with f(x)'f(z) = k(x, S) k(S, S)^-1 k(S, z) for m landmarks S: any kernel, on any input.
+
+    f(x)'f(z) = k(x, z) wherever x or z is a landmark, and k(x, x) - ||f(x)||^2 >= 0 is what the landmarks miss of x.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+        Strings, graphs and tables too.
+    n_components : int, default 100
+        The number of landmarks, at most; no more than there are rows, and fewer where they are enough.
+    landmarks : "rpcholesky", "uniform", "kmeans" or a collection
+        "rpcholesky" draws each landmark with probability proportional to what the others miss (randomly pivoted
+        Cholesky, in blocks). "kmeans" takes centers of the rows, which must be vectors. A collection is taken as it is.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    components_ : the landmarks
+    component_indices_ : (m,) their rows in the training data; None for "kmeans" and given landmarks
+    normalization_ : (m, m) array with f(x) = normalization_ k(S, x)
+    missed_ : float, the share of the trace of k(X, X) that the features miss; measured on the rows the landmarks come from
+
+    >>> import numpy as np, mercer
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> F = mercer.Nystroem(mercer.Gaussian(2.0), n_components=60, random_state=0).fit_transform(X)
+    >>> bool(np.abs(F @ F.T - mercer.Gaussian(2.0)(X)).max() < 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        n_components: int = 100,
+        landmarks: Any = "rpcholesky",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Choose the landmarks."""
+        count = self.n_components
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InputError(f"Nystroem: n_components must be a whole number >= 1; got {count!r}.")
+        X = self._read(X, reset=True)
+        kernel, rng = self._resolved(X), generator(self.random_state)
+        rows = Rows(X)
+        if isinstance(self.landmarks, str):
+            found, missed = _chosen(kernel, rows, int(count), self.landmarks, rng)
+        else:
+            found = from_landmarks(kernel, _given(self.landmarks, rows), None)
+            missed = _missed(kernel, found, rows, rng)
+        self.kernel_, self.components_ = kernel, found.landmarks
+        self.component_indices_ = found.index if isinstance(self.landmarks, str) and self.landmarks != "kmeans" else None
+        self._triangle, self._index = found.triangle, found.index
+        self.missed_ = missed
+        self.route_ = self._routes(self._shape(X))[0]
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return f(x) for every row, (n, number of landmarks)."""
+        check_is_fitted(self)
+        new = self._read(X, reset=False)
+        values = self._map()(new)
+        return values.astype(np.float32) if getattr(new, "dtype", None) == np.float32 else values
+
+    @property
+    def normalization_(self) -> NDArray[np.float64]:
+        """(m, m) array with f(x) = normalization_ k(S, x): the inverse of the Cholesky factor of k(S, S)."""
+        check_is_fitted(self)
+        return np.asarray(la.solve_triangular(self._triangle, np.eye(len(self._triangle)), lower=True))
+
+    def _map(self) -> LandmarkFeatures:
+        return LandmarkFeatures(self.kernel_, self.components_, self._index, self._triangle)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._triangle)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        m = min(int(self.n_components), shape.n)
+        drawn = min(shape.n, ROWS_PER_LANDMARK * m)
+        seconds = drawn * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
+        return (Route("nystroem", 8 * m * (drawn + 3 * m), seconds, f"{m} landmarks", exact=False),)
+
+    def _summary(self) -> Summary:
+        lines = (
+            ("kernel", repr(self.kernel_)),
+            ("landmarks", f"{len(self._triangle)}, {self.landmarks if isinstance(self.landmarks, str) else 'given'}"),
+            ("missed", f"{100 * self.missed_:.3g} % of the trace"),
+        )
+        return Summary(repr(self), lines, {"n_components": len(self._triangle), "missed": self.missed_})
+
+
+def _given(landmarks: Any, rows: Rows) -> Rows:
+    given = Rows(landmarks, "landmarks")
+    if hasattr(rows.data, "shape") and len(rows.data.shape) == 2:
+        width, own = rows.data.shape[1], given.vectors().shape[1]
+        if width != own:
+            raise InputError(f"Nystroem: landmarks have {own} columns, but X has {width}.")
+    return given
+
+
+def _chosen(kernel: Kernel, rows: Rows, count: int, rule: str, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
+    """Landmarks by a rule, and what they miss."""
+    if rule not in RULES:
+        raise InputError(f"Nystroem: landmarks must be one of {', '.join(RULES)}, or a collection; got {rule!r}.")
+    n = len(rows)
+    if rule == "rpcholesky":
+        return landmark_features(kernel, rows.data, count, rng)
+    if rule == "uniform":
+        index = np.sort(rng.choice(n, size=min(count, n), replace=False))
+        found = from_landmarks(kernel, rows.take(index), index)
+    else:
+        found = from_landmarks(kernel, _centers(rows, min(count, n), rng), None)
+    return found, _missed(kernel, found, rows, rng)
+
+
+def _missed(kernel: Kernel, found: LandmarkFeatures, rows: Rows, rng: np.random.Generator, most: int = 2000) -> float:
+    """The share of the trace that the features miss, on some random rows."""
+    part = rows if len(rows) <= most else rows.take(np.sort(rng.choice(len(rows), size=most, replace=False)))
+    diagonal = np.asarray(kernel.diag(part.data), dtype=np.float64)
+    left = diagonal - np.einsum("ij,ij->i", *[found(part.data)] * 2)
+    return float(np.maximum(left, 0.0).sum() / diagonal.sum()) if diagonal.sum() > 0 else 0.0
+
+
+def _centers(rows: Rows, count: int, rng: np.random.Generator) -> Rows:
+    from sklearn.cluster import MiniBatchKMeans
+
+    X = rows.data
+    if not hasattr(X, "shape") or getattr(X, "dtype", np.dtype(object)).kind != "f":
+        raise InputError("Nystroem: landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for other objects.")
+    seed = int(rng.integers(2**31 - 1))
+    model = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=max(1024, 3 * count)).fit(X)
+    return Rows(model.cluster_centers_, "landmarks")

@@ -1,0 +1,48 @@
+"""Landmarks of a collection too large for a factor of all its rows, and the feature map of given landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.errors import CapabilityError
+from mercer.gram.low_rank import LandmarkFeatures, low_rank
+from mercer.inputs import Rows
+from mercer.kernels.base import Kernel
+
+#: Landmarks are drawn from at most so many rows each: the factor of all rows need not be held.
+ROWS_PER_LANDMARK = 20
+
+#: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.
+TOLERANCE = 1e-12
+
+
+def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
+    """Landmarks by randomly pivoted Cholesky from at most ROWS_PER_LANDMARK rows each, and the share they miss."""
+    rows = Rows(X)
+    n = len(rows)
+    if "precomputed" in kernel._views() or n <= ROWS_PER_LANDMARK * count:
+        found = low_rank(kernel, X, count, rng=rng, memory=float("inf"))
+        return found.features, found.missed
+    drawn = np.sort(rng.choice(n, size=ROWS_PER_LANDMARK * count, replace=False))
+    found = low_rank(kernel, rows.take(drawn).data, count, rng=rng, memory=float("inf"))
+    own = found.features
+    return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
+
+
+def from_landmarks(kernel: Kernel, rows: Rows, index: NDArray[np.intp] | None) -> LandmarkFeatures:
+    """The map of given landmarks; those that the ones before them span are left out."""
+    if "precomputed" in kernel._views():
+        raise CapabilityError("Nystroem: a precomputed kernel has no other rows than its own; use landmarks='rpcholesky'.")
+    K = np.asarray(kernel(rows.data), dtype=np.float64)
+    scale = float(K.diagonal().max(initial=0.0))
+    factor, pivots, rank, _ = la.lapack.dpstrf(K, lower=1, tol=TOLERANCE * scale * len(K) if scale > 0 else -1.0)
+    kept = pivots[: max(1, rank)] - 1
+    triangle = np.tril(factor[: len(kept), : len(kept)])
+    if scale == 0:
+        triangle = np.ones((1, 1))
+    own = np.arange(len(rows)) if index is None else index
+    return LandmarkFeatures(kernel, rows.take(kept).data, own[kept], triangle)
