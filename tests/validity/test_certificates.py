@@ -99,10 +99,14 @@ def test_maps_of_the_same_name_are_told_apart() -> None:
     assert rules.count("k(phi(x), phi(z))") == 2
 
 
+EVERYTHING = {"stationary", "characteristic", "characteristic on R^d", "universal"}
+
+
 @pytest.mark.parametrize(
     ("kernel", "facts"),
     [
-        (Gaussian(), {"stationary", "characteristic", "universal"}),
+        (Gaussian(), EVERYTHING),
+        (mercer.Matern(0.5) * mercer.Laplacian() + mercer.Periodic(), EVERYTHING),
         (Gaussian() + Linear(), {"characteristic", "universal"}),
         (mercer.Periodic(), {"stationary"}),
         (Linear(), set()),

@@ -28,6 +28,7 @@ from mercer.kernels.vectors import Constant
 from mercer.numeric.encodings import Encoding, dtype_of
 
 STATIONARY, CHARACTERISTIC, UNIVERSAL = "stationary", "characteristic", "universal"
+EVERYWHERE = "characteristic on R^d"
 
 
 def child() -> Any:
@@ -138,7 +139,13 @@ class Sum(Combination):
     def _facts(self) -> frozenset[str]:
         facts = [term._facts() for term in self.terms]
         every, some = frozenset.intersection(*facts), frozenset.union(*facts)
-        return (every & {STATIONARY}) | (some & {CHARACTERISTIC, UNIVERSAL})
+        known = (every & {STATIONARY}) | (some & {CHARACTERISTIC, UNIVERSAL})
+        # where a term is not bounded, means of features exist for some distributions only
+        return known | (some & {EVERYWHERE}) if STATIONARY in every else known
+
+    def _moments(self) -> int | None:
+        orders = [term._moments() for term in self.terms]
+        return None if None in orders else max(order for order in orders if order is not None)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return reduce(lambda a, b: a + b, [term._value(x, z, m) for term in self.terms])
@@ -207,6 +214,10 @@ class Product(Combination):
         every = frozenset.intersection(*[term._facts() for term in self.terms])
         # spectra of stationary kernels are convolved, so full support stays full; for others nothing is claimed
         return every if STATIONARY in every else frozenset()
+
+    def _moments(self) -> int | None:
+        orders = [term._moments() for term in self.terms]
+        return None if None in orders else sum(order for order in orders if order is not None)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return reduce(lambda a, b: a * b, [term._value(x, z, m) for term in self.terms])
@@ -293,6 +304,9 @@ class Scaled(Wrapper):
 
     def _facts(self) -> frozenset[str]:
         return self.inner._facts() if self.scale > 0 else frozenset({STATIONARY})
+
+    def _moments(self) -> int | None:
+        return self.inner._moments() if self.scale > 0 else 0
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return m.number(self.scale) * self.inner._value(x, z, m)

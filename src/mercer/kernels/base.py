@@ -292,8 +292,12 @@ class Kernel(Operators, abc.ABC):
         return None
 
     def _facts(self) -> frozenset[str]:
-        """Those of "stationary", "characteristic", "universal" that are known to hold."""
+        """Those of "stationary", "characteristic", "characteristic on R^d", "universal" that are known to hold."""
         return frozenset()
+
+    def _moments(self) -> int | None:
+        """The highest order of moments that means of its features hold; None where they hold more, or it is not known."""
+        return None
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         raise CapabilityError(f"{self} has no scalar formula.")

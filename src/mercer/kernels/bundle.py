@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import dtype_of
 
@@ -22,6 +23,7 @@ class Bundle:
         self.kernels = tuple(kernels)
         self._encodings = tuple(kernel._encode(rows) for kernel in self.kernels)
         self.length = len(rows)
+        self._name = rows.name
         self.dtype: np.dtype[Any] = dtype_of(self._encodings)
 
     def __len__(self) -> int:
@@ -34,7 +36,8 @@ class Bundle:
 
     def diag(self) -> NDArray[np.float64]:  # -> (q, N)
         """k(x, x) of every kernel."""
-        return np.array([kernel._diag(e) for kernel, e in zip(self.kernels, self._encodings, strict=True)], dtype=np.float64)
+        pairs = zip(self.kernels, self._encodings, strict=True)
+        return np.array([checked_diag(kernel, e, self._name) for kernel, e in pairs], dtype=np.float64)
 
 
 def check_symmetric(bundle: Bundle) -> None:

@@ -80,6 +80,10 @@ class Power(Pointwise):
         facts = self.inner._facts()  # asked once: twice at every level would be 2^depth times
         return facts if STATIONARY in facts and self.power > 0 else frozenset()
 
+    def _moments(self) -> int | None:
+        order = self.inner._moments()
+        return None if order is None else order * self.power
+
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base = self.inner._value(x, z, m)
         return reduce(lambda a, b: a * b, [base] * self.power, m.number(1.0))
@@ -138,6 +142,11 @@ class PolynomialOf(Pointwise):
     def _facts(self) -> frozenset[str]:
         linear = len(self.coefficients) > 1 and self.coefficients[1] > 0
         return self.inner._facts() if linear else self.inner._facts() & {STATIONARY}
+
+    def _moments(self) -> int | None:
+        order = self.inner._moments()
+        highest = max((p for p, c in enumerate(self.coefficients) if c > 0), default=0)
+        return None if order is None else order * highest
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base, total = self.inner._value(x, z, m), m.number(0.0)

@@ -27,7 +27,8 @@ from mercer.numeric.points import Points
 
 Exp = Callable[..., NDArray[Any]]
 
-FACTS = frozenset({"stationary", "characteristic", "universal"})
+#: All spectral measures here have full support, which is what telling all distributions on R^d apart takes.
+FACTS = frozenset({"stationary", "characteristic", "characteristic on R^d", "universal"})
 BOCHNER = "a continuous function of x - z is a kernel on R^d exactly when it is the Fourier transform of a measure >= 0"
 
 

@@ -60,6 +60,9 @@ class Linear(DotProduct):
     def _derivation(self) -> Derivation:
         return Derivation("inner product", "c'XX'c = ||X'c||^2 >= 0, with phi(x) = x")
 
+    def _moments(self) -> int:
+        return 1
+
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return _dot(x, z, m)
 
@@ -137,6 +140,9 @@ class Bilinear(DotProduct):
             "so x'Bz = <Rx, Rz>",
         )
 
+    def _moments(self) -> int:
+        return 1
+
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         rows = [_dot([m.number(float(b)) for b in row], z, m) for row in self.B.array]
         return _dot(x, rows, m)
@@ -203,6 +209,9 @@ class Polynomial(DotProduct):
         because = f"it is a whole power of <x, z> + c, and the offset c = {self.offset!r} is >= 0"
         base = Linear() + self.offset if self.offset > 0 else Linear()
         return Derivation("polynomial of the inner product", because, (base**self.degree,))
+
+    def _moments(self) -> int:
+        return self.degree
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base = _dot(x, z, m) + m.number(self.offset)
@@ -296,6 +305,9 @@ class Constant(Kernel):
 
     def _facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
+
+    def _moments(self) -> int:
+        return 0
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return m.number(self.value)

@@ -14,6 +14,7 @@ from mercer.twosample.collection import default_kernels, length_scales
 from mercer.twosample.procedure import Settings, choose_labels, run
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.samples import Pooled
+from mercer.twosample.units import InUnits, refuse_underflow
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,12 @@ def by_blocks(
         kernels = default_kernels(pooled, rng) if kernels is None else kernels
         arrays = [waves.gram_of_kernel(k, pooled.rows, layout, chosen.n_features, rng) for k in kernels]
         how = f"explicit features or {chosen.n_features} landmarks"
+    matrices = InUnits(Grams(kernels, arrays))
+    refuse_underflow(kernels, matrices.diag(), pooled.rows)
     labels = choose_labels(chosen.resampling, layout.m, layout.n)
     used = layout.index.size
     left_out = "" if used == len(pooled) else f", {len(pooled) - used} rows left over"
     route = f"{layout.m} + {layout.n} blocks of {layout.size} rows{left_out}, {how}"
-    result = run(pooled, Grams(kernels, arrays), labels, chosen, rng, seed, route)
+    result = run(pooled, matrices, labels, chosen, rng, seed, route)
     monte = replace(result.monte_carlo, resampling=f"{labels.words} of blocks")
     return replace(result, monte_carlo=monte)

@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
+from mercer.numeric.medians import in_units
 from mercer.twosample.samples import Pooled
 
 #: Rows whose distances set the length scales.
@@ -26,6 +27,9 @@ SAMPLE = 500
 
 #: Length scales per family.
 SCALES = 10
+
+#: Length scales between these have squares that are floats with all their digits.
+SMALLEST, LARGEST = 1e-140, 1e140
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,16 @@ def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scal
     rows = np.arange(X.shape[0])
     if len(rows) > SAMPLE:
         rows = rng.choice(len(rows), SAMPLE, replace=False)
-    sample = dense(X[rows]).astype(np.float64)
+    sample, unit = in_units(dense(X[rows]))
     # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are what distances are compared with
-    widths = _grid(pdist(sample, "euclidean"), count) / np.sqrt(2.0)
-    return Scales(tuple(widths.tolist()), tuple(_grid(pdist(sample, "cityblock"), count).tolist()))
+    widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)
+    manhattan = _grid(unit * pdist(sample, "cityblock"), count)
+    if min(widths[0], manhattan[0]) < SMALLEST or not max(widths[-1], manhattan[-1]) < LARGEST:
+        raise InputError(
+            f"mmd_test: distances within the pooled sample are about {widths[len(widths) // 2]:.1e}; their squares leave "
+            "the range of floats. Multiply both samples by one constant first."
+        )
+    return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()))
 
 
 def _grid(distances: NDArray[np.float64], count: int) -> NDArray[np.float64]:
@@ -76,9 +86,20 @@ def default_kernels(pooled: Pooled, rng: np.random.Generator) -> tuple[Kernel, .
     )
 
 
-def as_light(pooled: Pooled) -> Rows:
-    """The pooled vectors as float32 with their mean taken off, for the many kernels of a collection."""
+def as_light(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel, ...], Rows]:
+    """The pooled vectors as float32, without their mean and in units of their spread, and the kernels in these units.
+
+    The same values as before, for kernels of the default collection; in its own units float32 has room for any data.
+    """
     X = pooled.rows.vectors()
-    if pooled.kind == "sparse" or X.dtype == np.float32:
-        return pooled.rows
-    return Rows((X - X.mean(axis=0)).astype(np.float32), "the pooled sample")
+    if pooled.kind == "sparse":
+        unit = float(np.abs(X.data).max(initial=0.0)) or 1.0
+        light = X / unit
+    else:
+        light = X - X.mean(axis=0, dtype=np.float64)
+        light[:, (X == X[0]).all(axis=0)] = 0.0  # not the rounding of its mean
+        unit = float(np.abs(light).max()) or 1.0
+        light /= unit
+        light = light.astype(np.float32)
+    scaled = tuple(kernel.set_params(length_scale=kernel.get_params()["length_scale"] / unit) for kernel in kernels)
+    return scaled, Rows(light, "the pooled sample")

@@ -48,8 +48,10 @@ def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
     seen = np.isfinite(values)
     known = values[seen]
     varied = len(known) > 0 and float(np.ptp(known)) > 0  # the deviation of a constant may come out as rounding
+    unit = float(np.abs(known).max(initial=0.0)) or 1.0  # the squares of 1e-200 would be 0
+    known = known / unit
     center, spread = (float(known.mean()), float(known.std())) if varied else (known[0] if len(known) else 0.0, 1.0)
-    standard = np.where(seen, values - center, 0.0) / spread
+    standard = np.where(seen, values / unit - center, 0.0) / (spread or 1.0)
     missing = [] if seen.all() else [~seen[:, None] * 1.0]
     views = []
     for scale in SCALES:

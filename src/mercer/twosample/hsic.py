@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, NumericalError, describe
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
@@ -23,6 +23,7 @@ from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.block_means import landmark_features
 from mercer.twosample.combine import by_quantiles
 from mercer.twosample.procedure import TIES
+from mercer.twosample.units import gram_in_units
 
 #: Above so many rows, features of landmarks stand for the Gram matrices.
 EXACT_ROWS = 4000
@@ -133,24 +134,33 @@ def hsic_test(
     exact = method == "exact" or (method == "auto" and len(left) <= EXACT_ROWS)
     orders = draw_orders(seed, len(left), n_permutations) if exact else None
     columns = np.empty((len(pairs), n_permutations + 1))
-    peak = np.empty(len(pairs))
+    peak, units = np.empty(len(pairs)), np.ones(len(pairs))
     for i, (k, l) in enumerate(pairs):  # noqa: E741 - k and l are what kernels on X and Y are called
         if orders is not None:
-            columns[i], peak[i] = _by_pairs_of_rows(k(left), l(right), orders)
+            (K, unit), (L, other) = gram_in_units(k, left), gram_in_units(l, right)
+            units[i] = unit * other
+            columns[i], peak[i] = _by_pairs_of_rows(K, L, orders)
         else:
             first, second = (landmark_features(one, rows, n_features, rng) for one, rows in ((k, left), (l, right)))
-            columns[i], peak[i] = _by_features(first, second, n_permutations, seed)
+            sizes = [float(np.abs(features).max()) or 1.0 for features in (first, second)]
+            units[i] = (sizes[0] * sizes[1]) ** 2
+            columns[i], peak[i] = _by_features(first / sizes[0], second / sizes[1], n_permutations, seed)
     words = "all pairs of rows" if exact else f"{n_features} landmarks"
-    return _assemble(pairs, columns, TIES * peak, words)
+    return _assemble(pairs, columns, TIES * peak, units, words)
 
 
-def _assemble(pairs: Sequence[tuple[Kernel, Kernel]], columns: NDArray[np.float64], ties: Any, words: str) -> HSICTestResult:
+def _assemble(
+    pairs: Sequence[tuple[Kernel, Kernel]], columns: NDArray[np.float64], ties: Any, units: Any, words: str
+) -> HSICTestResult:  # (q, 1 + B), (q,), (q,)
+    if not np.isfinite(columns).all():  # a NaN compares as smaller than everything: p would be 0
+        raise NumericalError("hsic_test: kernel values on these data give a statistic that is no number; scale the data.")
     verdict = by_quantiles(columns, ties, 0.05)
-    rows = zip(pairs, columns[:, 0], verdict.single, verdict.adjusted, strict=True)
+    rows = zip(pairs, columns[:, 0] * units, verdict.single, verdict.adjusted, strict=True)
     details = tuple(PairDetail(k, m, float(s), float(p), float(a)) for (k, m), s, p, a in rows)
     count = columns.shape[1] - 1
     if len(pairs) == 1:
-        return HSICTestResult(float(columns[0, 0]), float(verdict.single[0]), details, columns[0, 1:], count, words)
+        null = columns[0, 1:] * units[0]
+        return HSICTestResult(details[0].statistic, float(verdict.single[0]), details, null, count, words)
     method = f"{len(pairs)} pairs of kernels with one joint level (smallest p-value), {words}"
     return HSICTestResult(verdict.statistic, verdict.pvalue, details, verdict.null, count, method)
 

@@ -15,6 +15,7 @@ from mercer.twosample.collection import as_light, default_kernels
 from mercer.twosample.procedure import Settings, choose_labels, run
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.samples import Pooled, pool
+from mercer.twosample.units import InUnits, refuse_underflow, with_room
 
 #: Products of all kernels, pairs of rows and relabelings up to which every pair is looked at: about a minute.
 EXACT_WORK = 2e13
@@ -93,10 +94,13 @@ def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> M
     if _route(chosen, pooled, len(kernels)) == "features":
         return by_blocks(pooled, None if kernel is None else kernels, chosen, rng, seed)
     # a collection of vector kernels is aggregated by ranks and needs no digits beyond float32
-    bundle = Bundle(kernels, as_light(pooled) if kernel is None and pooled.kind != "objects" else pooled.rows)
+    light = kernel is None and pooled.kind != "objects"
+    bundle = Bundle(*(as_light(pooled, kernels) if light else (kernels, with_room(pooled.rows))))
     check_symmetric(bundle)
+    matrices = InUnits(bundle, kernels)
+    refuse_underflow(kernels, matrices.diag(), pooled.rows)
     labels = choose_labels(chosen.resampling, pooled.m, pooled.n)
-    return run(pooled, bundle, labels, chosen, rng, seed, "all pairs of rows")
+    return run(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
 
 
 def _route(chosen: Settings, pooled: Pooled, count: int) -> str:

@@ -30,11 +30,12 @@ class PowerEstimate:
     achieved: float
     sample_sizes: tuple[int, int] | None  # for the target; None if the estimated difference is not positive
     target: float
-    effect: float  # unbiased MMD^2
+    effect: float  # unbiased MMD^2; this and the next three in units of `unit`, so that no square underflows
     first_order: float  # variance that falls with 1 / n
     second_order: float  # variance that falls with 1 / n^2
     quantile: float  # of the null distribution at these sizes
     sizes: tuple[int, int]
+    unit: float = 1.0  # the largest kernel value
 
     def at(self, factor: float) -> float:
         """The power with both samples `factor` times as large."""
@@ -83,4 +84,4 @@ def interval(known: PowerEstimate, confidence_level: float) -> tuple[float, floa
     from scipy.special import ndtri
 
     half = float(ndtri(0.5 + confidence_level / 2.0) * np.sqrt(known.first_order + known.second_order))
-    return known.effect - half, known.effect + half
+    return known.unit * (known.effect - half), known.unit * (known.effect + half)

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.kernels.base import Kernel
 from mercer.twosample.combine import Verdict, Yardstick, by_quantiles, by_soft_maximum, sequential, stopping_count
-from mercer.twosample.forms import ROUNDING, Forms, Matrices
+from mercer.twosample.forms import ROUNDING, Forms
 from mercer.twosample.labels import Labels, Moments, Permuted, Swapped
 from mercer.twosample.power import estimate_power
 from mercer.twosample.result import KernelDetail, MMDTestResult, Monte
 from mercer.twosample.samples import Pooled
+from mercer.twosample.units import InUnits
 
 #: Ties within this, in units of the largest kernel value, count as >=.
 TIES = 1e-12
@@ -41,12 +43,12 @@ class Settings:
 
 
 def run(
-    pooled: Pooled, matrices: Matrices, labels: Labels, chosen: Settings, rng: np.random.Generator, seed: int, route: str
+    pooled: Pooled, matrices: InUnits, labels: Labels, chosen: Settings, rng: np.random.Generator, seed: int, route: str
 ) -> MMDTestResult:
     """The test on the matrices of some kernels under some relabelings."""
     sample = Sample(Forms(matrices, labels, hold=chosen.early_stopping), labels, chosen)
     verdict, drawn = sample.draw(rng)
-    return _assemble(pooled, matrices.kernels, sample, verdict, drawn, seed, route)
+    return _assemble(pooled, matrices, sample, verdict, drawn, seed, route)
 
 
 class Sample:
@@ -86,6 +88,9 @@ class Sample:
         signs = np.concatenate([self.labels.identity(), signs])
         forms, self.moments = self.forms.first(signs)
         self.columns = self.labels.statistics(forms, signs, self.moments, self.chosen.biased)
+        if not np.isfinite(self.columns).all():  # a NaN compares as smaller than everything: p would be 0
+            bad = int(np.argmin(np.isfinite(self.columns).all(axis=1)))
+            raise NumericalError(f"mmd_test: {self.forms.bundle.kernels[bad]} gives values on these data that are no numbers.")
         top = np.maximum(self.moments.peak, np.abs(self.moments.diag).max(axis=1))
         # float32 kernel values are rounded themselves, whatever is left of them after differences
         entries = self.moments.peak + (top if self.forms.bundle.dtype == np.float32 else 0.0)
@@ -142,14 +147,16 @@ class Sample:
 
 
 def _assemble(
-    pooled: Pooled, kernels: Sequence[Kernel], sample: Sample, verdict: Verdict, drawn: int, seed: int, route: str
+    pooled: Pooled, matrices: InUnits, sample: Sample, verdict: Verdict, drawn: int, seed: int, route: str
 ) -> MMDTestResult:
     """Put a result together; the leading kernel is the one of smallest p-value, then of largest standardized MMD^2."""
-    labels, chosen = sample.labels, sample.chosen
+    labels, chosen, kernels, units = sample.labels, sample.chosen, matrices.kernels, matrices.unit
     unbiased = labels.estimate(sample.moments, False)
     biased = labels.estimate(sample.moments, True)
-    rows = zip(kernels, unbiased, biased, verdict.single, verdict.adjusted, strict=True)
+    rows = zip(kernels, unbiased * units, biased * units, verdict.single, verdict.adjusted, strict=True)
     details = tuple(KernelDetail(k, float(u), float(b), float(p), float(a)) for k, u, b, p, a in rows)
+    if len(kernels) == 1:
+        verdict = replace(verdict, statistic=verdict.statistic * units[0], null=verdict.null * units[0])
     spread = sample.null.std(axis=1)
     standard = (sample.columns[:, 0] - sample.null.mean(axis=1)) / np.where(spread > 0, spread, np.inf)
     lead = int(np.lexsort((-standard, verdict.single))[0])
@@ -157,6 +164,7 @@ def _assemble(
     null = sample.null[lead] - (sample.null[lead].mean() if chosen.biased else 0.0)
     cutoff = min(chosen.level, max(verdict.cutoff, 1e-6))
     power = estimate_power(float(unbiased[lead]), witness, labels.m, (pooled.m, pooled.n), null, cutoff)
+    power = replace(power, unit=float(units[lead]))
     monte = Monte(labels.words, drawn, chosen.n_permutations, chosen.level)
     return MMDTestResult(
         verdict.statistic, verdict.pvalue, kernels[lead], details, verdict.null, monte, _words(route, kernels, chosen),

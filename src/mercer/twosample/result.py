@@ -156,12 +156,22 @@ class MMDTestResult:
             f"  method       {self.method}",
             f"  kernel       {self.kernel}" + (f", the clearest of {len(self.details)}" if len(self.details) > 1 else ""),
             f"  MMD^2        {best.unbiased:.6g} unbiased, {best.biased:.6g} biased",
+            *([f"  it compares  {self._seen()}; Gaussian(\"median\") sees every difference"] if self._seen() else []),
             f"  power        {self.power.achieved:.2f} at these sizes; for {self.power.target:g}: {self._needed()}",
         ]
         return lines
 
+    def _seen(self) -> str:
+        """What the kernel compares, where that is less than the whole distribution."""
+        orders = [detail.kernel._moments() for detail in self.details]
+        highest = max((order for order in orders if order is not None), default=0)
+        if None in orders:
+            return ""
+        return {0: "nothing", 1: "means only"}.get(highest, f"moments up to order {highest} only")
+
     def _needed(self) -> str:
         sizes = self.power.sample_sizes
         if sizes is None:
-            return "no sample size, the estimated difference is zero"
+            seen = self._seen()
+            return "no sample size, the estimated difference is zero" + (f" ({seen})" if seen else "")
         return f"about {sizes[0]} and {sizes[1]} rows"

@@ -18,6 +18,7 @@ VALID, INVALID, UNPROVEN = "valid", "invalid", "unproven"
 #: What the facts mean, with the domain for which they are stated.
 FACTS = {
     "stationary": "stationary: it depends on x - z only, on every R^d",
+    "characteristic on R^d": "characteristic: on all of R^d the mean of phi tells all distributions apart",
     "characteristic": "characteristic: on every compact subset of R^d the mean of phi tells all distributions apart",
     "universal": "universal: on every compact subset of R^d its functions come close to every continuous function",
 }
@@ -65,7 +66,8 @@ class Certificate:
             used = ", ".join(f"[{numbers[id(premise)]}]" for premise in step.premises)
             rule = f"from {used} by the rule: {step.rule}" if used else f"rule: {step.rule}"
             lines += [f"  [{number}] {label(step, numbers)} is a kernel ({rule}):", _indented(f"{step.because}.")]
-        known = [FACTS[fact] for fact in FACTS if fact in self.facts]
+        implied = {"characteristic"} if "characteristic on R^d" in self.facts else set()
+        known = [FACTS[fact] for fact in FACTS if fact in self.facts - implied]
         return "\n".join([*lines, *[f"  It is {fact}." for fact in known]])
 
     def _unproven_text(self) -> str:
