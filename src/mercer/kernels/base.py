@@ -116,10 +116,7 @@ class Kernel(Operators, abc.ABC):
         if isinstance(found, FeatureMap):
             return found
         where = "" if found is self else f" (a term of {self})"
-        raise CapabilityError(
-            f"{found} has no finite feature map{where}. "
-            "Approximate it: RandomFourierFeatures for stationary kernels, Nystroem for any."
-        )
+        raise CapabilityError(f"{found} has no finite feature map{where}{found._why_no_features()}.")
 
     def _map_or_lack(self) -> FeatureMap | Kernel:
         """The feature map, or the first term that has none."""
@@ -262,6 +259,10 @@ class Kernel(Operators, abc.ABC):
         """The finite feature map, made of those of the children; None where there is none."""
         return None
 
+    def _why_no_features(self) -> str:
+        """The end of the sentence that it has no finite feature map: the reason, or what to do instead."""
+        return ": approximate it, with RandomFourierFeatures for stationary kernels or Nystroem for any"
+
     def _spectral(self, width: int) -> Measure:
         """The measure of `spectral`; nodes that are functions of x - z have one if all their parts have."""
         raise CapabilityError(f"{self} has no spectral measure: it is not known to be a function of x - z.")
@@ -297,6 +298,10 @@ class Kernel(Operators, abc.ABC):
 
     def _moments(self) -> int | None:
         """The highest order of moments that means of its features hold; None where they hold more, or it is not known."""
+        return None
+
+    def _weak_points(self) -> NDArray[np.float64] | None:  # (r, d)
+        """Points whose feature vectors add up to one of negative squared length, where the node knows such points."""
         return None
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

@@ -95,6 +95,17 @@ class On(Wrapper):
     def _facts(self) -> frozenset[str]:
         return self.inner._facts() & {"stationary"}  # it sees some columns only, so it cannot tell all laws apart
 
+    def _weak_points(self) -> NDArray[np.float64] | None:
+        parts = self.inner._weak_points()
+        width = self._width()
+        if parts is None or width is None or not all(isinstance(column, int) for column in self.columns):
+            return None
+        if len({column % width for column in self.columns if isinstance(column, int)}) < len(self.columns):
+            return None
+        points = np.zeros((len(parts), width))
+        points[:, list(self.columns)] = parts
+        return points
+
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         chosen = [column for column in self.columns if isinstance(column, int)]
         if len(chosen) != len(self.columns):

@@ -165,6 +165,9 @@ class Gaussian(Stationary):
         refuse_unresolved(self)
         return taylor_features(self._factor(), self._scales(), X, degree)
 
+    def _why_no_features(self) -> str:
+        return f"{super()._why_no_features()}, or k.taylor_features(X, degree) with a bound on what is left out"
+
     def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
         return exp(d2, -0.5 * factor)
 

@@ -20,6 +20,7 @@ from mercer.kernels.fields import nonnegative, real, whole
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.laws import Atoms
 from mercer.kernels.summands import Occurrence
+from mercer.numeric.definite import definiteness, root_of
 from mercer.numeric.encodings import Dots, Encoding, Values, dense
 from mercer.numeric.frozen import FrozenArray
 
@@ -114,31 +115,28 @@ class Bilinear(DotProduct):
         return np.einsum("ij,ij->i", X, image)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
-        if not self._symmetric or self._smallest_eigenvalue() < -self._tolerance():
+        if not self._symmetric or not definiteness(self.B).psd:
             return None
-        return FeatureMap(lambda encoding, combined: self._image(encoding[0].array), lambda encoding: self._width())
+        width = max(1, int(np.count_nonzero(np.diagonal(self.B.array) > 0)))
+        return FeatureMap(lambda encoding, combined: self._image(encoding[0].array), lambda encoding: width)
 
-    def _image(self, X: Any) -> Any:  # (n, d) -> (n, d)
-        values, vectors = np.linalg.eigh(self.B.array)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))  # (d, d) with root root' = B
-        return X @ root.astype(X.dtype)
+    def _image(self, X: Any) -> Any:  # (n, d) -> (n, r)
+        return X @ root_of(self.B.array).astype(X.dtype)
 
-    def _smallest_eigenvalue(self) -> float:
-        return float(np.linalg.eigvalsh((self.B.array + self.B.array.T) / 2)[0])
-
-    def _tolerance(self) -> float:
-        """Rounding of a psd matrix: eigenvalues are known to about n eps max|B| only."""
-        return float(10 * len(self.B.array) * np.finfo(float).eps * np.abs(self.B.array).max())
+    def _why_no_features(self) -> str:
+        return (
+            " since B is not shown to be positive semi-definite. A product A'A is rounded, and with fewer rows than columns "
+            "it seldom is: add a small multiple of the identity, or write Linear() on X @ A.T"
+        )
 
     def _derivation(self) -> Derivation | None:
-        smallest = self._smallest_eigenvalue()
-        if not self._symmetric or smallest < -self._tolerance():
+        found = definiteness(self.B) if self._symmetric else None
+        if found is None or not found.psd:
             return None
-        return Derivation(
-            "x'Bz with B psd",
-            f"B = R'R is symmetric with smallest eigenvalue {smallest:.3g} (rounding {self._tolerance():.1g}), "
-            "so x'Bz = <Rx, Rz>",
-        )
+        return Derivation("x'Bz with B psd", f"B is symmetric, and {found.how}; so B = R'R, and x'Bz = <Rx, Rz>")
+
+    def _weak_points(self) -> NDArray[np.float64] | None:
+        return definiteness(self.B).point if self._symmetric else None
 
     def _moments(self) -> int:
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,8 +61,10 @@ def confirm(kernel: Kernel, points: Any, c: NDArray[np.float64], scale: float = 
         total = enclose(kernel, points, np.outer(c, c))
     except CapabilityError:
         return _numerical(kernel, points, c, K, scale)
-    if total is None or not _top(total) < 0.0:
+    if total is None or not _top(total) < 0:
         return None
+    if not float(c @ K @ c) < 0.0:  # rounded values would contradict what is shown beside them
+        K = _enclosed_gram(kernel, points)
     return CounterExample(kernel, points, c, _middle(total), K, _kind(total), total)
 
 
@@ -77,7 +80,7 @@ def confirm_asymmetry(kernel: Kernel, points: Any) -> CounterExample | None:
         value = float(K[0, 1] - K[1, 0])
         trusted = _outlasts(kernel, points, W, value, float(np.abs(K).max()))
         return CounterExample(kernel, points, c, value, K, "asymmetric") if trusted else None
-    if total is None or not _top(total) < 0.0:
+    if total is None or not _top(total) < 0:
         return None
     return CounterExample(kernel, points, c, _middle(total), K, "asymmetric", total)
 
@@ -113,12 +116,28 @@ def _weighted_sum(kernel: Kernel, X: NDArray[Any], weights: NDArray[np.float64],
     return total
 
 
-def _top(total: Fraction | Interval) -> float:
-    return total.hi if isinstance(total, Interval) else float(total)
+def _enclosed_gram(kernel: Kernel, points: Any) -> NDArray[np.float64]:
+    """k(x_i, x_j), each correctly rounded or nearly so."""
+    n = len(points)
+    weights = [np.zeros((n, n)) for _ in range(n * n)]
+    for place, single in enumerate(weights):
+        single.flat[place] = 1.0
+    totals = [enclose(kernel, points, single) for single in weights]
+    return np.array([np.nan if total is None else _middle(total) for total in totals]).reshape(n, n)
+
+
+def _top(total: Fraction | Interval) -> float | Fraction:
+    return total.hi if isinstance(total, Interval) else total
 
 
 def _middle(total: Fraction | Interval) -> float:
-    return total.lo / 2 + total.hi / 2 if isinstance(total, Interval) else float(total)
+    """A float near it, of the same sign: neither 0 nor infinite."""
+    if isinstance(total, Interval):
+        return total.lo / 2 + total.hi / 2
+    if total == 0:
+        return 0.0
+    size = min(abs(total), Fraction(np.finfo(np.float64).max))
+    return math.copysign(max(float(size), 5e-324), 1 if total > 0 else -1)
 
 
 def _kind(total: Fraction | Interval) -> str:

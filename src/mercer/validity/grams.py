@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, NumericalError, describe
 from mercer.inputs.vectors import check_dense
 from mercer.numeric.memory import check_fits, format_bytes
 
@@ -23,7 +23,7 @@ ROUNDING = 10.0
 class GramReport:
     """What a square matrix of kernel values says of itself.
 
-    psd means symmetric, and smallest eigenvalue > -tolerance with tolerance = 10 n eps max|K|, eps that of K's dtype:
+    psd means symmetric, and smallest eigenvalue >= -tolerance with tolerance = 10 n eps max|K|, eps that of K's dtype:
     eigenvalues are not known more closely than that. `witness` is a vector c with c'Kc < 0 if there is one.
     """
 
@@ -46,7 +46,7 @@ class GramReport:
     @property
     def psd(self) -> bool:
         """True if the matrix is symmetric and has no eigenvalue below rounding."""
-        return self.symmetric and self.smallest_eigenvalue > -self.tolerance
+        return self.symmetric and self.witness is None
 
     @property
     def status(self) -> str:
@@ -57,7 +57,7 @@ class GramReport:
         verdict = "is positive semi-definite: it is a Gram matrix" if self.psd else "is not a Gram matrix"
         lines = [f"This {self.n} x {self.n} matrix ({self.dtype}) {verdict}."]
         lines.append(f"  symmetric: {'yes' if self.symmetric else 'no'}, max|K - K'| = {self.asymmetry:.3g}")
-        sign = ">" if self.smallest_eigenvalue > -self.tolerance else "<="
+        sign = ">=" if self.witness is None else "<"
         lines.append(
             f"  smallest eigenvalue: {self.smallest_eigenvalue:.6g} {sign} -{self.tolerance:.3g} = -10 n eps max|K| "
             "(eigenvalues are known to such rounding only)"
@@ -79,7 +79,7 @@ class GramReport:
         return f"condition {self.condition:.3g}" if np.isfinite(self.condition) else "singular (condition inf)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON; an infinite condition is None."""
+        """Return the report as plain data for JSON; what is infinite is None."""
         return {
             "n": self.n,
             "dtype": self.dtype,
@@ -88,13 +88,17 @@ class GramReport:
             "asymmetry": self.asymmetry,
             "tolerance": self.tolerance,
             "rank": self.rank,
-            "smallest_eigenvalue": self.smallest_eigenvalue,
-            "largest_eigenvalue": self.largest_eigenvalue,
-            "condition": self.condition if np.isfinite(self.condition) else None,
+            "smallest_eigenvalue": _finite(self.smallest_eigenvalue),
+            "largest_eigenvalue": _finite(self.largest_eigenvalue),
+            "condition": _finite(self.condition),
             "negative_diagonal": list(self.negative_diagonal),
             "duplicates": [list(group) for group in self.duplicates],
             "witness": None if self.witness is None else self.witness.tolist(),
         }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def _listed(values: Any) -> str:
@@ -129,30 +133,36 @@ def check_gram(K: ArrayLike) -> GramReport:  # (n, n)
     needed = 3 * n * n * 8
     remedy = "Check a random sample of its rows and columns, K[np.ix_(i, i)]."
     check_fits(needed, f"the eigenvalue decomposition of a {n} x {n} matrix", remedy)
-    largest = float(np.abs(array).max())
-    tolerance = ROUNDING * n * eps * largest
-    asymmetry = _asymmetry(array)
-    S = _symmetric_part(array)
+    unit = _unit(array)  # sums of numbers near 1e308 overflow, and 10 n eps times 1e-310 is 0: nothing does in units of K
+    tolerance = ROUNDING * n * eps * float(np.abs(array).max() / unit)
+    asymmetry = _asymmetry(array, unit)
+    S = _symmetric_part(array, unit)
     eigenvalues = scipy.linalg.eigvalsh(S, check_finite=False)
-    low, high = float(eigenvalues[0]), float(eigenvalues[-1])
-    vectors = None if low > -tolerance else np.linalg.eigh(S)[1]
-    return GramReport(
-        n=n,
-        dtype=str(array.dtype),
-        symmetric=asymmetry <= tolerance,
-        asymmetry=asymmetry,
-        smallest_eigenvalue=low,
-        largest_eigenvalue=high,
-        tolerance=tolerance,
-        rank=int((np.abs(eigenvalues) > tolerance).sum()),
-        condition=_condition(eigenvalues, tolerance),
-        negative_diagonal=tuple(np.flatnonzero(np.diagonal(array) < -tolerance).tolist()),
-        duplicates=_duplicates(S, ROUNDING * eps),
-        bytes=needed,
-        witness=None if vectors is None else vectors[:, 0].copy(),
-        eigenvalues=eigenvalues,
-        eigenvectors=vectors,
-    )
+    vectors = None if eigenvalues[0] >= -tolerance else np.linalg.eigh(S)[1]
+    with np.errstate(over="ignore"):  # an eigenvalue may be larger than any float: then it is inf
+        return GramReport(
+            n=n,
+            dtype=str(array.dtype),
+            symmetric=asymmetry <= tolerance,
+            asymmetry=float(asymmetry * unit),
+            smallest_eigenvalue=float(eigenvalues[0] * unit),
+            largest_eigenvalue=float(eigenvalues[-1] * unit),
+            tolerance=float(tolerance * unit),
+            rank=int((np.abs(eigenvalues) > tolerance).sum()),
+            condition=_condition(eigenvalues, tolerance),
+            negative_diagonal=tuple(np.flatnonzero(np.diagonal(S) < -tolerance).tolist()),
+            duplicates=_duplicates(S, ROUNDING * eps),
+            bytes=needed,
+            witness=None if vectors is None else vectors[:, 0].copy(),
+            eigenvalues=eigenvalues * unit,
+            eigenvectors=vectors,
+        )
+
+
+def _unit(K: NDArray[Any]) -> np.float64:
+    """The power of two below max|K|; 1 for K = 0."""
+    largest = float(np.abs(K).max())
+    return np.float64(2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
 
 
 def _condition(eigenvalues: NDArray[np.float64], tolerance: float) -> float:
@@ -160,17 +170,19 @@ def _condition(eigenvalues: NDArray[np.float64], tolerance: float) -> float:
     return float(sizes.max() / sizes.min()) if sizes.min() > tolerance else np.inf
 
 
-def _symmetric_part(K: NDArray[Any]) -> NDArray[np.float64]:
+def _symmetric_part(K: NDArray[Any], unit: np.float64) -> NDArray[np.float64]:
+    """(K + K') / 2 in units."""
     S = K.astype(np.float64)
-    S += K.T
+    S /= unit
+    S += S.T.copy()
     S *= 0.5
     return S
 
 
-def _asymmetry(K: NDArray[Any]) -> float:
-    """max|K - K'|, in portions of rows so that no third matrix is held."""
+def _asymmetry(K: NDArray[Any], unit: np.float64) -> float:
+    """max|K - K'| in units, in portions of rows so that no third matrix is held."""
     step = max(1, 2**20 // len(K))
-    parts = [np.abs(K[s : s + step] - K[:, s : s + step].T).max() for s in range(0, len(K), step)]
+    parts = [np.abs(K[s : s + step] / unit - K[:, s : s + step].T / unit).max() for s in range(0, len(K), step)]
     return float(max(parts))
 
 
@@ -225,7 +237,8 @@ class Repair:
         if self._vectors is None or self._signs is None:
             return rows.astype(np.float64)
         # two thin products, whose cost is that of the rows: the n x n projector is never formed
-        return np.asarray((rows.astype(np.float64) @ self._vectors * self._signs) @ self._vectors.T)
+        unit = _unit(rows)
+        return _in_range((rows / unit @ self._vectors * self._signs) @ self._vectors.T, unit, "rows")
 
 
 def repair(K: ArrayLike, method: str = "clip", report: GramReport | None = None) -> Repair:  # (n, n)
@@ -245,15 +258,28 @@ def repair(K: ArrayLike, method: str = "clip", report: GramReport | None = None)
     report = check_gram(array) if report is None else report
     if report.n != len(array):
         raise InputError(f"repair: the report is on a {report.n} x {report.n} matrix, but K is {len(array)} x {len(array)}.")
-    S = _symmetric_part(array)
+    unit = _unit(array)
+    S = _symmetric_part(array, unit)
     if report.eigenvectors is None:
-        return Repair(method, S)
+        return Repair(method, S * unit)
     size = float(np.linalg.norm(S)) or 1.0
-    s, U = report.eigenvalues, report.eigenvectors
+    U = report.eigenvectors
+    s = np.einsum("ik,ij,jk->k", U, S, U, optimize=True) if not np.isfinite(report.eigenvalues).all() else report.eigenvalues / unit
     if method == "shift":
         S[np.diag_indices_from(S)] -= s[0]
-        return Repair(method, S, shift=-float(s[0]), change=-float(s[0]) * len(S) ** 0.5 / size)
+        gram, shift = _in_range(S, unit, "repair"), -float(s[0] * unit)
+        return Repair(method, gram, shift=shift, change=-float(s[0]) * len(S) ** 0.5 / size)
     signs = (s > 0).astype(np.float64) if method == "clip" else np.sign(s)
     gram = (U * (s * signs)) @ U.T
     gram = (gram + gram.T) / 2.0
-    return Repair(method, gram, change=float(np.linalg.norm(gram - S)) / size, _vectors=U, _signs=signs)
+    change = float(np.linalg.norm(gram - S)) / size
+    return Repair(method, _in_range(gram, unit, "repair"), change=change, _vectors=U, _signs=signs)
+
+
+def _in_range(values: NDArray[np.float64], unit: np.float64, verb: str) -> NDArray[np.float64]:
+    """Values in units as they are, if they are floats."""
+    with np.errstate(over="ignore"):
+        values = values * unit
+    if not np.isfinite(values).all():
+        raise NumericalError(f"{verb}: the repaired values are larger than any float; divide K by a constant first.")
+    return values

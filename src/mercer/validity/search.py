@@ -23,6 +23,9 @@ Chosen = tuple[int, ...]
 #: Violations, in units of the diagonal, below which nothing is tried: that is rounding.
 FLOOR = 1e-12
 
+#: Factors of points at which a term is known to fail: inside an exponential it shows only far out.
+STRETCHES = (1.0, 2.0**10, 2.0**20)
+
 #: Candidates of one collection and one size that are checked rigorously.
 ATTEMPTS = 3
 
@@ -47,7 +50,10 @@ class Search:
     started: float = field(default_factory=time.monotonic)
 
     def run(self, families: list[list[Collection]]) -> CounterExample | None:
-        """Search the first family of points that the kernel can read."""
+        """Search the first family of points that the kernel can read, after the points that its terms name themselves."""
+        known = self._weak() if families and families[0] and families[0][0].free else None
+        if known is not None:
+            return known
         for family in families:
             for collection in family:
                 self._evaluate(collection)
@@ -73,6 +79,21 @@ class Search:
         text = f"{self.n_points} points were tried, one, two, three and many at a time ({listed})"
         moved = f", and sets of up to {max(SIZES)} points were moved downhill {self.n_moves} times"
         return text + (moved if self.n_moves else "")
+
+    def _weak(self) -> CounterExample | None:
+        """Try the points at which a term says that it fails: alone, against their mirror images, and farther out."""
+        for node in nodes(self.kernel):
+            parts = node._weak_points()
+            for stretch in STRETCHES if parts is not None else ():
+                far = _widened(np.asarray(parts) * stretch, self.kernel._width())
+                pairs = np.vstack([far[:1], -far[:1]])
+                simple = [near for near in rounded(far[:1]) if near.any()]
+                tries = [(near, np.ones(1)) for near in simple] + [(far, np.ones(len(far))), (pairs, np.array([1.0, -1.0])), (pairs, np.ones(2))]
+                found = next((f for points, c in tries if (f := confirm(self.kernel, points, c)) is not None), None)
+                if found is not None:
+                    self.n_points += len(found.vector)
+                    return found
+        return None
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -246,6 +267,11 @@ class Search:
             else:
                 step /= 2.0
         return None
+
+
+def _widened(points: NDArray[np.float64], width: int | None) -> NDArray[np.float64]:
+    """The points with zeros in further columns, which other terms ask for."""
+    return np.pad(points, ((0, 0), (0, max(0, (width or 0) - points.shape[1]))))
 
 
 def _start(K: NDArray[np.float64], size: int, rng: np.random.Generator) -> list[int]:

@@ -71,7 +71,8 @@ class CounterExample:
 
     def _shown_value(self) -> str:
         if isinstance(self.proven, Fraction):
-            text = str(self.proven) if len(str(self.proven)) <= 24 else f"{self.value:.6g}"
+            short = self.proven.numerator.bit_length() + self.proven.denominator.bit_length() <= 80
+            text = str(self.proven) if short and len(str(self.proven)) <= 24 else f"{self.value:.6g}"
             return f"{text} < 0, computed in exact arithmetic,"
         if self.proven is not None:
             return f"{self.value:.6g} < 0, in interval arithmetic at most {self.proven.hi!r},"
