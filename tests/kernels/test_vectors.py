@@ -71,7 +71,7 @@ def test_linear_features_are_the_rows() -> None:
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
 def test_bilinear_with_any_psd_matrix(rank: int) -> None:
-    root = np.random.default_rng(rank).normal(size=(4, rank))
+    root = np.random.default_rng(rank).integers(-4, 5, size=(4, rank)) / 4.0  # so that root @ root.T is not rounded
     kernel = Bilinear(root @ root.T)
     assert reproduces(kernel, kernel.feature_map(Z), Z)
     np.testing.assert_allclose(kernel(X, Z), X @ root @ root.T @ Z.T, atol=1e-13 * 100)
@@ -87,6 +87,23 @@ def test_bilinear_that_is_no_kernel_has_values_but_no_features() -> None:
     for kernel in (indefinite, lopsided):
         with pytest.raises(CapabilityError, match="no finite feature map"):
             kernel.feature_map(A)
+
+
+def test_bilinear_does_not_clip_what_is_not_positive_semi_definite() -> None:
+    root = np.random.default_rng(0).normal(size=(4, 2))
+    rounded = Bilinear(root @ root.T)  # of rank 2 up to rounding: some eigenvalue is below 0
+    assert rounded.certificate().status == "invalid"
+    with pytest.raises(CapabilityError, match="add a small multiple of the identity"):
+        rounded.feature_map(Z)
+    mended = Bilinear(root @ root.T + 1e-13 * np.eye(4))
+    assert mended.certificate().status == "valid" and reproduces(mended, mended.feature_map(Z), Z)
+
+
+def test_bilinear_features_keep_the_digits_of_small_coordinates() -> None:
+    kernel = Bilinear(np.diag([1e300, 1e-300, 0.0]))
+    features = kernel.feature_map(np.diag([1e-150, 1e150, 1.0]))
+    np.testing.assert_allclose(features @ features.T, np.diag([1.0, 1.0, 0.0]), rtol=1e-12)
+    assert features.shape == (3, kernel.n_features(np.eye(3)))
 
 
 def test_bilinear_keeps_a_private_copy() -> None:

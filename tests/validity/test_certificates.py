@@ -32,7 +32,7 @@ def _inner(X, Z):  # type: ignore[no-untyped-def]
 RULES = [
     (Linear(), "inner product", "c'XX'c = ||X'c||^2"),
     (Constant(2.0), "constant", "2.0 >= 0"),
-    (Bilinear([[2.0, 1.0], [1.0, 2.0]]), "x'Bz with B psd", "smallest eigenvalue 1"),
+    (Bilinear([[2.0, 1.0], [1.0, 2.0]]), "x'Bz with B psd", "Cholesky factorization"),
     (Polynomial(3, offset=0.5), "polynomial of the inner product", "offset c = 0.5 is >= 0"),
     (Polynomial(3, offset=0.0), "polynomial of the inner product", "offset c = 0.0 is >= 0"),
     (Gaussian(2.0), "normalized exponential of an inner product", "exp(<x, z>)"),

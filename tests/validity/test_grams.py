@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import InputError
+from mercer.errors import InputError, NumericalError
 from mercer.validity import check_gram, repair
 
 
@@ -41,7 +41,7 @@ def test_the_standing_example() -> None:
     assert report.condition == pytest.approx(3.0)
     assert report.witness is not None and report.witness @ K @ report.witness < 0
     text = str(report)
-    assert "not a Gram matrix" in text and "-1 <= -" in text and "10 n eps max|K|" in text and "repair" in text
+    assert "not a Gram matrix" in text and "-1 < -" in text and "10 n eps max|K|" in text and "repair" in text
 
 
 def test_the_boundary_is_where_it_is_said_to_be() -> None:
@@ -157,3 +157,29 @@ def test_report_as_plain_data() -> None:
     data = json.loads(json.dumps(check_gram([[1.0, 2.0], [2.0, 1.0]]).to_dict()))
     assert data["status"] == "invalid" and data["rank"] == 2 and len(data["witness"]) == 2
     assert check_gram(np.ones((2, 2))).to_dict()["condition"] is None
+
+
+def test_the_zero_matrix_is_a_gram_matrix() -> None:
+    for dtype in (np.float32, np.float64):
+        report = check_gram(np.zeros((3, 3), dtype))
+        assert report.psd and report.status == "valid" and report.rank == 0 and report.witness is None
+        assert np.array_equal(repair(np.zeros((3, 3), dtype)).gram, np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("size", [1e308, 1e300, 1e-300, 3e-310])
+@pytest.mark.parametrize("method", ["clip", "flip", "shift"])
+def test_repair_at_the_ends_of_the_range_of_floats(size: float, method: str) -> None:
+    K = np.array([[1.0, 1.4], [1.4, 1.0]]) * size
+    assert not check_gram(K).psd
+    mended, expected = repair(K, method), repair(np.array([[1.0, 1.4], [1.4, 1.0]]), method)
+    np.testing.assert_allclose(mended.gram / size, expected.gram, rtol=1e-9)
+    np.testing.assert_allclose(mended.rows(K) / size, expected.rows(K / size), rtol=1e-9)
+    assert check_gram(mended.gram).psd
+
+
+def test_what_is_larger_than_any_float_is_said_so() -> None:
+    K = (np.full((3, 3), 1.7) - 0.7 * np.eye(3)) * 1e308
+    assert np.isposinf(check_gram(np.full((3, 3), 1.7e308)).largest_eigenvalue)
+    assert check_gram(np.full((3, 3), 1.7e308)).to_dict()["largest_eigenvalue"] is None
+    with pytest.raises(NumericalError, match="larger than any float"):
+        repair(K, "flip")

@@ -98,7 +98,9 @@ def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
     np.fill_diagonal(ratio, 0.0)
     i, j = np.unravel_index(int(ratio.argmax()), ratio.shape)
     if ratio[i, j] > 1 and Fraction(B[i, j]) ** 2 > Fraction(diag[i]) * Fraction(diag[j]):
-        return _negative_at(B, {int(i): Fraction(1), int(j): -Fraction(B[i, j]) / Fraction(diag[j])})
+        sides = -np.sign(B[i, j]) * root[i] / root[j], -Fraction(B[i, j]) / Fraction(diag[j])  # the plain one, the lowest
+        tries = (_negative_at(B, {int(i): Fraction(1), int(j): Fraction(t)}) for t in sides if np.isfinite(float(t)))
+        return next((found for found in tries if found.point is not None), Definiteness(False, ""))
     return None
 
 
