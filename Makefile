@@ -13,7 +13,7 @@ ROW    ?=
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-gp show-memory show-mmd show-ridge show-strings show-svm clean
+.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-ridge show-strings show-svm clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian proce
 
 show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
+
+show-attack: $(STAMPS)/dev  ## 100,000 random attacks on the prover, no false answer
+	$(PY) -m tests.validity.attack
 
 show-mmd: $(STAMPS)/bench  ## level and power of the two-sample tests, thousands of draws
 	$(PY) -m pytest -s -q -m slow tests/twosample

@@ -72,3 +72,11 @@ def test_large_nu_has_all_its_digits(nu: float) -> None:
     """From nu = 50 on an expansion takes over; the naive twin sums the closed form of half-integer nu."""
     for t in (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0):
         assert Matern(nu)([[0.0]], [[t]])[0, 0] == pytest.approx(naive.matern([0.0], [t], nu), abs=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.7, 1.2, 3.3, 30.0])
+def test_far_beyond_the_length_scale_it_is_zero(nu):
+    """The Bessel function has no value there; the series for small distances took its place, and said 1."""
+    X = np.array([[0.0], [1e-3], [1.0], [1e6]])
+    K = mercer.Matern(nu, length_scale=1e-13)(X)
+    assert np.array_equal(K, np.eye(4))

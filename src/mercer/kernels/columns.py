@@ -98,12 +98,11 @@ class On(Wrapper):
     def _weak_points(self) -> NDArray[np.float64] | None:
         parts = self.inner._weak_points()
         width = self._width()
-        if parts is None or width is None or not all(isinstance(column, int) for column in self.columns):
-            return None
-        if len({column % width for column in self.columns if isinstance(column, int)}) < len(self.columns):
+        chosen = [column % width for column in self.columns if isinstance(column, int)] if width else []
+        if parts is None or width is None or len(set(chosen)) < len(self.columns):
             return None
         points = np.zeros((len(parts), width))
-        points[:, list(self.columns)] = parts
+        points[:, chosen] = parts
         return points
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

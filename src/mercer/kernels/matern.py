@@ -114,7 +114,9 @@ def _matern(nu: float, t: NDArray[Any], exp: Exp = exp_plain) -> NDArray[Any]:
 
     r = np.where(t > 0, t, 1.0).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # in logarithms, since Gamma(nu) and K_nu overflow
-        values = np.exp((1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(r) + np.log(kve(nu, r)) - r)
+        # K_nu is not computed beyond 1e9; there e^r K_nu(r) = sqrt(pi / (2 r)) to the last digit
+        bessel = np.where(r < 1e9, np.log(kve(nu, r)), 0.5 * np.log(0.5 * np.pi / r))
+        values = np.exp((1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(r) + bessel - r)
         series = 1.0 - r * r / (4.0 * (nu - 1.0))  # where even K_nu overflows: r is tiny beside nu > 1
     values = np.where(np.isfinite(values), values, series)
     return np.asarray(np.where(t > 0, np.minimum(values, 1.0), 1.0).astype(t.dtype))

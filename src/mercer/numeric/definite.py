@@ -89,17 +89,17 @@ def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
     for i in np.flatnonzero(diag == 0):
         others = np.flatnonzero(B[i])
         if len(others):  # 2 t b_ij + b_jj < 0 for t far on the other side
-            j = int(others[0])
-            return _negative_at(B, {j: Fraction(1), int(i): -(Fraction(diag[j]) + 1) / Fraction(B[i, j])})
+            other = int(others[0])
+            return _negative_at(B, {other: Fraction(1), int(i): -(Fraction(diag[other]) + 1) / Fraction(B[i, other])})
     root = np.sqrt(diag)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.abs(B) / root[:, None] / root[None, :]
     ratio[~np.isfinite(ratio)] = 0.0
     np.fill_diagonal(ratio, 0.0)
-    i, j = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    i, j = (int(k) for k in np.unravel_index(int(ratio.argmax()), ratio.shape))
     if ratio[i, j] > 1 and Fraction(B[i, j]) ** 2 > Fraction(diag[i]) * Fraction(diag[j]):
         sides = -np.sign(B[i, j]) * root[i] / root[j], -Fraction(B[i, j]) / Fraction(diag[j])  # the plain one, the lowest
-        tries = (_negative_at(B, {int(i): Fraction(1), int(j): Fraction(t)}) for t in sides if np.isfinite(float(t)))
+        tries = (_negative_at(B, {i: Fraction(1), j: Fraction(t)}) for t in sides if np.isfinite(float(t)))
         return next((found for found in tries if found.point is not None), Definiteness(False, ""))
     return None
 
@@ -143,7 +143,8 @@ def _whole(B: NDArray[np.float64]) -> Whole | None:
 
 def _by_elimination(M: Whole, B: NDArray[np.float64], kept: NDArray[np.intp], width: int) -> Definiteness:
     """Eliminate one variable after the other; the entries stay whole, and all pivots so far are positive."""
-    n, before, rows = len(M), 1, []
+    n, before = len(M), 1
+    rows: list[tuple[int, list[int]]] = []
     active = list(range(n))
     while active:
         j = active.pop(0)

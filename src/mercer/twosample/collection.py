@@ -97,7 +97,7 @@ def as_light(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel,
         light = X / unit
     else:
         light = X - X.mean(axis=0, dtype=np.float64)
-        light[:, (X == X[0]).all(axis=0)] = 0.0  # not the rounding of its mean
+        light[:, (X[0] == X).all(axis=0)] = 0.0  # not the rounding of its mean
         unit = float(np.abs(light).max()) or 1.0
         light /= unit
         light = light.astype(np.float32)

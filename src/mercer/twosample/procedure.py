@@ -90,7 +90,7 @@ class Sample:
         self.columns = self.labels.statistics(forms, signs, self.moments, self.chosen.biased)
         if not np.isfinite(self.columns).all():  # a NaN compares as smaller than everything: p would be 0
             bad = int(np.argmin(np.isfinite(self.columns).all(axis=1)))
-            raise NumericalError(f"mmd_test: {self.forms.bundle.kernels[bad]} gives values on these data that are no numbers.")
+            raise NumericalError(f"mmd_test: {self.forms.bundle.kernels[bad]} gives values here that are no numbers.")
         top = np.maximum(self.moments.peak, np.abs(self.moments.diag).max(axis=1))
         # float32 kernel values are rounded themselves, whatever is left of them after differences
         entries = self.moments.peak + (top if self.forms.bundle.dtype == np.float32 else 0.0)

@@ -1,4 +1,4 @@
-"""Gram matrices in units of their own size, so that no statistic underflows or overflows, whatever the data are measured in."""
+"""Gram matrices in units of their own size, so that no statistic underflows or overflows, whatever the units of the data."""
 
 from __future__ import annotations
 

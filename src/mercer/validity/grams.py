@@ -264,7 +264,9 @@ def repair(K: ArrayLike, method: str = "clip", report: GramReport | None = None)
         return Repair(method, S * unit)
     size = float(np.linalg.norm(S)) or 1.0
     U = report.eigenvectors
-    s = np.einsum("ik,ij,jk->k", U, S, U, optimize=True) if not np.isfinite(report.eigenvalues).all() else report.eigenvalues / unit
+    s = report.eigenvalues / unit
+    if not np.isfinite(s).all():
+        s = np.einsum("ik,ik->k", U, S @ U)
     if method == "shift":
         S[np.diag_indices_from(S)] -= s[0]
         gram, shift = _in_range(S, unit, "repair"), -float(s[0] * unit)

@@ -88,7 +88,8 @@ class Search:
                 far = _widened(np.asarray(parts) * stretch, self.kernel._width())
                 pairs = np.vstack([far[:1], -far[:1]])
                 simple = [near for near in rounded(far[:1]) if near.any()]
-                tries = [(near, np.ones(1)) for near in simple] + [(far, np.ones(len(far))), (pairs, np.array([1.0, -1.0])), (pairs, np.ones(2))]
+                tries = [(near, np.ones(1)) for near in simple]
+                tries += [(far, np.ones(len(far))), (pairs, np.array([1.0, -1.0])), (pairs, np.ones(2))]
                 found = next((f for points, c in tries if (f := confirm(self.kernel, points, c)) is not None), None)
                 if found is not None:
                     self.n_points += len(found.vector)
