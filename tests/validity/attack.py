@@ -101,7 +101,9 @@ def function(rng: np.random.Generator) -> str:
     hidden = Function(lambda X, Z: kernel(X, Z))
     found = search(hidden, awkward_points(rng, width))[0]
     if found is not None:
-        raise FalseAnswerError(f"invalid ({found.kind}), but it is a kernel: {kernel} at {found.points!r}, c = {found.vector!r}")
+        raise FalseAnswerError(
+            f"invalid ({found.kind}), but it is a kernel: {kernel} at {found.points!r}, c = {found.vector!r}"
+        )
     return "not refuted"
 
 

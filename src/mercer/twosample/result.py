@@ -156,7 +156,7 @@ class MMDTestResult:
             f"  method       {self.method}",
             f"  kernel       {self.kernel}" + (f", the clearest of {len(self.details)}" if len(self.details) > 1 else ""),
             f"  MMD^2        {best.unbiased:.6g} unbiased, {best.biased:.6g} biased",
-            *([f"  it compares  {self._seen()}; Gaussian(\"median\") sees every difference"] if self._seen() else []),
+            *([f'  it compares  {self._seen()}; Gaussian("median") sees every difference'] if self._seen() else []),
             f"  power        {self.power.achieved:.2f} at these sizes; for {self.power.target:g}: {self._needed()}",
         ]
         return lines
