@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mercer.kernels.spectral.measure import Measure
     from mercer.validity.certificates import Certificate
 
-#: How tightly a node binds in a printed expression.
+#: How tightly a node binds in a printed expression; what stands before a dot or a ** needs brackets unless it is an atom.
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 

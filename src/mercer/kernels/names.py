@@ -29,6 +29,12 @@ def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def check_callable(value: Any, verb: str, shape: str) -> None:
+    """Refuse what is no function."""
+    if not callable(value):
+        raise InputError(f"{verb} takes a function {shape}; got {value!r}.")
+
+
 def name_of(function: Callable[..., Any]) -> str:
     """The registered name of a function, or the name it was defined with."""
     for name, known in _registered.items():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import ClosureError, InputError
 from mercer.kernels.algebra import STATIONARY, Wrapper, child
-from mercer.kernels.base import POWER, Kernel
+from mercer.kernels.base import ATOM, POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.features import FeatureMap, power, power_count, stack, times
 from mercer.kernels.fields import whole
@@ -89,7 +89,7 @@ class Power(Pointwise):
         return reduce(lambda a, b: a * b, [base] * self.power, m.number(1.0))
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)} ** {self.power}"
+        return f"{self.inner._bracketed(ATOM)} ** {self.power}"
 
 
 @node
@@ -155,7 +155,7 @@ class PolynomialOf(Pointwise):
         return total
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)}.polynomial({self.coefficients!r})"
+        return f"{self.inner._bracketed(ATOM)}.polynomial({self.coefficients!r})"
 
 
 @node
@@ -192,4 +192,4 @@ class Exp(Pointwise):
         return m.exp(self.inner._value(x, z, m))
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)}.exp()"
+        return f"{self.inner._bracketed(ATOM)}.exp()"

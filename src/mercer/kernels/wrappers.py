@@ -1,4 +1,4 @@
-"""The closure rules that change the objects or the features: maps, weights, normalization, centering."""
+"""The closure rules that change the features: weights, normalization, centering."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows, as_graph
 from mercer.kernels.algebra import Wrapper, child
-from mercer.kernels.base import POWER, Kernel
+from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import checked_diag
 from mercer.kernels.features import FeatureMap, times
-from mercer.kernels.names import name_of
+from mercer.kernels.names import check_callable, name_of
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import multiple
@@ -26,63 +26,6 @@ from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, Values, align, dense, dtype_of, gather, length
-
-TIGHT = POWER + 1  # what stands before a dot needs brackets unless it is an atom
-
-
-def _callable(value: Any, verb: str, shape: str) -> None:
-    if not callable(value):
-        raise InputError(f"{verb} takes a function {shape}; got {value!r}.")
-
-
-@node
-@dataclass(frozen=True, repr=False)
-class Mapped(Wrapper):
-    """k(phi(x), phi(z)): any function of the objects may come before a kernel."""
-
-    phi: Callable[[Any], Any] = field()
-    inner: Kernel = child()
-    _domain = "any"
-
-    def __post_init__(self) -> None:
-        _callable(self.phi, "map", "from a collection to a collection of the same length")
-
-    def _width(self) -> None:
-        return None
-
-    def _views(self) -> frozenset[str]:
-        return frozenset({"any"})
-
-    def _encode(self, rows: Rows) -> Encoding:
-        return self.inner._encode(rows.mapped(self.phi))
-
-    def _resolve(self, rows: Rows) -> Kernel:
-        return self._with_children((self.inner._resolve(rows.mapped(self.phi)),))
-
-    def _block(self, pair: Pair) -> NDArray[Any]:
-        return self.inner._block(pair)
-
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        return self.inner._diag(encoding)
-
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._pullback(pair, W)
-
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._diag_pullback(encoding, w)
-
-    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
-        return terms[0]
-
-    def _summands(self, rows: Rows) -> list[Summand]:
-        return self.inner._summands(rows.mapped(self.phi))
-
-    def _derivation(self) -> Derivation:
-        because = f"the Gram matrix is that of the inner kernel at the points {name_of(self.phi)}(x_i)"
-        return Derivation("k(phi(x), phi(z))", because, (self.inner,))
-
-    def _text(self) -> str:
-        return f"{self.inner._bracketed(TIGHT)}.map({name_of(self.phi)})"
 
 
 class Diagonal(Wrapper):
@@ -120,7 +63,7 @@ class Weighted(Diagonal):
     _domain = "any"
 
     def __post_init__(self) -> None:
-        _callable(self.f, "weighted", "from a collection of n objects to n numbers")
+        check_callable(self.f, "weighted", "from a collection of n objects to n numbers")
 
     def _encode(self, rows: Rows) -> Encoding:
         return self.inner._encode(rows), Values(rows.values(self.f))
@@ -139,7 +82,7 @@ class Weighted(Diagonal):
         return Derivation("f(x) k(x, z) f(z)", f"c'DKDc with D = diag({name}(x_i)) is d'Kd for d = Dc", (self.inner,))
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(TIGHT)}.weighted({name_of(self.f)})"
+        return f"{self.inner._bracketed(ATOM)}.weighted({name_of(self.f)})"
 
 
 @node
@@ -198,7 +141,7 @@ class Normalized(Diagonal):
         return self.inner._value(x, z, m) / norm
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(TIGHT)}.normalized()"
+        return f"{self.inner._bracketed(ATOM)}.normalized()"
 
 
 def _private(item: Any) -> Any:
@@ -341,4 +284,4 @@ class Centered(Wrapper):
         return Derivation("centering", because, (self.inner,))
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(TIGHT)}.centered({self.sample!r})"
+        return f"{self.inner._bracketed(ATOM)}.centered({self.sample!r})"

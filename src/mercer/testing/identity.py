@@ -12,7 +12,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.functions import Function
 from mercer.kernels.names import name_of, registered
 from mercer.kernels.text import parse
-from mercer.kernels.wrappers import Centered, Mapped, Weighted
+from mercer.kernels.views import Mapped
+from mercer.kernels.wrappers import Centered, Weighted
 from mercer.testing.case import Case
 from mercer.testing.outcome import Check, Skip, distance
 

@@ -1,7 +1,9 @@
-"""Kernels on some columns of a table."""
+"""k(phi(x), phi(z)): kernels on a view of the rows, some columns of a table or their image under a function."""
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -12,9 +14,10 @@ from numpy.typing import NDArray
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
-from mercer.kernels.base import POWER, Kernel
+from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.features import FeatureMap
+from mercer.kernels.names import check_callable, name_of
 from mercer.kernels.operators import node
 from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import LinearImage
@@ -23,9 +26,40 @@ from mercer.kernels.summands import Summand
 from mercer.numeric.encodings import Encoding
 
 
+class View(Wrapper):
+    """Abstract: k(phi(x), phi(z)), the inner kernel on what `_view` makes of the rows."""
+
+    @abc.abstractmethod
+    def _view(self, rows: Rows) -> Rows: ...
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return self.inner._encode(self._view(rows))
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        return self._with_children((self.inner._resolve(self._view(rows)),))
+
+    def _block(self, pair: Pair) -> NDArray[Any]:
+        return self.inner._block(pair)
+
+    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+        return self.inner._diag(encoding)
+
+    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._pullback(pair, W)
+
+    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+        return self.inner._diag_pullback(encoding, w)
+
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return terms[0]
+
+    def _summands(self, rows: Rows) -> list[Summand]:
+        return self.inner._summands(self._view(rows))
+
+
 @node
 @dataclass(frozen=True, repr=False)
-class On(Wrapper):
+class On(View):
     """k on some columns: numbers choose columns of an array, names columns of a data frame.
 
     >>> import numpy as np
@@ -56,29 +90,8 @@ class On(Wrapper):
         numbers = [c if c >= 0 else -c - 1 for c in self.columns if isinstance(c, int)]
         return max(numbers) + 1 if numbers else None
 
-    def _encode(self, rows: Rows) -> Encoding:
-        return self.inner._encode(rows.columns(self.columns))
-
-    def _resolve(self, rows: Rows) -> Kernel:
-        return self._with_children((self.inner._resolve(rows.columns(self.columns)),))
-
-    def _block(self, pair: Pair) -> NDArray[Any]:
-        return self.inner._block(pair)
-
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        return self.inner._diag(encoding)
-
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._pullback(pair, W)
-
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
-        return self.inner._diag_pullback(encoding, w)
-
-    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
-        return terms[0]
-
-    def _summands(self, rows: Rows) -> list[Summand]:
-        return self.inner._summands(rows.columns(self.columns))
+    def _view(self, rows: Rows) -> Rows:
+        return rows.columns(self.columns)
 
     def _spectral(self, width: int) -> Measure:
         chosen = [column for column in self.columns if isinstance(column, int)]
@@ -112,4 +125,33 @@ class On(Wrapper):
         return self.inner._value([x[c] for c in chosen], [z[c] for c in chosen], m)
 
     def _text(self) -> str:
-        return f"{self.inner._bracketed(POWER + 1)}.on({', '.join(repr(column) for column in self.columns)})"
+        return f"{self.inner._bracketed(ATOM)}.on({', '.join(repr(column) for column in self.columns)})"
+
+
+@node
+@dataclass(frozen=True, repr=False)
+class Mapped(View):
+    """k(phi(x), phi(z)): any function of the objects may come before a kernel."""
+
+    phi: Callable[[Any], Any] = field()
+    inner: Kernel = child()
+    _domain = "any"
+
+    def __post_init__(self) -> None:
+        check_callable(self.phi, "map", "from a collection to a collection of the same length")
+
+    def _views(self) -> frozenset[str]:
+        return frozenset({"any"})
+
+    def _width(self) -> None:
+        return None
+
+    def _view(self, rows: Rows) -> Rows:
+        return rows.mapped(self.phi)
+
+    def _derivation(self) -> Derivation:
+        because = f"the Gram matrix is that of the inner kernel at the points {name_of(self.phi)}(x_i)"
+        return Derivation("k(phi(x), phi(z))", because, (self.inner,))
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(ATOM)}.map({name_of(self.phi)})"
