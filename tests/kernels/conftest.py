@@ -31,4 +31,4 @@ def hard_pairs() -> Callable[[int], Pair]:
 @pytest.fixture(params=["numpy", "compiled"])
 def both_loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are made in NumPy, large ones in compiled loops; a test that asks for this runs in both."""
-    monkeypatch.setattr("mercer.kernels.pair.COMPILED_FROM", 0 if request.param == "compiled" else 2**62)
+    monkeypatch.setattr("mercer.numeric.compiling.LOADING", 0 if request.param == "compiled" else 2**62)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import Exponential, Gaussian, Laplacian, Matern
-from mercer.numeric.exponential import COMPILED_FROM, exp_scaled
+from mercer.numeric.compiling import LOADING
+from mercer.numeric.exponential import PER_VALUE, exp_scaled
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -36,7 +37,7 @@ def test_it_may_write_onto_its_argument(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Exponential(2.0), Laplacian(4.0), Matern(1.5, length_scale=2.0)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_large_grams_equal_small_ones(rng: np.random.Generator, kernel: object, dtype: type) -> None:
-    n = int(COMPILED_FROM**0.5) + 1
+    n = int((LOADING / PER_VALUE) ** 0.5) + 1
     X = rng.normal(size=(n, 5)).astype(dtype)
     rows = slice(n - 40, n)
     large, small = kernel(X)[rows], kernel(X[rows], X)  # type: ignore[operator]

@@ -28,7 +28,7 @@ def test_five_hundred_expressions_on_vectors(group: int) -> None:
 @pytest.mark.parametrize("group", range(20, 23))
 def test_expressions_in_the_compiled_loops(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are made in NumPy; large ones in compiled loops, which are asked here on small data."""
-    monkeypatch.setattr("mercer.kernels.pair.COMPILED_FROM", 0)
+    monkeypatch.setattr("mercer.numeric.compiling.LOADING", 0)
     check_group("vectors", group)
 
 

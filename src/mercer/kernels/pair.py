@@ -7,8 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Encoding, align, length
-from mercer.numeric.exponential import COMPILED_FROM, exp_scaled
+from mercer.numeric.exponential import PER_VALUE, exp_scaled
 from mercer.numeric.points import manhattan_distances, squared_distances
 
 
@@ -37,7 +38,7 @@ class Pair:
         """All rows of A against all rows of B, aligned."""
         A, B = align(A, B)
         n, m = length(A), length(B)
-        return cls(A, B, slice(0, n), slice(0, m), compiled=compiled or n * m >= COMPILED_FROM)
+        return cls(A, B, slice(0, n), slice(0, m), compiled=compiled or worth(n * m, PER_VALUE))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -236,8 +236,8 @@ def test_compiled_loops_and_one_thread_change_no_number(monkeypatch: pytest.Monk
     y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=320)
     kernel = 1.5 * Gaussian([1.0, 2.0, 3.0, 4.0]) + 0.5 * Laplacian(3.0)
     found = []
-    for compiled, alone in ((0, 600), (10**9, 600), (0, 0), (10**9, 0)):
-        monkeypatch.setattr("mercer.estimators.gp.exact.COMPILED_ROWS", compiled)
+    for loading, alone in ((0, 600), (2**62, 600), (0, 0), (2**62, 0)):
+        monkeypatch.setattr("mercer.numeric.compiling.LOADING", loading)
         monkeypatch.setattr("mercer.estimators.gp.exact.ALONE_ROWS", alone)
         gp = GaussianProcessRegressor(kernel, noise=0.1, **PLAIN).fit(X, y)
         value, gradient = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)

@@ -29,7 +29,7 @@ def a_map(rng: np.random.Generator, d: int, m: int, singles: int, scale: float =
 def test_the_formula(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, dtype: type, singles: int, compiled: bool
 ) -> None:
-    monkeypatch.setattr(fourier_map, "COMPILED_FROM", 0 if compiled else 1 << 60)
+    monkeypatch.setattr("mercer.numeric.compiling.LOADING", 0 if compiled else 1 << 60)
     mapping, X = a_map(rng, 3, 7, singles), rng.normal(size=(50, 3)).astype(dtype)
     Z = mapping(X)
     assert Z.dtype == dtype and Z.shape == (50, 14 - singles)
@@ -42,7 +42,7 @@ def test_phases_of_many_turns(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, dtype: type, compiled: bool
 ) -> None:
     """Rows far apart and high frequencies: a float32 phase would have no digits left."""
-    monkeypatch.setattr(fourier_map, "COMPILED_FROM", 0 if compiled else 1 << 60)
+    monkeypatch.setattr("mercer.numeric.compiling.LOADING", 0 if compiled else 1 << 60)
     mapping = a_map(rng, 2, 8, 0, scale=1e4)
     X = (rng.normal(size=(40, 2)) * 1e3).astype(dtype)
     assert np.abs(mapping(X) - naive(mapping, X)).max() < (1e-6 if dtype == np.float32 else 1e-7)

@@ -20,13 +20,6 @@ TOKENS = ["to", "be", "or", 1, 2]
 #: Draws per test: each compares up to 50 pairs of strings, so that every kernel sees thousands of them.
 EXAMPLES = 25
 
-#: What decides between NumPy and compiled loops, wherever it is looked up.
-THRESHOLDS = [
-    "substrings.COMPILED_LETTERS", "suffixes.COMPILED_LETTERS", "subsequences.COMPILED_LETTERS",
-    "subsequences.COMPILED_STEPS", "aligned.COMPILED_STEPS", "masks.COMPILED_WINDOWS", "masks.TABLE_COLUMNS",
-    "sparse_products.COMPILED_STORED", "profiles.COMPILED_STORED", "profiles.COMPILED_ROWS",
-]  # fmt: skip
-
 
 def strings(kind: str, longest: int = 9) -> st.SearchStrategy[list[Any]]:
     """A few strings, or lists of tokens; empty ones and duplicates among them."""
@@ -37,17 +30,22 @@ def strings(kind: str, longest: int = 9) -> st.SearchStrategy[list[Any]]:
 
 
 @contextmanager
-def route(compiled: bool) -> Iterator[None]:
-    """Small data take the compiled loops too, or large data take NumPy."""
+def route(compiled: bool, diagonals: bool = False) -> Iterator[None]:
+    """Small data take the compiled loops too, or large data take NumPy; of the compiled ways for many masks, one."""
+    engine, threshold = "mercer.kernels.strings.engine", 0 if compiled else 2**62
     with pytest.MonkeyPatch.context() as patch:
-        for name in THRESHOLDS:
-            patch.setattr(f"mercer.kernels.strings.engine.{name}", 0 if compiled else 2**62)
+        patch.setattr("mercer.numeric.compiling.LOADING", threshold)
+        patch.setattr(f"{engine}.masks.TABLE_COLUMNS", threshold)
+        for name in ("BALANCE", "WITHOUT_CODES"):
+            patch.setattr(f"{engine}.diagonals.{name}", 2**40 if diagonals else -1)
         yield
 
 
-def agrees(kernel: Kernel, twin: naive.Twin, X: list[Any], Z: list[Any], compiled: bool) -> None:
+def agrees(
+    kernel: Kernel, twin: naive.Twin, X: list[Any], Z: list[Any], compiled: bool, diagonals: bool = False
+) -> None:
     """k(X, Z), k(X) and the diagonal are the naive values."""
-    with route(compiled):
+    with route(compiled, diagonals):
         cross, gram, diag = kernel(X, Z), kernel(X), kernel.diag(X)
     expected = np.array([[twin(x, z) for z in Z] for x in X])
     own = np.array([[twin(x, z) for z in X] for x in X])

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.kernels.strings.engine import sparse_products as products
 from mercer.kernels.strings.engine import suffixes
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.mismatches import mismatch_masks
@@ -98,6 +97,6 @@ def test_products_of_sparse_rows(kind: str) -> None:
     found = listed.between(picked, 20, 300)
     assert np.array_equal(found, expected) if exact else np.allclose(found, expected, rtol=1e-14)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "COMPILED_STORED", 0)
+        patch.setattr("mercer.numeric.compiling.LOADING", 0)
         assert np.allclose(columns_gram(matrix), values.T @ values, rtol=1e-13)
     assert np.allclose(columns_gram(matrix), values.T @ values, rtol=1e-13)

@@ -20,6 +20,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
 from mercer.linalg.cholesky import Factor, cholesky
 from mercer.numeric import tiles
+from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
 from mercer.numeric.threads import one_thread
 
@@ -28,8 +29,9 @@ Array = NDArray[np.float64]
 #: New points whose kernel columns are held at a time.
 BLOCK = 512
 
-#: From so many rows on a climb's evaluations, those on parts among them, repay the loading of the compiled loops.
-COMPILED_ROWS = 700
+#: Nanoseconds per entry of the Gram matrix that compiled loops save over all evaluations of a climb, those on parts among
+#: them: from 700 rows on they are worth loading.
+PER_ENTRY = 17.15
 
 #: Up to so many rows one thread evaluates as fast as two.
 ALONE_ROWS = 600
@@ -71,7 +73,7 @@ class ExactEngine:
             self._buffer = None
         else:
             rows = self._rows.branch()
-        return Evaluation(kernel, rows, compiled=max(problem.n, self._of) >= COMPILED_ROWS)
+        return Evaluation(kernel, rows, compiled=worth(max(problem.n, self._of) ** 2, PER_ENTRY))
 
     def _gram(self, found: Evaluation) -> Array:
         if self._buffer is None:

@@ -23,8 +23,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.pair import Pair
 from mercer.linalg.cholesky import cholesky
+from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import align, gather
-from mercer.numeric.exponential import COMPILED_FROM
+from mercer.numeric.exponential import PER_VALUE
 from mercer.numeric.threads import cpu_count
 
 Array = NDArray[np.float64]
@@ -208,7 +209,7 @@ class VecchiaPosterior:
         kernel = self.kernel
         train, fresh = align(kernel._encode(as_rows(self.X)), kernel._encode(as_rows(new)))
         prior = np.asarray(kernel.diag(new), dtype=np.float64)
-        compiled = len(self.X) ** 2 >= COMPILED_FROM  # as in training, so that the same rows have the same digits
+        compiled = worth(len(self.X) ** 2, PER_VALUE)  # as in training, so that the same rows have the same digits
 
         def joint(i: int, rows: NDArray[Any]) -> tuple[Array, Array, float]:
             near, one = gather(train, rows), gather(fresh, slice(i, i + 1))

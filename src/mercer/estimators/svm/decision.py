@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
+from mercer.numeric.compiling import worth
 from mercer.numeric.strips import walk
 from mercer.numeric.threads import cpu_count
 from mercer.numeric.tiles import SIDE
 
 Array = NDArray[Any]
 
-#: From so many kernel values on the compiled exponential is worth its loading: whoever fitted a machine has it loaded.
-COMPILED_FROM = 2**18
-
+#: Nanoseconds that compiled loops save per kernel value over all predictions that follow: worth loading from 2^18 on.
+PER_VALUE = 32
 
 #: Support vectors of one tile: wider than high, since a tile of few columns costs less than the calls around it.
 WIDTH = 1920
@@ -46,7 +46,7 @@ def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: 
     [2.0, 6.0]
     """
     values = Evaluation(kernel, new, support)
-    values.pair.compiled |= values.shape[0] * values.shape[1] >= COMPILED_FROM
+    values.pair.compiled |= worth(values.shape[0] * values.shape[1], PER_VALUE)
     coef = np.ascontiguousarray(coef)
     ends = np.cumsum(counts)
     starts = ends - counts

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from mercer.kernels.spectral.measure import Array
 from mercer.numeric import threads
+from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
 
 #: A float32 phase above this has lost more digits than the features may: it is made in float64 and reduced to one turn.
 #: Above the float64 limit the compiled loops would lose digits of their own.
 LARGEST_PHASE = {"float32": 64.0, "float64": 1e6}
 
-#: From so many numbers on the compiled cosines and sines are worth loading. Size alone decides, so that the same call gives
-#: the same digits every time.
-COMPILED_FROM = 1 << 20
+#: Nanoseconds that compiled cosines and sines save per number: from 2^20 on they are worth loading.
+PER_VALUE = 8
 
 #: Numbers of one block of features: it stays in the cache of a core on its way from phase to cosine.
 BLOCK = 1 << 18
@@ -96,7 +96,7 @@ class FourierMap:
         factors[self.n_pairs :] *= np.sqrt(2.0)
         longest = float(np.sqrt(np.einsum("ij,ij->i", self.frequencies, self.frequencies).max(initial=0.0)))
         exact = np.ascontiguousarray(self.frequencies.T)
-        compiled = n_rows * self.n_columns >= COMPILED_FROM
+        compiled = worth(n_rows * self.n_columns, PER_VALUE)
         return Projection(exact, exact.astype(dtype, copy=False), factors.astype(dtype), longest, compiled)
 
     def _phase(self, X: Any, projection: Projection, dtype: Any) -> NDArray[Any]:  # -> (n, m)

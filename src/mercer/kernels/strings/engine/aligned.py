@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.subsequences import padded
 from mercer.kernels.strings.engine.substrings import Keys, Table, scaled, side_by_side, spelled, table
+from mercer.numeric.compiling import worth
 
 Floats = NDArray[np.float64]
 
-#: Comparisons of letters from which a compiled loop is worth loading a compiler for.
-COMPILED_STEPS = 2**23
+#: Nanoseconds that a compiled loop saves per comparison of letters: from 2^23 on it is worth loading.
+PER_STEP = 1
 
 
 def match_block(A: Letters, rows: slice, B: Letters, cols: slice, weights: Floats) -> Floats:  # (degree,) -> (n, m)
@@ -26,7 +27,7 @@ def match_block(A: Letters, rows: slice, B: Letters, cols: slice, weights: Float
     width = min(left.shape[1], right.shape[1])
     gain = np.concatenate([[0.0], np.cumsum(weights)])
     out = np.zeros((len(left), len(right)))
-    if left.shape[0] * right.shape[0] * width >= COMPILED_STEPS:
+    if worth(left.shape[0] * right.shape[0] * width, PER_STEP):
         from mercer.kernels.strings.engine._compiled_aligned import matches
 
         matches(left, np.ascontiguousarray(right.T), gain, out)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.strings.engine.letters import Ints, Letters
+from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
 
 #: Two codes of a byte are needed for what is no letter, and counts of agreements are bytes too.
 MOST_LETTERS, MOST_PLACES = 254, 254
 
-#: Windows times ways to choose among their places from which compiled loops are worth loading a compiler for.
-COMPILED_WINDOWS = 2**17
+#: Nanoseconds that compiled loops save per window and way to choose among its places: from 2^17 on they are worth loading.
+PER_WINDOW = 64
 
 #: A pair of windows takes some 0.3 ns, and a window with one mask some 100 ns by sets of bits if these have an array of all
 #: codes, else ten times as much. With so many windows per mask the two ways are equal.
@@ -37,7 +38,7 @@ class Diagonals:
         if len(letters.alphabet) > MOST_LETTERS or width > MOST_PLACES:
             return False
         windows = letters.codes.size
-        return windows * masks >= COMPILED_WINDOWS and masks * (BALANCE if codes_fit else WITHOUT_CODES) >= windows
+        return worth(windows * masks, PER_WINDOW) and masks * (BALANCE if codes_fit else WITHOUT_CODES) >= windows
 
     @classmethod
     def of(cls, letters: Letters, width: int, values: NDArray[np.float64]) -> Diagonals:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from mercer.kernels.strings.engine.letters import Ints, Letters
 from mercer.kernels.strings.engine.substrings import mirrored
+from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
 
 Marks = NDArray[np.uint32]
 
-#: Windows times masks from which compiled loops are worth loading a compiler for.
-COMPILED_WINDOWS = 2**17
+#: Nanoseconds that compiled loops save per window and mask: from 2^17 on they are worth loading.
+PER_WINDOW = 64
 
 #: Up to this many columns a table is as fast, since it is a dense product, and can be used for more.
 TABLE_COLUMNS = 2**13
@@ -93,7 +94,7 @@ def prepared(
     """
     base = len(letters.alphabet)
     columns = sum(base ** len(mask) for mask in masks.masks)
-    small = letters.codes.size * len(masks.masks) < COMPILED_WINDOWS or columns <= TABLE_COLUMNS
+    small = not worth(letters.codes.size * len(masks.masks), PER_WINDOW) or columns <= TABLE_COLUMNS
     if small or base == 0 or any(base ** len(mask) > MOST_CODES for mask in masks.masks):
         return None
     cuts = _cuts(base, masks.width)

@@ -18,8 +18,9 @@ from mercer.errors import CapabilityError
 from mercer.kernels.strings.engine.diagonals import Diagonals
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.masks import Windows
-from mercer.kernels.strings.engine.sparse_products import COMPILED_ROWS, COMPILED_STORED, Listed
+from mercer.kernels.strings.engine.sparse_products import PER_PAIR, PER_STORED, Listed
 from mercer.kernels.strings.engine.substrings import Table
+from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Counts, Index, squared_norms
 
 #: Rows of a tile: strings go through sets of bits, some hundreds at a time against all others.
@@ -152,6 +153,6 @@ class Shared:
         """The table prepared for products; None for one so small that no compiler is needed."""
         with self._lock:
             matrix = self.table().matrix
-            if self._listed is None and (matrix.nnz >= COMPILED_STORED or matrix.shape[0] >= COMPILED_ROWS):
+            if self._listed is None and (worth(matrix.nnz, PER_STORED) or worth(matrix.shape[0] ** 2, PER_PAIR)):
                 self._listed = Listed(matrix)
             return self._listed

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.strings.engine.masks import Windows, of_counts
 from mercer.numeric import tiles
+from mercer.numeric.compiling import worth
 
 Ints = NDArray[np.int64]
 
@@ -27,11 +28,9 @@ COMMON = 0.125
 #: At most this many bytes of dense columns.
 DENSE_BYTES = 2**29
 
-#: Stored numbers from which a compiled loop is worth loading a compiler for.
-COMPILED_STORED = 2**17
-
-#: … and rows: a sparse product visits every pair of rows that have a column in common.
-COMPILED_ROWS = 1024
+#: Nanoseconds that a compiled loop saves per stored number: from 2^17 on it is worth loading; and per pair of rows, since
+#: a sparse product visits every pair that has a column in common: from 1024 rows on.
+PER_STORED, PER_PAIR = 64, 8
 
 
 class Listed:
@@ -89,7 +88,7 @@ class Listed:
 
 def columns_gram(Z: sp.csr_array) -> NDArray[np.float64]:  # (n, d) -> (d, d)
     """Z'Z as a dense array."""
-    if Z.nnz < COMPILED_STORED:
+    if not worth(Z.nnz, PER_STORED):
         return np.asarray((Z.T @ Z).toarray())
     d = Z.shape[1]
     listed = Listed(sp.csr_array(Z.T))

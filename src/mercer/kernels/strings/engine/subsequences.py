@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.strings.engine.letters import COMPILED_LETTERS, Letters
+from mercer.kernels.strings.engine.letters import PER_LETTER, Letters
+from mercer.numeric.compiling import worth
 
-#: Steps of the recurrence from which compiled loops are worth loading a compiler for.
-COMPILED_STEPS = 2**22
+#: Nanoseconds that compiled loops save per step of the recurrence: from 2^22 on they are worth loading.
+PER_STEP = 2
 
 
 def subsequence_block(
@@ -24,7 +25,7 @@ def subsequence_block(
 ) -> NDArray[np.float64]:  # -> (n, m)
     """The values of one tile."""
     left, right = A.take(rows), B.take(cols)
-    if p * left.codes.size * right.codes.size >= COMPILED_STEPS:
+    if worth(p * left.codes.size * right.codes.size, PER_STEP):
         return _compiled(left, right, p, decay)
     n, m = len(left), len(right)
     first, second = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
@@ -33,7 +34,7 @@ def subsequence_block(
 
 def subsequence_diag(letters: Letters, p: int, decay: float) -> NDArray[np.float64]:  # -> (n,)
     """k(x, x)."""
-    if letters.codes.size >= COMPILED_LETTERS:
+    if worth(letters.codes.size, PER_LETTER):
         from mercer.kernels.strings.engine._compiled_subsequences import diagonal
 
         out = np.empty(len(letters))

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.kernels.strings.engine.letters import COMPILED_LETTERS, Ints, Letters
+from mercer.kernels.strings.engine.letters import PER_LETTER, Ints, Letters
+from mercer.numeric.compiling import worth
 
 #: The largest number of codes that are written as numbers.
 LIMIT = 2**62
@@ -81,7 +82,7 @@ def keys(letters: Letters, mask: tuple[int, ...], width: int, opposite: NDArray[
     reverse complement have one code, and each occurrence of either is listed once.
     """
     base = len(letters.alphabet)
-    if opposite is None and letters.codes.size >= COMPILED_LETTERS and base ** len(mask) < LIMIT:
+    if opposite is None and worth(letters.codes.size, PER_LETTER) and base ** len(mask) < LIMIT:
         return _spelled_compiled(letters, mask, width)
     row, place = letters.windows(width)
     forward = [letters.codes[place + q] for q in mask]
@@ -124,7 +125,7 @@ def mirrored(mask: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 def table(found: Keys, name: Callable[[int], Hashable]) -> Table:
     """Count the keys; `name(place)` reads the feature at a place."""
-    if len(found.code) >= COMPILED_LETTERS:
+    if worth(len(found.code), PER_LETTER):
         return _counted(found, name)
     n = len(found.first) - 1
     distinct, some, column = np.unique(found.code, return_index=True, return_inverse=True)

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.kernels.strings.engine.branches import branches
-from mercer.kernels.strings.engine.letters import COMPILED_LETTERS, Ints, Letters
+from mercer.kernels.strings.engine.letters import PER_LETTER, Ints, Letters
 from mercer.kernels.strings.engine.substrings import Table
+from mercer.numeric.compiling import worth
 
 
 def substring_table(letters: Letters, weight: Callable[[NDArray[Any]], NDArray[np.float64]]) -> Table:
@@ -107,7 +108,7 @@ def _common(order: Ints, end: Ints, ranks: list[Ints]) -> Ints:
 
 
 def _tree(shared: Ints) -> tuple[Ints, Ints, Ints]:
-    if len(shared) < COMPILED_LETTERS:
+    if not worth(len(shared), PER_LETTER):
         return branches(shared)
     from mercer.kernels.strings.engine._compiled_suffixes import branches as compiled
 

@@ -1,0 +1,37 @@
+"""Every loop changes at the amount of work that its benchmark row found."""
+
+from __future__ import annotations
+
+import pytest
+
+from mercer.estimators.gp import exact
+from mercer.estimators.svm import decision
+from mercer.kernels.spectral import fourier_map
+from mercer.kernels.strings.engine import aligned, diagonals, letters, masks, sparse_products, subsequences
+from mercer.numeric import exponential
+from mercer.numeric.compiling import worth
+
+
+@pytest.mark.parametrize(
+    ("saved", "first"),
+    [
+        (letters.PER_LETTER, 2**15),
+        (masks.PER_WINDOW, 2**17),
+        (diagonals.PER_WINDOW, 2**17),
+        (sparse_products.PER_STORED, 2**17),
+        (subsequences.PER_STEP, 2**22),
+        (aligned.PER_STEP, 2**23),
+        (exponential.PER_VALUE, 2**22),
+        (decision.PER_VALUE, 2**18),
+        (fourier_map.PER_VALUE, 2**20),
+    ],
+)
+def test_steps(saved: float, first: int) -> None:
+    assert worth(first, saved)
+    assert not worth(first - 1, saved)
+
+
+@pytest.mark.parametrize(("saved", "rows"), [(sparse_products.PER_PAIR, 1024), (exact.PER_ENTRY, 700)])
+def test_pairs_of_rows(saved: float, rows: int) -> None:
+    assert worth(rows**2, saved)
+    assert not worth((rows - 1) ** 2, saved)
