@@ -28,6 +28,7 @@ PUBLIC = [
     "Kernel",
     "KernelKNeighborsClassifier",
     "KernelKNeighborsRegressor",
+    "KernelPCA",
     "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
     from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
     from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
+    from mercer.estimators.pca.kernel_pca import KernelPCA as KernelPCA
     from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from mercer.estimators.ridge.kernel_ridge import KernelRidge as KernelRidge
     from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
@@ -89,6 +90,7 @@ __all__ = [
     "Kernel",
     "KernelKNeighborsClassifier",
     "KernelKNeighborsRegressor",
+    "KernelPCA",
     "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",
@@ -144,6 +146,7 @@ _LATER = {
     "GaussianProcessRegressor": "mercer.estimators.gp.gaussian_process",
     "KernelKNeighborsClassifier": "mercer.estimators.neighbors.kernel_neighbors",
     "KernelKNeighborsRegressor": "mercer.estimators.neighbors.kernel_neighbors",
+    "KernelPCA": "mercer.estimators.pca.kernel_pca",
     "KernelPerceptron": "mercer.estimators.perceptron.kernel_perceptron",
     "KernelRidge": "mercer.estimators.ridge.kernel_ridge",
     "KernelRidgeCV": "mercer.estimators.ridge.kernel_ridge_cv",

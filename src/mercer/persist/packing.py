@@ -37,6 +37,9 @@ from mercer.estimators.means.class_means import ClassMeans
 from mercer.estimators.means.nearest_mean import NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
+from mercer.estimators.pca.components import Components
+from mercer.estimators.pca.kernel_pca import KernelPCA
+from mercer.estimators.pca.learned_map import LearnedMap
 from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
 from mercer.estimators.perceptron.novikoff import Ledger
 from mercer.estimators.perceptron.passes import Mistakes
@@ -55,6 +58,7 @@ from mercer.estimators.svm.surface import SVMSurface
 from mercer.estimators.svm.svc import SVC
 from mercer.estimators.svm.svc_cv import SVCCV
 from mercer.estimators.svm.svr import SVR
+from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
@@ -66,10 +70,9 @@ from mercer.selection.surface import Surface
 ESTIMATORS = {
     kind.__name__: kind
     for kind in (
-        GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPerceptron, KernelRidge,
-        KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, Nystroem, OneClassSVM, Pipeline,
-        RandomFourierFeatures, SVC, SVCCV, SVR,
-        StandardScaler,
+        GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPCA, KernelPerceptron,
+        KernelRidge, KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, Nystroem, OneClassSVM,
+        Pipeline, RandomFourierFeatures, SVC, SVCCV, SVR, StandardScaler,
     )
 }  # fmt: skip
 
@@ -77,8 +80,9 @@ ESTIMATORS = {
 RECORDS = {
     kind.__name__: kind
     for kind in (
-        Ball, ClassMeans, ClimbAttempt, Diagnosis, ExactPosterior, Fitted, GPDiagnosis, GPLeaveOneOut, GPParameters,
-        GPProblem, HeldOut, InducingPosterior, Ledger, MarginLedger, MeanFunction, MeanProfile, Mistakes,
+        Ball, ClassMeans, ClimbAttempt, Components, Diagnosis, ExactPosterior, Fitted, GPDiagnosis, GPLeaveOneOut,
+        GPParameters, GPProblem, HeldOut, InducingPosterior, LandmarkFeatures, LearnedMap, Ledger, MarginLedger,
+        MeanFunction, MeanProfile, Mistakes,
         ParameterReport, Problem, RobustFit, Route, SVMSurface, Surface, TargetUnits, Training, VecchiaPosterior,
     )
 }  # fmt: skip

@@ -1,0 +1,175 @@
+"""Four ways to the same components: full eigh, Lanczos, explicit features, landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.errors import NumericalError
+from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
+from mercer.estimators.pca.components import Components, inverse_roots, settle
+from mercer.gram import GramOperator, gram
+from mercer.gram.low_rank import low_rank
+from mercer.gram.products import feature_blocks, from_features
+from mercer.kernels.base import Kernel
+from mercer.linalg.lanczos import largest_eigenpairs
+from mercer.numeric.threads import Progress
+
+Array = NDArray[Any]
+
+#: Residuals that Lanczos iterates to when no tolerance is given, by the bytes of a kernel value.
+DEFAULT_TOL = {8: 1e-10, 4: 1e-6}
+
+#: Explicit features are centered before they are multiplied, so that only the square of their rounding is left.
+EXPLICIT = float(np.finfo(np.float64).eps)
+
+
+def by_eigh(kernel: Kernel, X: Any, w: Array, q: int, progress: Progress | None) -> Components:
+    """All eigenpairs of the centered Gram matrix, by LAPACK."""
+    K = _symmetric(kernel, gram(kernel, X, memory=np.inf, progress=progress))
+    means = Means.of(K, w / w.sum())
+    diagonal = np.array(K.diagonal(), dtype=np.float64)
+    total = means.trace(diagonal, w)
+    center_in_place(K, w, means)
+    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
+    lowest, kept = float(values[0]), slice(len(w) - q, None)
+    values, vectors = values[kept][::-1].astype(np.float64), vectors[:, kept][:, ::-1].astype(np.float64)
+    values, vectors = settle(values, vectors, lowest, K.itemsize, float(diagonal.max()), kernel)
+    return expanded(values, vectors, w, means, total)
+
+
+def by_lanczos(
+    kernel: Kernel,
+    X: Any,
+    w: Array,
+    q: int,
+    *,
+    tol: float,
+    max_iter: int | None,
+    held: int,
+    seed: Any,
+    progress: Progress | None,
+) -> Components:
+    """The largest eigenpairs by products with the Gram matrix: held with `held` bytes per value, or in tiles (0)."""
+    K: Any = GramOperator(kernel, X)
+    diagonal = np.asarray(K.diag(), dtype=np.float64)
+    if held:
+        K = _symmetric(kernel, gram(kernel, X, out=np.empty(K.shape, np.float32 if held == 4 else np.float64)))
+    means = Means.of(K, w / w.sum())
+    found = largest_eigenpairs(
+        CenteredGram(K, w), q, tol=max(tol, 0.0) or DEFAULT_TOL[held or 8], max_products=max_iter,
+        rng=np.random.default_rng(seed), progress=progress,
+    )  # fmt: skip
+    if not found.converged:
+        raise NumericalError(
+            f"KernelPCA: Lanczos has not found {q} components after {found.n_products} products (residual "
+            f"{found.residual:.1e}); raise max_iter=, loosen tol=, or take eigen_solver='eigh'."
+        )
+    values, vectors = settle(found.values, found.vectors, found.lowest, held or 8, float(diagonal.max()), kernel)
+    done = expanded(values, vectors, w, means, means.trace(diagonal, w))
+    return Components(**{**vars(done), "residual": found.residual, "n_products": found.n_products})
+
+
+def _symmetric(kernel: Kernel, K: Array) -> Array:
+    """K itself, or (K + K') / 2 of values from outside, which promise no symmetry."""
+    return K if kernel._symmetric else 0.5 * (K + K.T)
+
+
+def expanded(values: Array, vectors: Array, w: Array, means: Means, total: float) -> Components:
+    """Components from eigenpairs (values, u) of the centered Gram matrix: f = sum_i sqrt(w_i) u_i / sqrt(value) phi(x_i).
+
+    The coefficients of a direction sum to zero, because sqrt(w) is an eigenvector with eigenvalue zero. That is why the
+    mean appears in the projections as a constant only.
+    """
+    root, shares = np.sqrt(w)[:, None], w / w.sum()
+    coef = vectors * root * inverse_roots(values)
+    coef -= shares[:, None] * coef.sum(axis=0)
+    offset = means.rows @ coef
+    inner = vectors * np.sqrt(values) / root + offset
+    return Components(
+        values, vectors, coef, offset, shares, max(means.grand, 0.0), inner, means.rows, total, float(w.sum())
+    )
+
+
+def by_features(kernel: Kernel, X: Any, w: Array, q: int) -> Components:
+    """Eigenpairs of the covariance in explicit features, made some rows at a time: n D^2 operations, D^2 memory."""
+    shares = w / w.sum()
+    mean = _mean_features(kernel, X, shares)
+    C, total = np.zeros((len(mean), len(mean))), 0.0
+    for rows, block in feature_blocks(kernel, X):
+        Z = (_dense(block) - mean) * np.sqrt(w[rows])[:, None]
+        total += float(np.vdot(Z, Z))
+        C += Z.T @ Z
+    values, directions = _top(C, q)
+    inner = from_features(kernel, X, directions)
+    offset = mean @ directions
+    vectors = (inner - offset) * np.sqrt(w)[:, None] * inverse_roots(values)
+    settled, turned = settle(values, vectors, 0.0, 8, EXPLICIT * float(mean @ mean), kernel)
+    directions *= np.sign((turned * vectors).sum(axis=0) + 0.5 * (settled == 0))
+    inner = from_features(kernel, X, directions)
+    done = expanded(settled, turned, w, Means(from_features(kernel, X, mean), float(mean @ mean)), total)
+    directions = directions * (settled > 0)
+    return Components(
+        **{**vars(done), "inner": inner * (settled > 0), "offset": mean @ directions,
+           "primal": np.column_stack([directions, mean])}
+    )  # fmt: skip
+
+
+def by_landmarks(
+    kernel: Kernel, X: Any, w: Array, q: int, *, m: int, seed: Any, progress: Progress | None
+) -> tuple[Components, Any]:
+    """Components of K ~ F F' from m landmarks, and these: PCA of the rows of F, in the memory of F."""
+    found = low_rank(kernel, X, m, rng=np.random.default_rng(seed), memory=np.inf, progress=progress)
+    F, features = found.factor, found.features
+    shares = w / w.sum()
+    mean = shares @ F
+    F = F - mean
+    root = np.sqrt(w)[:, None]
+    if not (w == 1.0).all():
+        F *= root
+    values, directions = _top(F.T @ F, q)
+    projected = F @ directions  # sqrt(w) times the projections of the training rows
+    values, vectors = settle(values, projected * inverse_roots(values), 0.0, 8, float(mean @ mean), kernel)
+    directions = directions * (np.sign((vectors * projected).sum(axis=0)) * (values > 0))
+    # what the landmarks miss is orthogonal to their span, and counts in the total variance only
+    total = float(np.vdot(F, F)) + float(w @ found.residual)
+    L = features.triangle
+    coef, mean_coef = features.expansion(directions), features.expansion(mean)
+    inner, means, anchors = L @ directions, L @ mean, features.landmarks
+    if "precomputed" in kernel._views():  # kernel values have no landmarks to keep: coefficients 0 on all other rows
+        coef, mean_coef = _spread(coef, features.index, len(w)), _spread(mean_coef, features.index, len(w))
+        inner, means, anchors = found.factor @ directions, found.factor @ mean, X
+    square = float(mean @ mean)
+    done = Components(
+        values, vectors, coef, mean @ directions, mean_coef, square, inner, means, total, float(w.sum()), found.missed
+    )
+    return done, anchors
+
+
+def _spread(values: Array, index: Array, n: int) -> Array:
+    out = np.zeros((n, *values.shape[1:]))
+    out[index] = values
+    return out
+
+
+def _mean_features(kernel: Kernel, X: Any, shares: Array) -> Array:
+    parts = [np.asarray(shares[rows] @ block, dtype=np.float64) for rows, block in feature_blocks(kernel, X)]
+    return np.asarray(np.sum(parts, axis=0)).ravel()
+
+
+def _dense(block: Any) -> Array:
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)
+
+
+def _top(C: Array, q: int) -> tuple[Array, Array]:  # (D, D) -> (q,), (D, q)
+    """The q largest eigenpairs of a small covariance, padded with zeros when there are fewer."""
+    D = len(C)
+    values, vectors = la.eigh(C, check_finite=False, overwrite_a=True)
+    kept = min(q, D)
+    top, directions = np.zeros(q), np.zeros((D, q))
+    top[:kept] = np.maximum(values[::-1][:kept], 0.0)
+    directions[:, :kept] = vectors[:, ::-1][:, :kept]
+    return top, directions

@@ -1,0 +1,99 @@
+"""Choosing the length scale, the number of components and the pre-image method on clean rows with noise put on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer.errors import InputError
+from mercer.estimators.progress import Meter
+from mercer.kernels.text import as_kernel
+
+Array = NDArray[Any]
+
+#: Length scales that are tried, as multiples of the median distance.
+MULTIPLES = (0.35, 0.5, 0.7, 1.0, 1.4)
+#: Numbers of components that are tried, as far as there are rows.
+COMPONENTS = (8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """What is tried with one fitted model, and on which rows it is judged."""
+
+    clean: Array
+    noisy: Any
+    counts: tuple[int, ...]
+    methods: tuple[str, ...]
+
+    def judge(self, fitted: Any, gains: Sequence[float]) -> list[dict[str, Any]]:
+        """The mean squared error of every setting."""
+        offset = fitted._components.offset
+        inner = np.asarray(fitted.transform(self.noisy), dtype=np.float64) + offset
+        found = []
+        for gain, method, q in product(gains, self.methods, self.counts):
+            made = fitted.preimages(
+                gain * inner - offset, method=method, start=self.noisy, n_components=min(q, len(offset))
+            )
+            error = float(((made.points - self.clean) ** 2).mean())
+            found.append(
+                {"kernel": str(fitted.kernel_), "n_components": q, "preimage": method, "gain": float(gain), "error": error}
+            )
+        return found
+
+
+def tune_denoising(
+    model: Any, X: Any, clean: Any, noisy: Any, length_scales: Any, n_components: Any, methods: Any, gains: Any
+) -> Any:
+    """Return a fitted copy of the model with the best setting.
+
+    One fit per length scale serves all numbers of components and methods; the gains are tried at the best length scale and
+    method, and at the next smaller length scale, since a gain allows a narrower kernel.
+    """
+    clean, n = np.asarray(clean, dtype=np.float64), np.shape(X)[0]
+    if clean.ndim != 2 or np.shape(noisy) != clean.shape:
+        raise InputError(f"tune_denoising: clean rows {clean.shape} and noisy rows {np.shape(noisy)} must go together.")
+    kernels = _kernels(as_kernel(model.kernel), X, length_scales)
+    counts = tuple(sorted({int(q) for q in (COMPONENTS if n_components is None else n_components) if 1 <= q <= n}))
+    if not counts or not list(methods) or not list(gains):
+        raise InputError(f"tune_denoising: there is nothing to choose from; n_components must lie in 1 … {n}.")
+    grid, results = _Grid(clean, noisy, counts, tuple(methods)), []
+    with Meter(f"{type(model).__name__} (tuning)", model.verbose) as meter:
+        for number, kernel in enumerate(kernels):
+            fitted = clone(model).set_params(kernel=kernel, n_components=counts[-1]).fit(X)
+            results += [{**found, "number": number} for found in grid.judge(fitted, list(gains)[:1])]
+            meter(number + 1, len(kernels) + 2)
+        best = min(results, key=lambda found: found["error"])
+        narrow = _Grid(clean, noisy, counts, (best["preimage"],))
+        for number in {best["number"], max(best["number"] - 1, 0)} if len(list(gains)) > 1 else ():
+            fitted = clone(model).set_params(kernel=kernels[number], n_components=counts[-1]).fit(X)
+            results += [{**found, "number": number} for found in narrow.judge(fitted, list(gains)[1:])]
+    best = min(results, key=lambda found: found["error"])
+    chosen = clone(model).set_params(
+        kernel=kernels[best["number"]], n_components=best["n_components"], preimage=best["preimage"], gain=best["gain"]
+    )
+    chosen.fit(X)
+    chosen.denoising_results_ = [{name: found[name] for name in found if name != "number"} for found in results]
+    return chosen
+
+
+def _kernels(kernel: Any, X: Any, length_scales: Any) -> list[Any]:
+    """The kernel at every length scale; just itself where it has none, or several."""
+    names = [name for name in kernel.get_params() if name.endswith("length_scale")]
+    if length_scales is None and len(names) != 1:
+        return [kernel]
+    if len(names) != 1:
+        raise InputError(
+            f"tune_denoising: length_scales replaces the one length scale of a kernel; {kernel} has {len(names)}. "
+            "Call tune_denoising for each kernel instead."
+        )
+    if length_scales is not None:
+        return [kernel.set_params(**{names[0]: float(scale)}) for scale in length_scales]
+    median = kernel.set_params(**{names[0]: "median"}).resolve(X).get_params()[names[0]]
+    return [kernel.set_params(**{names[0]: float(median * multiple)}) for multiple in MULTIPLES]
