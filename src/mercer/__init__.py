@@ -20,7 +20,13 @@ from mercer.kernels.frequencies import SpectralMixture as SpectralMixture
 from mercer.kernels.frequencies import from_spectral as from_spectral
 from mercer.kernels.functions import Function as Function
 from mercer.kernels.functions import Precomputed as Precomputed
+from mercer.kernels.graphs import EdgeHistogram as EdgeHistogram
+from mercer.kernels.graphs import Graphlet as Graphlet
+from mercer.kernels.graphs import RandomWalk as RandomWalk
+from mercer.kernels.graphs import ShortestPath as ShortestPath
 from mercer.kernels.graphs import VertexHistogram as VertexHistogram
+from mercer.kernels.graphs import WeisfeilerLehman as WeisfeilerLehman
+from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.matern import Matern as Matern
 from mercer.kernels.names import register as register
 from mercer.kernels.periodic import Periodic as Periodic
@@ -65,6 +71,7 @@ if TYPE_CHECKING:
     from mercer.explanations import explain as explain
     from mercer.inputs.sequences import read_fasta as read_fasta
     from mercer.inputs.sequences import read_lines as read_lines
+    from mercer.inputs.tu import read_tu as read_tu
     from mercer.persist import load as load
     from mercer.persist import save as save
     from mercer.twosample import hsic_test as hsic_test
@@ -80,6 +87,7 @@ __all__ = [
     "Bilinear",
     "Constant",
     "Cosines",
+    "EdgeHistogram",
     "Exponential",
     "Function",
     "GappedSpectrum",
@@ -87,6 +95,7 @@ __all__ = [
     "GaussianProcessRegressor",
     "GramOperator",
     "Graph",
+    "Graphlet",
     "Kernel",
     "KernelKNeighborsClassifier",
     "KernelKNeighborsRegressor",
@@ -109,16 +118,20 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "RandomFourierFeatures",
+    "RandomWalk",
     "RationalQuadratic",
     "SVC",
     "SVCCV",
     "SVR",
+    "ShortestPath",
     "SpectralMixture",
     "Spectrum",
     "Subsequence",
     "Tanh",
     "VertexHistogram",
+    "WLOptimalAssignment",
     "WeightedDegree",
+    "WeisfeilerLehman",
     "__version__",
     "check_gram",
     "errors",
@@ -134,6 +147,7 @@ __all__ = [
     "plan",
     "read_fasta",
     "read_lines",
+    "read_tu",
     "register",
     "repair",
     "save",
@@ -169,6 +183,7 @@ _LATER = {
     "mmd_test": "mercer.twosample",
     "read_fasta": "mercer.inputs.sequences",
     "read_lines": "mercer.inputs.sequences",
+    "read_tu": "mercer.inputs.tu",
     "repair": "mercer.validity.grams",
     "save": "mercer.persist",
     "testing": "mercer",

@@ -1,23 +1,29 @@
-"""The graph value and the doors that turn other libraries' graphs into it."""
+"""The graph value: an immutable, validated, compact form of an undirected graph with optional labels."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError
 
 
-@dataclass(frozen=True)
 class Graph:
     """An undirected graph with optional labels, as an immutable value.
 
     Nodes are 0 … n_nodes - 1. Each edge is a pair of two different nodes; its direction and repetition do not matter
-    (edges are stored once, smaller node first, sorted). Labels are any hashable values.
+    (edges are stored once, smaller node first, sorted). Labels are any hashable values. Loops, and edges that come twice
+    with different labels, are refused.
+
+    Parameters
+    ----------
+    n_nodes : int >= 0
+    edges : sequence of pairs of node numbers, or an (m, 2) array
+    node_labels : one hashable value per node, optional
+    edge_labels : one hashable value per edge, in the order of `edges`, optional
 
     >>> Graph(3, [(0, 1), (2, 1), (1, 0)]).edges
     ((0, 1), (1, 2))
@@ -25,10 +31,14 @@ class Graph:
     True
     """
 
+    __slots__ = ("edge_codes", "edge_vocabulary", "n_nodes", "node_codes", "node_vocabulary", "pairs")
+
     n_nodes: int
-    edges: tuple[tuple[int, int], ...] = ()
-    node_labels: tuple[Hashable, ...] | None = None
-    edge_labels: tuple[Hashable, ...] | None = None
+    pairs: NDArray[np.int32]  # (m, 2) smaller node first, sorted, read-only
+    node_codes: NDArray[np.int32] | None  # (n_nodes,) places in node_vocabulary
+    node_vocabulary: tuple[Hashable, ...]  # the different labels in the order of first use
+    edge_codes: NDArray[np.int32] | None  # (m,)
+    edge_vocabulary: tuple[Hashable, ...]
 
     def __init__(
         self,
@@ -38,63 +48,119 @@ class Graph:
         edge_labels: Iterable[Hashable] | None = None,
     ) -> None:
         count = _node_count(n_nodes)
-        pairs = [_edge(edge, count) for edge in edges]
+        given = _pairs(edges, count)
         labels = None if edge_labels is None else tuple(edge_labels)
-        if labels is not None and len(labels) != len(pairs):
-            raise InputError(f"Graph: edge_labels has {len(labels)} entries for {len(pairs)} edges; give one per edge.")
-        merged: dict[tuple[int, int], Hashable] = {}
-        for position, pair in enumerate(pairs):
-            label = None if labels is None else labels[position]
-            if pair in merged and merged[pair] != label:
-                raise InputError(f"Graph: edge {pair} comes twice with labels {merged[pair]!r} and {label!r}.")
-            merged[pair] = label
-        kept = sorted(merged)
+        if labels is not None and len(labels) != len(given):
+            raise InputError(f"Graph: edge_labels has {len(labels)} entries for {len(given)} edges; give one per edge.")
         nodes = None if node_labels is None else tuple(node_labels)
         if nodes is not None and len(nodes) != count:
             raise InputError(f"Graph: node_labels has {len(nodes)} entries for {count} nodes; give one per node.")
-        for word, values in (("node_labels", nodes), ("edge_labels", labels)):
-            _check_hashable(values, word)
-        object.__setattr__(self, "n_nodes", count)
-        object.__setattr__(self, "edges", tuple(kept))
-        object.__setattr__(self, "node_labels", nodes)
-        object.__setattr__(self, "edge_labels", None if labels is None else tuple(merged[pair] for pair in kept))
+        pairs, kept = _merged(given, count)
+        if labels is not None:
+            _check_hashable(labels, "edge_labels")
+            if len(pairs) < len(given):
+                _check_repeated(given, labels)
+            labels = tuple(labels[i] for i in kept.tolist())
+        node_codes, node_vocabulary = _coded(nodes, "node_labels")
+        edge_codes, edge_vocabulary = _coded(labels, "edge_labels")
+        self._set(count, pairs, node_codes, node_vocabulary, edge_codes, edge_vocabulary)
 
+    def _set(self, *values: Any) -> None:
+        names = ("n_nodes", "pairs", "node_codes", "node_vocabulary", "edge_codes", "edge_vocabulary")
+        for name, value in zip(names, values, strict=True):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
 
-def as_graph(value: Any, where: str) -> Graph:
-    """Return the Graph behind a Graph, a networkx graph, or a pair (adjacency, labels)."""
-    if isinstance(value, Graph):
-        return value
-    if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
-        return _from_networkx(value, where)
-    if isinstance(value, tuple) and len(value) == 2 and _is_matrix(value[0]):
-        return _from_adjacency(value[0], value[1], where)
-    raise InputError(
-        f"{where} is {describe(value)}, not a graph. Give mercer.Graph(n_nodes, edges, …), a networkx graph, "
-        "or a pair (adjacency matrix, node labels or None)."
-    )
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Graph: {name} cannot be set; a graph is a value, make another one.")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"Graph: {name} cannot be deleted; a graph is a value.")
 
-def _is_matrix(value: Any) -> bool:
-    try:
-        return bool(sp.issparse(value)) or np.ndim(value) == 2
-    except ValueError:  # rows of different lengths
-        return False
+    @property
+    def n_edges(self) -> int:
+        """The number of edges."""
+        return len(self.pairs)
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """The edges, smaller node first, sorted."""
+        return tuple((u, v) for u, v in self.pairs.tolist())
+
+    @property
+    def node_labels(self) -> tuple[Hashable, ...] | None:
+        """The label of every node, or None."""
+        return _spelled_out(self.node_codes, self.node_vocabulary)
+
+    @property
+    def edge_labels(self) -> tuple[Hashable, ...] | None:
+        """The label of every edge in the order of `edges`, or None."""
+        return _spelled_out(self.edge_codes, self.edge_vocabulary)
+
+    @classmethod
+    def from_smiles(cls, text: str, *, hydrogens: bool = False) -> Graph:
+        """The graph of a molecule written in SMILES, read by RDKit (extra `graphs`).
+
+        Nodes are atoms, labeled by element, in small letters where aromatic, with the charge if there is one ("C", "c",
+        "N+"); edges are bonds, labeled "-", "=", "#" or ":" (aromatic). Hydrogen atoms are nodes only on request, or
+        where the text needs them, as in "[H][H]".
+
+        >>> Graph.from_smiles("C=O")  # doctest: +SKIP
+        Graph(n_nodes=2, edges=((0, 1),), node_labels=('C', 'O'), edge_labels=('=',))
+        """
+        from mercer.inputs.molecules import molecule_graph
+
+        return molecule_graph(text, "Graph.from_smiles", hydrogens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return (
+            self.n_nodes == other.n_nodes
+            and np.array_equal(self.pairs, other.pairs)
+            and self.node_labels == other.node_labels
+            and self.edge_labels == other.edge_labels
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_nodes, self.pairs.tobytes(), self.node_labels, self.edge_labels))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Graph, (self.n_nodes, self.pairs, self.node_labels, self.edge_labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph(n_nodes={self.n_nodes}, edges={self.edges}, node_labels={self.node_labels}, "
+            f"edge_labels={self.edge_labels})"
+        )
 
 
 def _node_count(n_nodes: Any) -> int:
-    if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
+    if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or not 0 <= n_nodes < 2**31:
         raise InputError(f"Graph: n_nodes must be a whole number >= 0; got {n_nodes!r}.")
     return int(n_nodes)
 
 
-def _check_hashable(labels: tuple[Any, ...] | None, word: str) -> None:
+def _pairs(edges: Any, count: int) -> NDArray[np.int64]:  # -> (m, 2), smaller node first
+    """The edges as an array; a wrong one is named as it came."""
+    listed = edges if isinstance(edges, np.ndarray) else list(edges)
+    if len(listed) == 0:
+        return np.empty((0, 2), dtype=np.int64)
     try:
-        hash(labels)
-    except TypeError:
-        raise InputError(f"Graph: {word} must be hashable values, such as strings or tuples; got {labels!r}.") from None
+        found = np.asarray(listed)
+    except ValueError:  # pairs and triples together
+        found = np.empty(0)
+    if found.dtype.kind not in "iu" or found.ndim != 2 or found.shape[1] != 2:
+        return np.array([_edge(edge, count) for edge in listed], dtype=np.int64)
+    u, v = found.min(axis=1), found.max(axis=1)
+    wrong = np.flatnonzero((u < 0) | (v >= count) | (u == v))
+    if len(wrong):
+        _edge(tuple(found[wrong[0]].tolist()), count)
+    return np.stack([u, v], axis=1).astype(np.int64)
 
 
-def _edge(edge: Sequence[int], count: int) -> tuple[int, int]:
+def _edge(edge: Any, count: int) -> tuple[int, int]:
     try:
         u, v = (int(node) for node in edge)
         whole = [u, v] == list(edge)
@@ -109,38 +175,36 @@ def _edge(edge: Sequence[int], count: int) -> tuple[int, int]:
     return (u, v) if u < v else (v, u)
 
 
-def _from_networkx(graph: Any, where: str) -> Graph:
-    if graph.is_directed() or graph.is_multigraph():
-        raise InputError(f"{where} is a directed or multi graph; give an undirected simple one (networkx.Graph(g)).")
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    node_labels = [data.get("label") for _, data in graph.nodes(data=True)]
-    triples = [(number[u], number[v], data.get("label")) for u, v, data in graph.edges(data=True) if u != v]
-    return Graph(
-        len(number),
-        [(u, v) for u, v, _ in triples],
-        _all_or_none(node_labels, f"{where}: node labels"),
-        _all_or_none([label for _, _, label in triples], f"{where}: edge labels"),
-    )
+def _merged(pairs: NDArray[np.int64], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Every edge once, sorted, and the place where each came first."""
+    _, kept = np.unique(pairs[:, 0] * max(count, 1) + pairs[:, 1], return_index=True)
+    return np.ascontiguousarray(pairs[kept], dtype=np.int32), kept
 
 
-def _all_or_none(labels: list[Any], where: str) -> list[Any] | None:
-    missing = sum(label is None for label in labels)
-    if missing == len(labels):
-        return None
-    if missing:
-        raise InputError(f"{where}: {missing} of {len(labels)} are missing; label all or none (attribute 'label').")
-    return labels
+def _check_repeated(pairs: NDArray[np.int64], labels: tuple[Hashable, ...]) -> None:
+    first: dict[tuple[int, int], Hashable] = {}
+    for u, v, label in zip(*pairs.T.tolist(), labels, strict=True):
+        known = first.setdefault((u, v), label)
+        if known != label:
+            raise InputError(f"Graph: edge {(u, v)} comes twice with labels {known!r} and {label!r}.")
 
 
-def _from_adjacency(adjacency: Any, labels: Any, where: str) -> Graph:
-    matrix = sp.coo_matrix(adjacency)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{where}: the adjacency matrix must be square; got shape {matrix.shape}.")
-    if matrix.dtype.kind not in "fiub" or not np.isfinite(matrix.data).all():
-        raise InputError(f"{where}: the adjacency matrix must hold finite numbers.")
-    dense_difference = abs(matrix - matrix.T)
-    if dense_difference.nnz and dense_difference.max() > 0:
-        raise InputError(f"{where}: the adjacency matrix is not symmetric; only undirected graphs are supported.")
-    upper = sp.triu(matrix, k=1).tocoo()
-    edges = [(int(u), int(v)) for u, v, w in zip(upper.row, upper.col, upper.data, strict=True) if w != 0]
-    return Graph(matrix.shape[0], edges, None if labels is None else list(labels))
+def _check_hashable(labels: tuple[Any, ...], word: str) -> None:
+    try:
+        hash(labels)
+    except TypeError:
+        raise InputError(f"Graph: {word} must be hashable values, such as strings or tuples; got {labels!r}.") from None
+
+
+def _coded(labels: tuple[Any, ...] | None, word: str) -> tuple[NDArray[np.int32] | None, tuple[Hashable, ...]]:
+    """Labels as numbers, and what the numbers stand for."""
+    if labels is None:
+        return None, ()
+    _check_hashable(labels, word)
+    number: dict[Hashable, int] = {}
+    codes = np.array([number.setdefault(label, len(number)) for label in labels], dtype=np.int32)
+    return codes, tuple(number)
+
+
+def _spelled_out(codes: NDArray[np.int32] | None, vocabulary: tuple[Hashable, ...]) -> tuple[Hashable, ...] | None:
+    return None if codes is None else tuple(vocabulary[code] for code in codes.tolist())

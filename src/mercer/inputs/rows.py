@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, describe
-from mercer.inputs.graphs import Graph, as_graph
+from mercer.inputs.graph_doors import as_graph
+from mercer.inputs.graphs import Graph
 from mercer.inputs.vectors import Matrix, as_vectors, check_size
 
 T = TypeVar("T")

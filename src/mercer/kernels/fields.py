@@ -78,6 +78,18 @@ def alphabet(default: Any = None, *, keyword: bool = True) -> Any:
     return _field(Rule("a str or a sequence of different letters, or None", _alphabet), default, keyword)
 
 
+def one_of(options: tuple[Any, ...], default: Any = None, *, keyword: bool = True) -> Any:
+    """One of a few values."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, bool) or value not in options:
+            raise ValueError
+        return options[options.index(value)]
+
+    shown = [repr(option) for option in options]
+    return _field(Rule(", ".join(shown[:-1]) + " or " + shown[-1], check), default, keyword)
+
+
 def flag(default: bool, *, keyword: bool = True) -> Any:
     """True or False."""
     return _field(Rule("True or False", _flag), default, keyword)

@@ -13,7 +13,15 @@ from mercer.errors import InputError, ParseError, describe
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines, SpectralMixture
 from mercer.kernels.functions import Function, Precomputed
-from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.graphs import (
+    EdgeHistogram,
+    Graphlet,
+    RandomWalk,
+    ShortestPath,
+    VertexHistogram,
+    WeisfeilerLehman,
+    WLOptimalAssignment,
+)
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
 from mercer.kernels.periodic import Periodic
@@ -29,9 +37,10 @@ from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
     for kind in (
-        AllSubstrings, Bilinear, Constant, Cosines, Exponential, Function, GappedSpectrum, Gaussian, Laplacian, Linear,
-        Matern, Mismatch, Periodic, Polynomial, Precomputed,
-        RationalQuadratic, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram, WeightedDegree,
+        AllSubstrings, Bilinear, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum, Gaussian,
+        Graphlet, Laplacian, Linear, Matern, Mismatch, Periodic, Polynomial, Precomputed, RandomWalk,
+        RationalQuadratic, ShortestPath, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram,
+        WLOptimalAssignment, WeightedDegree, WeisfeilerLehman,
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Profiles: strings with counts of their features, made when first asked for.
+"""Profiles: strings, or other objects, with counts of their features, made when first asked for.
 
 Two collections are counted together to be compared, so that both have the columns of everything that occurs in either.
 That is why an encoding keeps its letters: a vocabulary is never learned, and no hash can collide.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError
 from mercer.kernels.strings.engine.diagonals import Diagonals
-from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.masks import Windows
 from mercer.kernels.strings.engine.sparse_products import PER_PAIR, PER_STORED, Listed
 from mercer.kernels.strings.engine.substrings import Table
@@ -28,17 +27,29 @@ STRIP = 1024
 SHORT_STRIP = 32
 
 
-class Recipe(NamedTuple):
-    """What is counted: the table of the strings, and windows to compare without making it, where that is cheaper."""
+class Countable(Protocol):
+    """Objects whose features can be counted: strings as `Letters`, graphs as a `Batch`."""
 
-    table: Callable[[Letters], Table]
-    windows: Callable[[Letters], Windows | Diagonals | None]
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Index) -> Self: ...
+
+    def align(self, other: Self) -> tuple[Self, Self]: ...
+
+    def joined(self, other: Self) -> Self: ...
+
+
+class Recipe(NamedTuple):
+    """What is counted: the table of the objects, and windows to compare without making it, where that is cheaper."""
+
+    table: Callable[[Any], Table]
+    windows: Callable[[Any], Windows | Diagonals | None]
 
 
 class Profile:
     """Strings and the table of their features; rows [start, stop) of a table that is shared with others."""
 
-    def __init__(self, letters: Letters, recipe: Recipe, shared: Shared | None = None, rows: Index | None = None) -> None:
+    def __init__(self, letters: Countable, recipe: Recipe, shared: Shared | None = None, rows: Index | None = None) -> None:
         self.letters, self.recipe = letters, recipe
         self.shared = Shared(letters, recipe) if shared is None else shared
         self.rows = slice(0, len(letters)) if rows is None else rows  # where these strings stand in the shared table
@@ -126,7 +137,7 @@ class Profile:
 class Shared:
     """The table of one or two collections, made once whichever thread asks first."""
 
-    def __init__(self, letters: Letters, recipe: Recipe) -> None:
+    def __init__(self, letters: Countable, recipe: Recipe) -> None:
         self._letters = letters
         self._recipe = recipe
         self._table: Table | None = None

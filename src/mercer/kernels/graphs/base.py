@@ -1,0 +1,90 @@
+"""Kernels on graphs that count: what they share."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.inputs import Graph, Rows
+from mercer.kernels.counts import CountKernel
+from mercer.kernels.fields import one_of
+from mercer.kernels.graphs.batch import Batch
+from mercer.numeric.encodings import Encoding
+from mercer.numeric.profiles import Profile, Recipe
+from mercer.numeric.substrings import Table
+
+#: The rules for graphs without labels.
+UNLABELED_RULES = (None, "constant", "degree")
+
+#: Options that are printed only when they are on.
+_QUIET = ("labeled", "edge_labels")
+
+
+def unlabeled_rule() -> Any:
+    """The field `unlabeled`: what stands for a missing label."""
+    return one_of(UNLABELED_RULES, None)
+
+
+class GraphCounts(CountKernel):
+    """Abstract: the inner product of explicit features of a graph, which `_table` counts for many graphs at once."""
+
+    _domain = "graphs"
+    _reads: ClassVar[tuple[str, ...]] = ("node",)  # the labels it looks at: of nodes, of edges
+
+    def _encode(self, rows: Rows) -> Encoding:
+        return rows.remember(("graph profile", self), lambda: Profile(self._batch_of(rows), Recipe(self._table, _nothing)))
+
+    def _batch_of(self, rows: Rows) -> Batch:
+        """The graphs of a collection end to end, shared by all terms that read the same labels by the same rule."""
+        rule, reads = getattr(self, "unlabeled", None), self._labels_read()
+        key = ("graph batch", rule, reads)
+        return rows.remember(key, lambda: Batch(rows.graphs(), rule, reads, rows.name))
+
+    def _labels_read(self) -> tuple[str, ...]:
+        return self._reads
+
+    def _alone(self, item: Graph) -> Batch:
+        """One graph as a batch, for finding the places of its features."""
+        return Batch([item], getattr(self, "unlabeled", None), self._labels_read(), "x")
+
+    @abc.abstractmethod
+    def _table(self, batch: Batch) -> Table:
+        """phi(x) of every graph."""
+
+    def _text(self) -> str:
+        return quiet_text(self)
+
+
+def _nothing(batch: Batch) -> None:
+    """Graphs have no windows to compare: their table is always made."""
+
+
+def quiet_text(kernel: Any) -> str:
+    """The text of a kernel without the options that stand at None or are off."""
+    shown = []
+    for item in dataclasses.fields(kernel):
+        value = getattr(kernel, item.name)
+        if value is not None and not (item.name in _QUIET and value is False):
+            shown.append(f"{item.name}={value!r}")
+    return f"{type(kernel).__name__}({', '.join(shown)})"
+
+
+def label_text(label: Hashable) -> str:
+    """A label inside a longer name: plain words as they are, everything else as Python writes it."""
+    plain = isinstance(label, str) and label and all(c.isalnum() or c in "+-_" for c in label)
+    return str(label) if plain else repr(label)
+
+
+def numbered_table(keys: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], first: Any, name: Any) -> Table:
+    """The table of (key, count) lists by graph; columns in the order of the keys, called name(key)."""
+    import scipy.sparse as sp
+
+    distinct, column = np.unique(keys, return_inverse=True)
+    shape = (len(first) - 1, len(distinct))
+    matrix = sp.csr_array((counts.astype(np.float64), column.reshape(-1).astype(np.int32), first), shape=shape)
+    matrix.sort_indices()
+    return Table(matrix, lambda: [name(key) for key in distinct.tolist()])

@@ -1,0 +1,147 @@
+"""Kernels on graphs: common subgraphs of p nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import CapabilityError, InputError
+from mercer.inputs import Graph, Rows
+from mercer.kernels.derivation import Derivation
+from mercer.kernels.fields import flag, one_of, whole_or_none
+from mercer.kernels.graphs.atlas import canonical, classes, pairs
+from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
+from mercer.kernels.graphs.batch import Batch
+from mercer.kernels.graphs.counting import induced_counts
+from mercer.kernels.graphs.labeled import labeled_table, shape_name
+from mercer.kernels.summands import Occurrence
+from mercer.numeric.encodings import Dots, Encoding
+from mercer.numeric.substrings import Table, present
+
+#: Sets of nodes whose places `explain` looks at one by one.
+MOST_PLACES = 2_000_000
+
+
+@dataclass(frozen=True, repr=False)
+class Graphlet(GraphCounts):
+    """The graphlet kernel: the number of induced subgraphs of p nodes in common.
+
+    k(x, z) = sum over classes c of isomorphic graphs with p nodes of (sets of p nodes of x that induce c) (the same of z).
+    Counts are exact, by formulas up to four nodes and by enumeration of connected sets for five; counts of classes that
+    are not connected follow from those of the connected ones. A graph with fewer than p nodes has none: its values are 0.
+    Counts grow like n^p, so that `.normalized()` is what models usually want. Labels do not matter unless asked for.
+
+    Parameters
+    ----------
+    p : 2, 3, 4 or 5, default 3
+    connected : bool, default False
+        Count only classes that are connected.
+    presence : bool, default False
+        Count each class once: the number of classes in common.
+    labeled : bool, default False
+        Classes of graphs whose node labels agree too, for p = 2 and 3.
+    samples : int, optional
+        For p = 5, graphs with too many connected sets to enumerate (about 10^11) are refused. With `samples` such graphs,
+        and only those, get estimates from that many sets of nodes drawn at random (with a fixed seed): (n choose 5) times
+        the share of each class, with standard error at most (n choose 5) / (2 sqrt(samples)).
+    unlabeled : None, "constant" or "degree"
+        What stands for a missing label, with labeled=True; see `VertexHistogram`.
+
+    >>> from mercer import Graph
+    >>> path, ring = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    >>> Graphlet(3)([path, ring]).tolist()
+    [[8.0, 8.0], [8.0, 16.0]]
+    >>> Graphlet(3).feature_names([path])
+    ['3 nodes', 'edge + node', 'path 3', 'triangle']
+    """
+
+    p: int = one_of((2, 3, 4, 5), 3, keyword=False)
+    connected: bool = flag(False)
+    presence: bool = flag(False)
+    labeled: bool = flag(False)
+    samples: int | None = whole_or_none(None, at_least=100)
+    unlabeled: str | None = unlabeled_rule()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.labeled and self.p > 3:
+            raise InputError(f"Graphlet: labeled=True is for p = 2 and 3; got p={self.p}.")
+        if self.unlabeled is not None and not self.labeled:
+            raise InputError("Graphlet: unlabeled= says what stands for a label, and labeled=False looks at none.")
+
+    def _labels_read(self) -> tuple[str, ...]:
+        return ("node",) if self.labeled else ()
+
+    def _encode(self, rows: Rows) -> Encoding:
+        if self.labeled:
+            return super()._encode(rows)
+        return rows.remember(("graphlets", self), lambda: Dots(self._counted(self._batch_of(rows))))
+
+    def _counted(self, batch: Batch) -> Any:  # -> (n, classes)
+        key = ("graphlet counts", self.p, self.connected, self.samples)
+        counts = batch.remember(key, lambda: induced_counts(batch, self.p, self.connected, self.samples))
+        return (counts > 0).astype(np.float64) if self.presence else counts
+
+    def _table(self, batch: Batch) -> Table:
+        found = labeled_table(batch, self.p, self.connected)
+        return present(found) if self.presence else found
+
+    def _features_shared(self) -> bool:
+        return not self.labeled
+
+    def _features(self, encoding: Encoding, combined: bool) -> Any:
+        return super()._features(encoding, combined) if self.labeled else encoding.array.copy()
+
+    def _feature_names(self, encoding: Encoding) -> list[Any]:
+        return super()._feature_names(encoding) if self.labeled else [one.name for one in classes(self.p, self.connected)]
+
+    def _n_features(self, encoding: Encoding) -> int:
+        return super()._n_features(encoding) if self.labeled else len(classes(self.p, self.connected))
+
+    def _occurrences(self, item: Any) -> Iterator[Occurrence]:
+        if comb(item.n_nodes, self.p) > MOST_PLACES:
+            raise CapabilityError(
+                f"explain: {self} has {comb(item.n_nodes, self.p)} sets of {self.p} nodes in a graph of {item.n_nodes} nodes, "
+                f"more than {MOST_PLACES} to look at one by one; take a smaller p."
+            )
+        found = list(self._places(item))
+        count = Counter(name for name, _ in found) if self.presence else {}
+        for name, nodes in found:
+            yield Occurrence(name, nodes, 1.0 / count.get(name, 1))
+
+    def _places(self, item: Graph) -> Iterator[tuple[Hashable, tuple[int, ...]]]:
+        """Every set of p nodes with the name of its class."""
+        named = {one.mask: one.name for one in classes(self.p, self.connected)}
+        joined = {edge: 1 for edge in item.edges}
+        batch = self._alone(item)
+        words = [label_text(batch.nodes[1][code]) for code in batch.nodes[0].tolist()] if self.labeled else []
+        order = pairs(self.p)
+        for nodes in combinations(range(item.n_nodes), self.p):
+            mask = sum(joined.get((nodes[i], nodes[j]), 0) << bit for bit, (i, j) in enumerate(order))
+            name = named.get(int(canonical(self.p)[mask]))
+            if name is not None:
+                yield (_labeled_name(mask, [words[v] for v in nodes]) if self.labeled else name), nodes
+
+    def _derivation(self) -> Derivation:
+        what = "indicators" if self.presence else "counts"
+        kind = "connected " if self.connected else ""
+        because = f"<phi(x), phi(z)> with phi(x) the {what} of {kind}induced subgraphs of {self.p} nodes by class"
+        return Derivation("explicit features", because + (" and labels" if self.labeled else ""))
+
+
+def _labeled_name(mask: int, words: list[str]) -> str:
+    """The name of a set of two or three nodes with these labels; bits are the pairs (0, 1), (0, 2), (1, 2)."""
+    if len(words) == 2 or mask in (0, 7):
+        return shape_name(0 if mask == 0 else 3 if len(words) == 3 else 1, words)
+    edges = [pair for bit, pair in enumerate(pairs(3)) if mask >> bit & 1]
+    if len(edges) == 1:
+        i, j = edges[0]
+        return shape_name(1, [words[i], words[j], words[3 - i - j]])
+    (middle,) = set(edges[0]) & set(edges[1])
+    return shape_name(2, [words[middle], *(words[v] for v in range(3) if v != middle)])
