@@ -28,7 +28,10 @@ LEAVES = {
     "finite": FINITE | {"On"},
     "sparse": SPARSE | {"On"},
     "strings": {"Spectrum", "GappedSpectrum", "Mismatch", "Subsequence", "AllSubstrings", "WeightedDegree"},
-    "graphs": {"VertexHistogram"},
+    "graphs": {
+        *("VertexHistogram", "EdgeHistogram", "WeisfeilerLehman", "WLOptimalAssignment", "ShortestPath", "Graphlet"),
+        "RandomWalk",
+    },
 }
 
 

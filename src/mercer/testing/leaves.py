@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.graphs import (
+    EdgeHistogram,
+    Graphlet,
+    RandomWalk,
+    ShortestPath,
+    VertexHistogram,
+    WeisfeilerLehman,
+    WLOptimalAssignment,
+)
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
@@ -21,7 +29,7 @@ from mercer.kernels.strings.subsequence import Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial
 from mercer.numeric.frozen import FrozenArray
-from mercer.testing import naive
+from mercer.testing import naive, naive_graphs
 from mercer.testing.naive import Twin
 
 
@@ -157,6 +165,34 @@ def _vertex_histogram(rng: np.random.Generator, width: int) -> Grown:
     return Grown(VertexHistogram(), naive.vertex_histogram, 36.0)
 
 
+def _edge_histogram(rng: np.random.Generator, width: int) -> Grown:
+    return Grown(EdgeHistogram(), naive_graphs.edge_histogram, 60.0)
+
+
+def _colors(rng: np.random.Generator, width: int) -> Grown:
+    levels, assigned = int(rng.integers(0, 4)), bool(rng.random() < 0.4)
+    kind, twin = WLOptimalAssignment, naive_graphs.wl_optimal_assignment
+    if not assigned:
+        kind, twin = WeisfeilerLehman, naive_graphs.weisfeiler_lehman  # type: ignore[assignment]
+    return Grown(kind(levels), partial(twin, iterations=levels), 60.0)
+
+
+def _shortest_path(rng: np.random.Generator, width: int) -> Grown:
+    return Grown(ShortestPath(), naive_graphs.shortest_path, 200.0)
+
+
+def _graphlet(rng: np.random.Generator, width: int) -> Grown:
+    p, connected, presence = int(rng.integers(2, 5)), bool(rng.random() < 0.3), bool(rng.random() < 0.3)
+    labeled = p < 4 and bool(rng.random() < 0.3)
+    options = {"connected": connected, "presence": presence, "labeled": labeled}
+    return Grown(Graphlet(p, **options), partial(naive_graphs.graphlet, p=p, **options), 200.0)
+
+
+def _random_walk(rng: np.random.Generator, width: int) -> Grown:
+    decay, steps = float(rng.choice([0.1, 0.3])), int(rng.integers(0, 4))
+    return Grown(RandomWalk(decay, steps=steps), partial(naive_graphs.random_walk, decay=decay, steps=steps), 60.0)
+
+
 _FINITE = (_linear, _bilinear, _polynomial, _constant)
 _SPARSE = (*_FINITE, _gaussian, _exponential, _matern, _rational_quadratic)
 LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
@@ -167,5 +203,8 @@ LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
         *(_spectrum, _blended, _gapped, _mismatch, _subsequence, _all_substrings, _weighted_degree),
         *(_spectrum, _spectrum, _constant),
     ),
-    "graphs": (_vertex_histogram, _vertex_histogram, _vertex_histogram, _constant),
+    "graphs": (
+        *(_vertex_histogram, _edge_histogram, _colors, _shortest_path, _graphlet, _random_walk),
+        *(_vertex_histogram, _colors, _constant),
+    ),
 }

@@ -39,7 +39,8 @@ def test_every_door() -> None:
     [
         ([WATER, Graph(2)], "1 of 2 graphs have node labels; label all of them or none"),
         ([1, 2], r"X\[0\] is int 1, not a graph"),
-        (["CCO"], r"X\[0\] is str 'CCO', not a graph"),
+        (["CCO", "C1CC"], r"X\[1\]: 'C1CC' is not a valid SMILES"),
+        ([""], r"X\[0\]: '' is not a valid SMILES"),
         (WATER, "not a collection"),
         ([None], "not a graph"),
         ([nx.DiGraph()], "directed"),
