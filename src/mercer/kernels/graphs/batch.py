@@ -61,7 +61,7 @@ class Batch:
     def __init__(self, graphs: Sequence[Graph], unlabeled: str | None, reads: tuple[str, ...], name: str = "X") -> None:
         self.graphs, self.unlabeled, self.reads, self.name = graphs, unlabeled, reads, name
         self._memo: dict[Hashable, Any] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self.labeled = {word: self._one_kind(word) for word in reads if unlabeled is None}
 
     def __len__(self) -> int:
@@ -104,12 +104,16 @@ class Batch:
     # -- arrays ------------------------------------------------------------------------------------------------------
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is stored under `key`, making it on the first question."""
-        with self._lock:
-            if key not in self._memo:
-                self._memo[key] = make()
-            found: T = self._memo[key]
-            return found
+        """Return what is stored under `key`, making it on the first question.
+
+        Made without the lock: `make` may wait for threads that ask for other arrays.
+        """
+        if key not in self._memo:
+            made = make()
+            with self._lock:
+                self._memo.setdefault(key, made)
+        found: T = self._memo[key]
+        return found
 
     @property
     def first(self) -> Ints:  # (n + 1,)
