@@ -20,9 +20,9 @@ def as_graph(value: Any, where: str) -> Graph:
     if isinstance(value, Graph):
         return value
     if isinstance(value, str):
-        from mercer.inputs.molecules import molecule_graph
+        from mercer.inputs.molecules import read_molecule
 
-        return molecule_graph(value, where)
+        return Graph(*read_molecule(value, where))
     if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
         return _from_networkx(value, where)
     if is_edge_list(value):

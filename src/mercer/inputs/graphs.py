@@ -109,9 +109,9 @@ class Graph:
         >>> Graph.from_smiles("C=O")  # doctest: +SKIP
         Graph(n_nodes=2, edges=((0, 1),), node_labels=('C', 'O'), edge_labels=('=',))
         """
-        from mercer.inputs.molecules import molecule_graph
+        from mercer.inputs.molecules import read_molecule
 
-        return molecule_graph(text, "Graph.from_smiles", hydrogens)
+        return cls(*read_molecule(text, "Graph.from_smiles", hydrogens))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.errors import InputError, MissingExtraError, describe
-from mercer.inputs.graphs import Graph
 
 #: How bonds are labeled; others carry RDKit's own name, such as "DATIVE".
 BONDS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 
 
-def molecule_graph(text: Any, where: str, hydrogens: bool = False) -> Graph:
-    """The graph of a molecule; `where` names the text in messages."""
+def read_molecule(text: Any, where: str, hydrogens: bool = False) -> tuple[int, list[tuple[int, int]], list[str], list[str]]:
+    """Number of atoms, bonds, labels of both: what makes the graph of a molecule; `where` names the text in messages."""
     if not isinstance(text, str):
         raise InputError(f"{where} takes a SMILES text such as 'CCO'; got {describe(text)}.")
     try:
@@ -29,7 +28,7 @@ def molecule_graph(text: Any, where: str, hydrogens: bool = False) -> Graph:
     if hydrogens:
         molecule = Chem.AddHs(molecule)
     bonds = list(molecule.GetBonds())
-    return Graph(
+    return (
         molecule.GetNumAtoms(),
         [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
         [_atom(atom) for atom in molecule.GetAtoms()],

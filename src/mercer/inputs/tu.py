@@ -78,11 +78,9 @@ class _Files:
         try:
             return np.array([[int(cell) for cell in row] for row in rows], dtype=np.int64).reshape(len(rows), width)
         except ValueError:
-            for number, row in enumerate(rows, 1):
-                if len(row) != width or not all(cell.strip().lstrip("+-").isdigit() for cell in row):
-                    break
+            wrong = [not (len(row) == width and all(_is_whole(cell) for cell in row)) for row in rows].index(True)
             raise InputError(
-                f"read_tu: {self.path(subject)}: line {number} must hold {width} whole number(s); it is {lines[number - 1]!r}."
+                f"read_tu: {self.path(subject)}: line {wrong + 1} must hold {width} whole number(s); it is {lines[wrong]!r}."
             ) from None
 
     def labels(self, subject: str, count: int, what: str) -> list[Any] | None:
@@ -91,6 +89,10 @@ class _Files:
         if lines is not None and len(lines) != count:
             raise InputError(f"read_tu: {self.path(subject)} has {len(lines)} lines for {count} {what}.")
         return None if lines is None else [_label(line) for line in lines]
+
+
+def _is_whole(cell: str) -> bool:
+    return cell.strip().lstrip("+-").isdigit()
 
 
 def _label(line: str) -> Any:

@@ -184,7 +184,7 @@ def _shortest_path(rng: np.random.Generator, width: int) -> Grown:
 def _graphlet(rng: np.random.Generator, width: int) -> Grown:
     p, connected, presence = int(rng.integers(2, 5)), bool(rng.random() < 0.3), bool(rng.random() < 0.3)
     labeled = p < 4 and bool(rng.random() < 0.3)
-    options = {"connected": connected, "presence": presence, "labeled": labeled}
+    options: dict[str, Any] = {"connected": connected, "presence": presence, "labeled": labeled}
     return Grown(Graphlet(p, **options), partial(naive_graphs.graphlet, p=p, **options), 200.0)
 
 

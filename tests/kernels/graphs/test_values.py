@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.kernels.graphs.random_graphs import random_graphs, shuffled
 
 import mercer
 from mercer import (
@@ -22,7 +23,6 @@ from mercer import (
 from mercer.kernels.base import Kernel
 from mercer.testing import check_kernel, naive
 from mercer.testing import naive_graphs as twins
-from tests.kernels.graphs.random_graphs import random_graphs, shuffled
 
 OPTIONS = [
     {"p": p, "connected": connected, "presence": presence}

@@ -10,6 +10,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Marks = NDArray[np.uint64]
 
+
 @numba.njit(cache=True, nogil=True)
 def sort(values: Ints, start: int, stop: int) -> None:
     """Sort values[start:stop] by Shell's method: insertion for the few neighbors that most nodes have."""
@@ -38,9 +39,17 @@ def mixed(h: np.uint64, key: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True)
 def signatures(
-    indptr: Ints, neighbors: Codes, bonds: Codes, n_bonds: int, colors: Codes, low: int, high: int, around: Ints, marks: Marks
+    indptr: Ints,
+    neighbors: Codes,
+    bonds: Codes,
+    n_bonds: int,
+    colors: Codes,
+    low: int,
+    high: int,
+    around: Ints,
+    marks: Marks,
 ) -> None:  # (N + 1,), (2 M,), (2 M,) or (0,), (N,) -> writes around (2 M,), marks (N,)
-    """Sort the colors round every node from `low` to `high`, and mix them and its own into 64 bits."""
+    """Sort the colors around every node from `low` to `high`, and mix them and its own into 64 bits."""
     for v in range(low, high):
         start, stop = indptr[v], indptr[v + 1]
         for k in range(start, stop):
@@ -106,10 +115,9 @@ def unary(
     n = indptr.shape[0] - 1
     out_indptr = np.zeros(n + 1, np.int64)
     for i in range(n):
-        total = 0
+        out_indptr[i + 1] = out_indptr[i]
         for k in range(indptr[i], indptr[i + 1]):
-            total += np.int64(data[k])
-        out_indptr[i + 1] = out_indptr[i] + total
+            out_indptr[i + 1] += np.int64(data[k])
     out = np.empty(out_indptr[n], np.int64)
     at = 0
     for k in range(indices.shape[0]):

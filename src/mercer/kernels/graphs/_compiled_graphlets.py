@@ -67,7 +67,7 @@ def cliques(pointer: Ints, later: Ints, with_four: bool, at_node: Ints, at_edge:
 
 @numba.njit(cache=True, nogil=True)
 def squares(indptr: Ints, neighbors: Codes, base: int, rank: Ints) -> int:
-    """The number of cycles of four edges, with or without diagonals, each seen from its last node in the order of degrees."""
+    """The number of cycles of four edges, with or without diagonals, each seen from its node of highest rank."""
     n = rank.shape[0]
     ways = np.zeros(n, np.int64)
     total = 0
@@ -92,7 +92,7 @@ def squares(indptr: Ints, neighbors: Codes, base: int, rank: Ints) -> int:
 def small_counts(
     indptr: Ints, neighbors: Codes, order: Ints, first: Ints, low: int, high: int, size: int, out: Ints
 ) -> None:  # (N,) nodes of each graph by degree; graphs low … high - 1; out (n, 10)
-    """Nodes, edges, paths of 3, triangles, then star, path, paw, cycle, diamond, clique of 4: subgraphs, not only induced."""
+    """Nodes, edges, paths of 3, triangles; star, path, paw, cycle, diamond, clique of 4: not only induced."""
     for g in range(low, high):
         base, n = first[g], first[g + 1] - first[g]
         row = out[g]

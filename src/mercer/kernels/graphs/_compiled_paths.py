@@ -13,7 +13,7 @@ Codes = NDArray[np.int32]
 Marks = NDArray[np.uint64]
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def ones(typing_context, word):  # type: ignore[no-untyped-def]
     """The number of bits that are set in a 64-bit word: one instruction."""
 
@@ -61,7 +61,7 @@ def spread(
             then[v] = word
             if word:
                 moving = True
-                table[distance * k + local[v]] += np.int64(ones(word))
+                table[distance * k + local[v]] += np.int64(ones(word))  # type: ignore[call-arg]
         if moving:
             for v in range(local.shape[0]):
                 visited[v] |= then[v]

@@ -53,7 +53,15 @@ def common_walks(
 
 @numba.njit(cache=True, nogil=True)
 def walk_block(
-    indptr: Ints, neighbors: Codes, labels: Codes, first: Ints, left: Ints, right: Ints, decay: float, steps: int, out: Values
+    indptr: Ints,
+    neighbors: Codes,
+    labels: Codes,
+    first: Ints,
+    left: Ints,
+    right: Ints,
+    decay: float,
+    steps: int,
+    out: Values,
 ) -> None:  # (r,), (c,) graphs; writes out (r, c)
     """The values of a tile."""
     largest = np.zeros(2, np.int64)
@@ -68,7 +76,9 @@ def walk_block(
 
 
 @numba.njit(cache=True, nogil=True)
-def walk_numbers(indptr: Ints, neighbors: Codes, first: Ints, low: int, high: int, out: Values) -> None:  # out (n, steps + 1)
+def walk_numbers(
+    indptr: Ints, neighbors: Codes, first: Ints, low: int, high: int, out: Values
+) -> None:  # out (n, steps + 1)
     """The number of walks of 0 … steps edges in every graph, labels aside."""
     for g in range(low, high):
         base, n = first[g], first[g + 1] - first[g]

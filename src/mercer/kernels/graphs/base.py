@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.inputs import Graph, Rows
-from mercer.kernels.counts import CountKernel
 from mercer.kernels.fields import one_of
 from mercer.kernels.graphs.batch import Batch
+from mercer.kernels.strings.counts import CountKernel
+from mercer.kernels.strings.engine.profiles import Profile, Recipe
+from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.encodings import Encoding
-from mercer.numeric.profiles import Profile, Recipe
-from mercer.numeric.substrings import Table
 
 #: The rules for graphs without labels.
 UNLABELED_RULES = (None, "constant", "degree")

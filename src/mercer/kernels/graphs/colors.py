@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.kernels.graphs.base import label_text
 from mercer.kernels.graphs.batch import Batch, Codes, Ints
-from mercer.numeric.substrings import Table
+from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.threads import cpu_count, run
 
 #: Names of colors are spelled out up to this many characters; longer ones end in a digest of the whole.
@@ -37,7 +38,7 @@ class Colors:
     def table(self) -> Table:
         """Counts of all colors of all levels by graph."""
         from mercer.kernels.graphs._compiled_batch import counted_rows
-        from mercer.numeric.compiled.counting import transposed
+        from mercer.kernels.strings.engine._compiled_counting import transposed
 
         first, n = self.first, len(self.batch)
         keys = self.codes + first[:-1, None].astype(np.int32)
@@ -47,14 +48,14 @@ class Colors:
         indptr, indices, data = transposed(*transposed(indptr, indices, data, bound), n)
         return Table(sp.csr_array((data, indices, indptr), shape=(n, bound)), self.names)
 
-    def names(self) -> list[str]:
+    def names(self) -> list[Hashable]:
         """What the colors stand for: "2:C(C(C,O),O(C))" is a C whose neighbors are such a C and such an O."""
         vocabulary = [label_text(label) for label in self.batch.nodes[1]]
         labels = [vocabulary[code] for code in self.batch.nodes[0].tolist()]
         indptr, neighbors, edge = self.batch.adjacency
         words, numbers = ([], []) if not self.bonds else self._bond_words()
         texts = [labels[v] for v in self.some[0].tolist()]
-        names = [f"0:{text}" for text in texts]
+        names: list[Hashable] = [f"0:{text}" for text in texts]
         for level in range(1, len(self.some)):
             before, found = self.codes[level - 1], []
             for v in self.some[level].tolist():
@@ -69,7 +70,9 @@ class Colors:
 
     def _bond_words(self) -> tuple[list[str], list[int]]:
         codes, vocabulary = self.batch.bonds
-        return [label if isinstance(label, str) and label in "-=#:" else f"{label_text(label)}~" for label in vocabulary], codes.tolist()
+        return [
+            label if isinstance(label, str) and label in "-=#:" else f"{label_text(label)}~" for label in vocabulary
+        ], codes.tolist()
 
 
 def _shortened(label: str, inner: list[str]) -> str:

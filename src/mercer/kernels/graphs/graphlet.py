@@ -14,15 +14,16 @@ import numpy as np
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Graph, Rows
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import flag, one_of, whole_or_none
 from mercer.kernels.graphs.atlas import canonical, classes, pairs
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.counting import induced_counts
 from mercer.kernels.graphs.labeled import labeled_table, shape_name
+from mercer.kernels.strings.engine.substrings import Table, present
 from mercer.kernels.summands import Occurrence
 from mercer.numeric.encodings import Dots, Encoding
-from mercer.numeric.substrings import Table, present
 
 #: Sets of nodes whose places `explain` looks at one by one.
 MOST_PLACES = 2_000_000
@@ -92,22 +93,20 @@ class Graphlet(GraphCounts):
         found = labeled_table(batch, self.p, self.connected)
         return present(found) if self.presence else found
 
-    def _features_shared(self) -> bool:
-        return not self.labeled
-
-    def _features(self, encoding: Encoding, combined: bool) -> Any:
-        return super()._features(encoding, combined) if self.labeled else encoding.array.copy()
-
-    def _feature_names(self, encoding: Encoding) -> list[Any]:
-        return super()._feature_names(encoding) if self.labeled else [one.name for one in classes(self.p, self.connected)]
-
-    def _n_features(self, encoding: Encoding) -> int:
-        return super()._n_features(encoding) if self.labeled else len(classes(self.p, self.connected))
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        if self.labeled:
+            return super()._feature_map()
+        chosen = classes(self.p, self.connected)
+        return FeatureMap(
+            lambda encoding, combined: encoding.array.copy(),
+            lambda encoding: len(chosen),
+            lambda encoding: [one.name for one in chosen],
+        )
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         if comb(item.n_nodes, self.p) > MOST_PLACES:
             raise CapabilityError(
-                f"explain: {self} has {comb(item.n_nodes, self.p)} sets of {self.p} nodes in a graph of {item.n_nodes} nodes, "
+                f"explain: {self}: a graph of {item.n_nodes} nodes has {comb(item.n_nodes, self.p)} sets of {self.p} nodes, "
                 f"more than {MOST_PLACES} to look at one by one; take a smaller p."
             )
         found = list(self._places(item))
@@ -118,7 +117,7 @@ class Graphlet(GraphCounts):
     def _places(self, item: Graph) -> Iterator[tuple[Hashable, tuple[int, ...]]]:
         """Every set of p nodes with the name of its class."""
         named = {one.mask: one.name for one in classes(self.p, self.connected)}
-        joined = {edge: 1 for edge in item.edges}
+        joined = dict.fromkeys(item.edges, 1)
         batch = self._alone(item)
         words = [label_text(batch.nodes[1][code]) for code in batch.nodes[0].tolist()] if self.labeled else []
         order = pairs(self.p)

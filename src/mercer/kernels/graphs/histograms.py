@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.graphs.base import GraphCounts, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Codes, Ints
+from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.summands import Occurrence
-from mercer.numeric.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from mercer.errors import InputError
 from mercer.kernels.graphs.base import label_text, numbered_table
 from mercer.kernels.graphs.batch import Batch, Ints
 from mercer.kernels.graphs.chunks import by_chunks
-from mercer.numeric.substrings import Table
+from mercer.kernels.strings.engine.substrings import Table
 
 #: Different labels that one graph may have: the table of a graph has their number to the third.
 MOST_LABELS = 128
@@ -21,7 +21,7 @@ BOND = "–"
 
 def labeled_table(batch: Batch, p: int, connected: bool) -> Table:
     """Induced subgraphs of p = 2 or 3 nodes by their shape and the labels of their nodes."""
-    labels, vocabulary = batch.nodes
+    vocabulary = batch.nodes[1]
     width = len(vocabulary) + 1
     if 4 * width**3 >= 2**62:
         raise InputError(f"Graphlet: {len(vocabulary)} labels are too many for exact keys; take labeled=False.")
@@ -36,13 +36,11 @@ def _counts(batch: Batch, low: int, high: int, p: int, connected: bool, width: i
     keys, counts, sizes = [], [], [0]
     for g in range(low, high):
         base = int(batch.first[g])
-        distinct, own, total = np.unique(
-            batch.nodes[0][base : batch.first[g + 1]], return_inverse=True, return_counts=True
-        )
+        distinct, own, total = np.unique(batch.nodes[0][base : batch.first[g + 1]], return_inverse=True, return_counts=True)
         k = len(distinct)
         if k > MOST_LABELS:
             raise InputError(
-                f"Graphlet: graph {g} of {batch.name} has {k} different labels; labeled graphlets take at most {MOST_LABELS}."
+                f"Graphlet: graph {g} of {batch.name} has {k} labels; labeled graphlets take at most {MOST_LABELS}."
             )
         table = np.zeros((4, k, k, k) if p == 3 else (2, k, k), dtype=np.int64)
         (threes if p == 3 else twos)(indptr, neighbors, base, own.reshape(-1), total, connected, table)
@@ -59,7 +57,7 @@ def _counts(batch: Batch, low: int, high: int, p: int, connected: bool, width: i
 
 def key_name(key: int, p: int, width: int, vocabulary: Sequence[Hashable]) -> str:
     """The name of a labeled graphlet: "C–O" and "C O" are two nodes with and without an edge."""
-    places = []
+    places: list[int] = []
     for _ in range(p):
         key, place = divmod(key, width)
         places.insert(0, place)

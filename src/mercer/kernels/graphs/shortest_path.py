@@ -13,8 +13,8 @@ from mercer.kernels.derivation import Derivation
 from mercer.kernels.graphs.base import GraphCounts, label_text, numbered_table, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import by_chunks
+from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.summands import Occurrence
-from mercer.numeric.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)

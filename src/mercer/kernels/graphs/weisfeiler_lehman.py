@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from mercer.kernels.fields import flag, whole
 from mercer.kernels.graphs.base import GraphCounts, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.colors import refine
+from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.summands import Occurrence
-from mercer.numeric.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +102,7 @@ class WLOptimalAssignment(GraphCounts):
         indptr, indices, first = unary(counts.indptr.astype(np.int64), counts.indices, counts.data, counts.shape[1])
         matrix = sp.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=(len(batch), int(first[-1])))
 
-        def names() -> list[str]:
+        def names() -> list[Hashable]:
             times = np.diff(first).tolist()
             return [f"{name} x{t}" for name, most in zip(colors.names(), times, strict=True) for t in range(1, most + 1)]
 
@@ -140,4 +140,4 @@ def colored_nodes(kernel: Any, item: Graph) -> Iterator[tuple[str, int, tuple[in
             around = [neighbors[indptr[v] : indptr[v + 1]].tolist() for v in range(item.n_nodes)]
             reach = [reach[v].union(*(reach[u] for u in around[v])) for v in range(item.n_nodes)]
         for v, code in enumerate(codes.tolist()):
-            yield names[int(first[level]) + code], v, tuple(sorted(reach[v]))
+            yield str(names[int(first[level]) + code]), v, tuple(sorted(reach[v]))
