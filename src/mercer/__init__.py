@@ -202,4 +202,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_LATER))
+    return sorted(__all__)

@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
+#: Characters of a long text that are shown around the place where reading stopped.
+CONTEXT = 1000
+
 
 class MercerError(Exception):
     """Base of all errors that mercer raises on purpose."""
@@ -32,7 +35,10 @@ class ParseError(InputError):
         self.text = text
         self.position = position
         self.reason = message
-        super().__init__(f"{message}\n  {text}\n  {' ' * position}^")
+        start = max(0, position - CONTEXT // 2) if len(text) > CONTEXT else 0
+        shown = text[start : start + CONTEXT]
+        before, after = "… " if start else "", " …" if start + CONTEXT < len(text) else ""
+        super().__init__(f"{message}\n  {before}{shown}{after}\n  {' ' * (len(before) + position - start)}^")
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
         return type(self), (self.reason, self.text, self.position)
@@ -60,5 +66,13 @@ class MissingExtraError(MercerError, ImportError):
 
 def describe(value: Any) -> str:
     """Return the type and a short form of a value, for error messages."""
-    text = repr(value)
+    text = shown(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '…'}"
+
+
+def shown(value: Any) -> str:
+    """Return repr(value), or its size where Python refuses to write a whole number out."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"

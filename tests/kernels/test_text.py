@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mercer
@@ -198,7 +198,7 @@ def test_any_heap_of_fragments_is_a_kernel_or_an_input_error(text: str) -> None:
         ("   ", 0, "empty"),
         ("2", 0, "a kernel was expected"),
         ("'Linear()'", 0, "a kernel was expected"),
-        ("Linear() + Lineal()", 11, "there is no kernel 'Lineal'; there are AllSubstrings, Bilinear"),
+        ("Linear() + Lineal()", 11, r"no kernel 'Lineal'; did you mean Linear\(…\)\?; there are AllSubstrings, Bilinear"),
         ("Linear() + rbf()", 11, r"write Gaussian.from_gamma\(0.5\)"),
         ("Linear() + Gaussian", 11, r"Gaussian needs brackets"),
         ("Linear() + f", 11, "mercer.register"),
@@ -281,3 +281,120 @@ def test_the_recursion_limit_is_left_alone() -> None:
     with pytest.raises(ParseError):
         parse("(" * 3000)
     assert sys.getrecursionlimit() == before
+
+
+# -- numbers, sizes, time --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("digits", ["1" * 5000, "0x" + "f" * 5000, "1" * 5000 + ".0", "1e" + "9" * 5000, "0" * 6000 + "1"])
+@pytest.mark.parametrize("around", ["Gaussian({})", "{} * Linear()", "Linear() ** {}", "Linear().on({})", "Polynomial({})",
+                                    "Linear() + {}", "Linear().polynomial((1, {}))", "Bilinear([[{}]])", "-{}"])  # fmt: skip
+def test_numbers_of_any_length_are_read_or_refused(digits: str, around: str) -> None:
+    with contextlib.suppress(InputError):
+        parse(repr(parse(around.format(digits))))
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Gaussian(HUGE), lambda: HUGE * k, lambda: -HUGE * k, lambda: k + HUGE, lambda: k**HUGE, lambda: k ** -HUGE,
+        lambda: k / HUGE, lambda: k - HUGE, lambda: HUGE - k, lambda: k.on(HUGE), lambda: k.polynomial((HUGE, 1)),
+        lambda: k.polynomial(HUGE), lambda: mercer.Polynomial(HUGE), lambda: mercer.Polynomial(2, offset=-HUGE),
+        lambda: Bilinear([[HUGE]]), lambda: mercer.Spectrum(HUGE), lambda: Constant(HUGE), lambda: Gaussian.from_gamma(HUGE),
+        lambda: Gaussian((HUGE, 1)), lambda: mercer.Tanh(HUGE), lambda: mercer.Matern(HUGE), lambda: parse(HUGE),
+        lambda: mercer.Subsequence(2, decay=HUGE), lambda: mercer.register("x", HUGE), lambda: mercer.Function(HUGE),
+    ],
+)  # fmt: skip
+def test_huge_whole_numbers_are_refused_with_our_errors(make: Any) -> None:
+    with pytest.raises(InputError):
+        repr(make())
+
+
+def test_a_keyword_is_given_once() -> None:
+    with pytest.raises(ParseError, match="length_scale is given twice") as caught:
+        parse("Gaussian(length_scale=1.0, length_scale=2.0)")
+    assert caught.value.position == 27
+    with pytest.raises(ParseError, match="stands behind one with a name"):
+        parse("Polynomial(degree=2, 3)")
+
+
+@pytest.mark.parametrize("count", [3000, 30_000])
+def test_sums_and_products_of_thousands_of_terms(count: int) -> None:
+    kernel = Sum(tuple(Gaussian(float(i + 1)) for i in range(count)))
+    assert parse(repr(kernel)) == kernel
+    assert len(parse("(" + " * ".join(["Linear()"] * count) + ").exp()").children[0].children) == count
+
+
+def test_a_kernel_inside_a_function() -> None:
+    kernel = mercer.Function(Gaussian(2.0))
+    assert repr(kernel) == "Function(Gaussian(length_scale=2.0))"
+    assert parse(repr(kernel)) == kernel
+
+
+def test_a_long_text_shows_the_place_that_is_wrong() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("Linear() + " * 20_000 + "Lineal()")
+    shown = str(caught.value).splitlines()
+    assert max(map(len, shown)) < 1200
+    assert shown[1][shown[2].index("^") :].startswith("Lineal()")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("RBF(1)", r"write Gaussian\(length_scale=1.0\)"),
+        ("Gausian()", r"did you mean Gaussian\(…\)\?"),
+        ("gaussian(2)", r"write Gaussian"),
+        ("WhiteKernel()", "noise"),
+        ("Linear().normalised()", r"did you mean normalized\(…\)\?"),
+        ("Matérn()", r"did you mean Matern"),
+    ],
+)
+def test_wrong_names_get_the_right_one(text: str, words: str) -> None:
+    with pytest.raises(ParseError, match=words):
+        parse(text)
+
+
+ALPHABET = st.sampled_from(
+    [*FRAGMENTS, "Function(", "Bilinear([[", "]]", "1" * 4400, "0x1f", "1_0", "1j", "RBF(1)", "Spectrum('a')", ")" * 5,
+     "(" * 120, "-" * 50, "\x00", "\ud800", "lambda", "b'x'", "'\\", '"', "True", "None", ".centered(", "x=1", "x=1, x=1"]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(ALPHABET, max_size=14).map("".join))
+def test_fuzz_only_our_errors_also_as_text(text: str) -> None:
+    try:
+        kernel = parse(text)
+    except InputError as error:
+        assert str(error) and repr(error)
+        return
+    assert parse(repr(kernel)) == kernel
+
+
+@pytest.mark.slow
+def test_fuzz_two_hundred_thousand_texts() -> None:
+    """Random fragments, and kernels with random letters changed: only mercer's errors, on repr too."""
+    rng = np.random.default_rng(0)
+    known = [repr(kernel) for kernel in ROUND_TRIPS]
+    kinds = {"kernel": 0, "error": 0}
+    for _ in range(200_000):
+        if rng.random() < 0.5:
+            text = "".join(rng.choice(FRAGMENTS, int(rng.integers(1, 12))))
+        else:
+            letters = list(known[int(rng.integers(len(known)))])
+            for _ in range(int(rng.integers(1, 4))):
+                letters[int(rng.integers(len(letters)))] = str(rng.choice(list("()[],.*+-/=1e'\"é \x00aL")))
+            text = "".join(letters)
+        try:
+            kernel = parse(text)
+        except InputError as error:
+            assert str(error)
+            kinds["error"] += 1
+            continue
+        assert parse(repr(kernel)) == kernel
+        kinds["kernel"] += 1
+    print(kinds)

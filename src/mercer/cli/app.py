@@ -24,6 +24,19 @@ from mercer.cli.predict import predict
 COMMANDS = (fit, predict, check)
 
 
+def signed_last(arguments: list[str]) -> list[str]:
+    """Put an expression that starts with a minus behind "--": it is no option.
+
+    >>> signed_last(["check", "-1.0 * Linear()", "--json"])
+    ['check', '--json', '--', '-1.0 * Linear()']
+    """
+    if arguments[:1] != ["check"] or "--" in arguments:
+        return arguments
+    signed = [word for word in arguments if word.startswith("-") and "(" in word]
+    others = [word for word in arguments if word not in signed]
+    return [*others, "--", *signed] if signed else arguments
+
+
 class Commands(TyperGroup):
     """A group whose every way out is an exit code of ours: typer's own would say 2, "unproven", for a misspelled flag."""
 
@@ -33,6 +46,9 @@ class Commands(TyperGroup):
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Read the arguments, run, and leave with the code."""
+        if not args:
+            given = settings.get("args")
+            settings["args"] = signed_last(list(sys.argv[1:] if given is None else given))
         settings["standalone_mode"] = False
         settings["prog_name"] = "mercer"  # whatever the file is called that was started
         if isinstance(sys.stdout, TextIOWrapper):  # a terminal without the letter gets its code, not a crash

@@ -48,11 +48,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 def check(expression: Expression, data: DataFile = None, as_json: AsJson = False) -> int:
     """Prove that an expression is a kernel, or show points where it fails.
 
+    Differences, negative multiples and negative coefficients are read too, to be refuted or left open.
     The expression is read, never run. Exit code: 0 valid, 1 invalid, 2 unproven, 64 bad input.
     """
-    from mercer.kernels.text import parse
+    from mercer.validity.claims import read_claim
 
-    kernel = parse(expression)
+    kernel = read_claim(expression)
     found = None
     if data is not None:
         rows = _rows(data)

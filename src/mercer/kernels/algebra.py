@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ClosureError, InputError
+from mercer.errors import ClosureError, InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -40,7 +40,7 @@ def child() -> Any:
 def constant(value: float) -> Constant:
     """The number in `k + 2.0`, a kernel if it is >= 0."""
     if value < 0:
-        raise ClosureError(f"adding {value!r} is not implied by the closure rules: a constant must be >= 0.")
+        raise ClosureError(f"adding {shown(value)} is not implied by the closure rules: a constant must be >= 0.")
     return Constant(value)
 
 
@@ -259,7 +259,7 @@ class Scaled(Wrapper):
     def __post_init__(self) -> None:
         if isinstance(self.scale, Real) and self.scale < 0:
             raise ClosureError(
-                f"{self.scale!r} * ({self.inner}): a negative multiple of a kernel is not implied by the closure rules "
+                f"{shown(self.scale)} * ({self.inner}): a negative multiple of a kernel is not implied by the closure rules "
                 "(a * k needs a >= 0), since a k(x, x) <= 0."
             )
         super().__post_init__()

@@ -27,7 +27,7 @@ from mercer.kernels import evaluation, parameters
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import MEDIAN
-from mercer.kernels.operators import Operators
+from mercer.kernels.operators import NODES, Operators
 from mercer.kernels.pair import Pair
 from mercer.kernels.summands import Occurrence, Summand
 from mercer.numeric import tiles
@@ -234,6 +234,14 @@ class Kernel(Operators, abc.ABC):
     @final
     def __repr__(self) -> str:
         return self._text()
+
+    @final
+    def _repr_latex_(self) -> str:
+        return str(NODES["repr_latex"](self))
+
+    @final
+    def _repr_html_(self) -> str:
+        return str(NODES["repr_html"](self))
 
     # -- what a node implements --------------------------------------------------------------------------------------
 

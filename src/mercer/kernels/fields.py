@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 
 MEDIAN = "median"
 
 #: 1 / length_scale^2 must be a finite number.
 SMALLEST = 1e-150
+
+#: The largest whole number that a field takes.
+LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Rule:
         try:
             return self.coerce(value)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{owner}: {name} must be {self.words}; got {value!r}.") from None
+            raise InputError(f"{owner}: {name} must be {self.words}; got {shown(value)}.") from None
 
 
 def _field(rule: Rule, default: Any, keyword: bool) -> Any:
@@ -53,8 +56,8 @@ def real(default: Any = MISSING, *, keyword: bool = True) -> Any:
 
 
 def whole(default: Any = MISSING, *, at_least: int, keyword: bool = True) -> Any:
-    """A whole number with a lower limit."""
-    return _field(Rule(f"a whole number >= {at_least}", lambda v: _whole(v, at_least)), default, keyword)
+    """A whole number with a lower limit; what needs more than 31 bits would never end anyway."""
+    return _field(Rule(f"a whole number >= {at_least} (and below 2^31)", lambda v: _whole(v, at_least)), default, keyword)
 
 
 def whole_or_none(default: Any = None, *, at_least: int, keyword: bool = True) -> Any:
@@ -111,7 +114,7 @@ def _number(value: Any, above: float, strict: bool = False) -> float:
 
 
 def _whole(value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or value < at_least:
+    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or not at_least <= value <= LARGEST:
         raise ValueError
     return int(value)
 

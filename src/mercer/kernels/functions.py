@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of
@@ -37,7 +37,7 @@ class Function(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.f):
-            raise InputError(f"Function takes a function f(X, Z) -> (n, m); got {self.f!r}.")
+            raise InputError(f"Function takes a function f(X, Z) -> (n, m); got {shown(self.f)}.")
 
     def _encode(self, rows: Rows) -> Encoding:
         return Raw(rows)

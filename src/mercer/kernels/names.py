@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 
 _registered: dict[str, Callable[..., Any]] = {}
 
@@ -20,9 +20,9 @@ def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     True
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise InputError(f"register: a name must be an identifier such as 'log_price'; got {name!r}.")
+        raise InputError(f"register: a name must be an identifier such as 'log_price'; got {shown(name)}.")
     if not callable(function):
-        raise InputError(f"register: {name!r} must name a function; got {function!r}.")
+        raise InputError(f"register: {name!r} must name a function; got {shown(function)}.")
     if _registered.get(name, function) is not function:
         raise InputError(f"register: {name!r} already names another function; choose another name.")
     _registered[name] = function
@@ -40,6 +40,8 @@ def name_of(function: Callable[..., Any]) -> str:
     for name, known in _registered.items():
         if known is function:
             return name
+    if not isinstance(function, type) and hasattr(function, "get_params"):  # a kernel used as a function is its text
+        return repr(function)
     return str(getattr(function, "__name__", type(function).__name__))
 
 

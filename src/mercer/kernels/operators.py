@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from mercer.errors import ClosureError, InputError
+from mercer.errors import ClosureError, InputError, shown
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: What the operators make, by name. The classes stand above this module and put themselves in (`node`), so that the
 #: language of kernels needs no import of what is written in it.
 NODES: dict[str, Any] = {}
+
+#: The largest float, as a divisor: whole numbers may be larger.
+LARGEST = float(np.finfo(np.float64).max)
 
 Node = TypeVar("Node", bound=Callable[..., Any])
 
@@ -66,17 +69,17 @@ class Operators:
         return self.__mul__(other)
 
     def __truediv__(self, other: Any) -> Kernel:
-        if _is_number(other) and other > 0:
+        if _is_number(other) and 0 < other <= LARGEST:
             return self.__mul__(1.0 / float(other))
         raise ClosureError(
-            f"{self} / {other!r}: dividing by a kernel or by a number <= 0 is not implied by the closure rules."
+            f"{self} / {shown(other)}: dividing by a kernel or by a number <= 0 is not implied by the closure rules."
         )
 
     def __pow__(self, power: Any) -> Kernel:
         if _is_number(power) and 0 <= power < np.inf and power == int(power):
             return NODES["Power"](int(power), inner=self._self)
         raise ClosureError(
-            f"({self}) ** {power!r}: only whole powers >= 0 of a kernel are kernels by the closure rules (products of "
+            f"({self}) ** {shown(power)}: only whole powers >= 0 of a kernel are kernels by the closure rules (products of "
             "k with itself). Other powers are not implied by them; some are kernels all the same, as Gaussian ** 0.5 is: "
             "write that one with another length scale."
         )
@@ -89,14 +92,14 @@ class Operators:
 
     def __sub__(self, other: Any) -> NoReturn:
         raise ClosureError(
-            f"{self} - {other!r}: a difference of kernels is not implied by the closure rules (k1 + k2 and a * k with "
+            f"{self} - {shown(other)}: a difference of kernels is not implied by the closure rules (k1 + k2 and a * k with "
             "a >= 0 are). To test such a function, write Function(f) and ask for its certificate."
         )
 
     def __rsub__(self, other: Any) -> NoReturn:
         raise ClosureError(
-            f"{other!r} - ({self}): a difference of kernels is not implied by the closure rules (k1 + k2 and a * k with "
-            "a >= 0 are)."
+            f"{shown(other)} - ({self}): a difference of kernels is not implied by the closure rules (k1 + k2 and a * k "
+            "with a >= 0 are)."
         )
 
     def exp(self) -> Kernel:

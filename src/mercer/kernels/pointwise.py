@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ClosureError, InputError
+from mercer.errors import ClosureError, InputError, shown
 from mercer.kernels.algebra import STATIONARY, Wrapper, child
 from mercer.kernels.base import ATOM, POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -101,14 +101,15 @@ class PolynomialOf(Pointwise):
     inner: Kernel = child()
 
     def __post_init__(self) -> None:
+        given = shown(self.coefficients)
         try:
             if isinstance(self.coefficients, str):
                 raise TypeError
             values = tuple(float(c) for c in self.coefficients)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"polynomial: coefficients must be numbers (c0, c1, …); got {self.coefficients!r}.") from None
+            raise InputError(f"polynomial: coefficients must be numbers (c0, c1, …); got {given}.") from None
         if not values or not np.isfinite(values).all():
-            raise InputError(f"polynomial: give at least one finite coefficient (c0, c1, …); got {self.coefficients!r}.")
+            raise InputError(f"polynomial: give at least one finite coefficient (c0, c1, …); got {given}.")
         if min(values) < 0:
             raise ClosureError(
                 f"polynomial: coefficient c{int(np.argmin(values))} = {min(values)} is negative; a polynomial of a kernel "

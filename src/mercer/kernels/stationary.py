@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -204,7 +204,7 @@ def _positive(name: str, value: float) -> float:
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not (np.isfinite(number) and number > 0):
-        raise InputError(f"Gaussian.{name} takes a finite number > 0; got {value!r}.")
+        raise InputError(f"Gaussian.{name} takes a finite number > 0; got {shown(value)}.")
     return number
 
 

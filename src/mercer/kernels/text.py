@@ -1,4 +1,4 @@
-"""Text to kernel: a safe walk over Python's syntax tree. Nothing is ever evaluated as Python.
+"""Text to kernel: the names and operators that `reader` meets in a text. Nothing is ever evaluated as Python.
 
 `parse(repr(k)) == k` for every kernel without unregistered functions. The same text is the command-line argument, the
 heading of a report and the id of a test.
@@ -6,10 +6,12 @@ heading of a report and the id of a test.
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Iterable
 from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
+from mercer.kernels import notation as notation  # kernels print as formulas once it is loaded
+from mercer.kernels.algebra import Product, Sum, constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines, SpectralMixture
 from mercer.kernels.functions import Function, Precomputed
@@ -25,6 +27,7 @@ from mercer.kernels.graphs import (
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
 from mercer.kernels.periodic import Periodic
+from mercer.kernels.reader import ClassName, Language, Reader
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings.all_substrings import AllSubstrings
 from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
@@ -53,10 +56,13 @@ _ELSEWHERE = {
     "poly": "Polynomial(degree=3, offset=1.0)", "polynomial": "Polynomial(degree=3, offset=1.0)",
     "sigmoid": "Tanh(scale=1.0, offset=0.0)", "laplacian": "Laplacian(length_scale=1.0)",
     "cosine": "Linear().normalized()", "precomputed": "Precomputed()", "matern": "Matern(nu=1.5, length_scale=1.0)",
+    "RBF": "Gaussian(length_scale=1.0)", "squaredexponential": "Gaussian(length_scale=1.0)",
+    "constantkernel": "Constant(value=1.0)", "dotproduct": "Linear() + 1.0", "expsinesquared": "Periodic(length_scale=1.0)",
+    "whitekernel": "the noise of the model (GaussianProcessRegressor(noise=…), alpha of KernelRidge)",
 }  # fmt: skip
 
-#: Longer texts, and deeper ones, are refused: Python's own parser may fail on them in ways nobody can catch.
-MAX_LENGTH, MAX_DEPTH = 5_000_000, 100
+#: Longer texts are refused.
+MAX_LENGTH = 5_000_000
 
 
 def parse(text: str) -> Kernel:
@@ -67,11 +73,16 @@ def parse(text: str) -> Kernel:
     """
     if not isinstance(text, str):
         raise InputError(f"parse takes the text of a kernel; got {describe(text)}.")
-    if text.strip() in _ELSEWHERE:
-        raise InputError(f"{text.strip()!r} is not a kernel here; write {_ELSEWHERE[text.strip()]!r}.")
     if len(text) > MAX_LENGTH:
         raise InputError(f"the text of a kernel has at most {MAX_LENGTH} characters; this one has {len(text)}.")
-    value = _Reader(text).read()
+    return read(text, Kernels())
+
+
+def read(text: str, language: Language) -> Kernel:
+    """Return the kernel that a text describes in a language."""
+    if text.strip() in _ELSEWHERE:
+        raise InputError(f"{text.strip()!r} is not a kernel here; write {_ELSEWHERE[text.strip()]!r}.")
+    value = Reader(text, language).read()
     if not isinstance(value, Kernel):
         raise ParseError(f"a kernel was expected, such as Gaussian(length_scale=1.0); this is {describe(value)}", text, 0)
     return value
@@ -88,138 +99,85 @@ def as_kernel(value: Any) -> Kernel:
     raise InputError(f"kernel must be a kernel such as Gaussian(length_scale=1.0), or its text; got {describe(value)}.")
 
 
-class _Reader:
-    """One text on its way to a kernel."""
+class Kernels:
+    """What an expression means: kernels by name, operators by the closure rules."""
 
-    def __init__(self, text: str) -> None:
-        self.text = " ".join(text.splitlines()).strip()
-
-    def read(self) -> Any:
-        if not self.text:
-            raise ParseError("the text is empty; a kernel was expected, such as Gaussian(length_scale=1.0)", self.text, 0)
-        try:
-            tree = ast.parse(self.text, mode="eval")
-        except SyntaxError as error:
-            # Python gives offset 0 when the text ends too early
-            position = min(error.offset - 1, len(self.text)) if error.offset else len(self.text)
-            expected = "a kernel, a number or an operator was expected here"
-            raise ParseError(f"cannot read this: {error.msg}; {expected}", self.text, position) from None
-        except (ValueError, RecursionError, MemoryError):
-            raise ParseError("cannot read this: too deep, or it holds a null character", self.text[:80], 0) from None
-        return self.visit(tree.body, 0)
-
-    def fail(self, message: str, node: ast.AST) -> ParseError:
-        # ast counts bytes of UTF-8, people count characters
-        offset = getattr(node, "col_offset", 0)
-        return ParseError(message, self.text, len(self.text.encode()[:offset].decode(errors="ignore")))
-
-    def visit(self, node: ast.AST, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise self.fail(f"expressions are nested at most {MAX_DEPTH} deep", node)
-        match node:
-            case ast.BinOp():
-                return self.operation(node, depth)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
-                return self.sign(node, depth)
-            case ast.Call(func=ast.Name()):
-                return self.construct(node, depth)
-            case ast.Call(func=ast.Attribute()):
-                return self.verb(node, depth)
-            case ast.Constant(value=bool() | int() | float() | str()):
-                return node.value
-            case ast.Tuple() | ast.List():
-                return tuple(self.visit(item, depth + 1) for item in node.elts)
-            case ast.Name():
-                return self.name(node)
-        raise self.fail("kernels, numbers, + * ** and methods such as .exp() were expected", node)
-
-    def name(self, node: ast.Name) -> Any:
-        function = registered(node.id)
+    def name(self, name: str) -> Any:
+        function = registered(name)
         if function is not None:
             return function
-        if node.id in KERNELS:
-            raise self.fail(f"{node.id} needs brackets: {node.id}(…)", node)
-        raise self.fail(f"{node.id!r} is not known; register functions first: mercer.register(name, function)", node)
+        if name in KERNELS:
+            return ClassName(name)
+        raise InputError(f"{name!r} is not known; register functions first: mercer.register(name, function)")
 
-    def operation(self, node: ast.BinOp, depth: int) -> Any:
-        # a + b + c + … is a tower of nodes that leans to the left: climbed in a loop, since a sum may have many terms
-        tower = [node]
-        while isinstance(tower[-1].left, ast.BinOp):
-            tower.append(tower[-1].left)
-        value = self.visit(tower[-1].left, depth + 1)
-        for step in reversed(tower):
-            value = self.combine(value, self.visit(step.right, depth + 1), step)
-        return value
-
-    def combine(self, left: Any, right: Any, node: ast.BinOp) -> Any:
-        for value, side in ((left, node.left), (right, node.right)):
-            if not isinstance(value, (Kernel, int, float)) or isinstance(value, bool):
-                raise self.fail(f"a kernel or a number was expected, not {describe(value)}", side)
-        try:
-            match node.op:
-                case ast.Add():
-                    return left + right
-                case ast.Sub():
-                    return left - right
-                case ast.Mult():
-                    return left * right
-                case ast.Div():
-                    return left / right
-                case ast.Pow() if isinstance(left, Kernel) and not isinstance(right, Kernel):
-                    return left**right
-        except InputError as error:
-            raise self.fail(str(error), node) from None
-        except (TypeError, ZeroDivisionError, OverflowError) as error:
-            raise self.fail(f"these do not combine: {error}", node) from None
-        raise self.fail("only + * and ** with a whole number combine kernels", node)
-
-    def sign(self, node: ast.UnaryOp, depth: int) -> Any:
-        value = self.visit(node.operand, depth + 1)
-        try:
-            return -value if isinstance(node.op, ast.USub) else +value
-        except InputError as error:
-            raise self.fail(str(error), node) from None
-        except TypeError:
-            raise self.fail("a sign stands before a number only", node) from None
-
-    def construct(self, node: ast.Call, depth: int) -> Any:
-        assert isinstance(node.func, ast.Name)
-        own = registered(node.func.id)
+    def call(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        own = registered(name)
         if isinstance(own, type) and issubclass(own, Kernel):
-            return self.call(own, node, depth)
-        if node.func.id not in KERNELS:
-            hint = f"; write {_ELSEWHERE[node.func.id]}" if node.func.id in _ELSEWHERE else ""
-            raise self.fail(f"there is no kernel {node.func.id!r}{hint}; there are {', '.join(KERNELS)}", node)
-        return self.call(KERNELS[node.func.id], node, depth)
+            return own(*arguments, **keywords)
+        if name not in KERNELS:
+            raise InputError(f"there is no kernel {name!r}{_advice(name)}; there are {', '.join(KERNELS)}")
+        return self.construct(KERNELS[name], arguments, keywords)
 
-    def verb(self, node: ast.Call, depth: int) -> Any:
-        assert isinstance(node.func, ast.Attribute)
-        verb, owner = node.func.attr, node.func.value
-        if isinstance(owner, ast.Name) and owner.id == "Gaussian" and verb in _CONVERSIONS:
-            return self.call(getattr(Gaussian, verb), node, depth)
+    def construct(self, kind: type[Kernel], arguments: list[Any], keywords: dict[str, Any]) -> Kernel:
+        """A kernel of a known class."""
+        return kind(*arguments, **keywords)
+
+    def problem(self, owner: Any, verb: str) -> str:
+        """What is wrong with a method, before its arguments are read; empty if nothing is."""
+        if isinstance(owner, ClassName):
+            known = owner.name == "Gaussian" and verb in _CONVERSIONS
+            return "" if known else f"{owner.name} needs brackets: {owner.name}(…)"
         if verb == "centered":
-            raise self.fail("centered(sample) holds data, which a text cannot; center in Python", node)
+            return "centered(sample) holds data, which a text cannot; center in Python"
         if verb not in _VERBS:
-            dot = ast.Name(id=verb, col_offset=(node.func.end_col_offset or len(verb)) - len(verb))
-            raise self.fail(f"there is no method .{verb}(); there are .{'(), .'.join(_VERBS)}()", dot)
-        value = self.visit(owner, depth + 1)
-        if not isinstance(value, Kernel):
-            raise self.fail(f".{verb}() belongs to a kernel, not to {describe(value)}", owner)
-        return self.call(getattr(value, verb), node, depth)
+            return f"there is no method .{verb}(){_similar(verb, _VERBS)}; there are .{'(), .'.join(_VERBS)}()"
+        return "" if isinstance(owner, Kernel) else f".{verb}() belongs to a kernel, not to {describe(owner)}"
 
-    def call(self, function: Any, node: ast.Call, depth: int) -> Any:
-        arguments = [self.visit(argument, depth + 1) for argument in node.args]
-        keywords = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.fail("** arguments are not read", node)
-            keywords[keyword.arg] = self.visit(keyword.value, depth + 1)
-        try:
-            return function(*arguments, **keywords)
-        except InputError as error:
-            raise self.fail(str(error), node) from None
-        except TypeError as error:
-            raise self.fail(str(error).replace(".__init__()", "()"), node) from None
+    def method(self, owner: Any, verb: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        return getattr(Gaussian if isinstance(owner, ClassName) else owner, verb)(*arguments, **keywords)
+
+    def add(self, terms: list[Any]) -> Any:
+        return Sum(tuple(term if isinstance(term, Kernel) else constant(term) for term in _summed(terms)))
+
+    def multiply(self, factors: list[Any]) -> Any:
+        # from left to right, as Python does; kernels in a row at once, since each product looks at all its factors
+        value, row = factors[0], []
+        for factor in factors[1:]:
+            if isinstance(value, Kernel) and isinstance(factor, Kernel):
+                row.append(factor)
+                continue
+            value = (Product((value, *row)) if row else value) * factor
+            row = []
+        return Product((value, *row)) if row else value
+
+    def subtract(self, left: Any, right: Any) -> Any:
+        return left - right
+
+    def divide(self, left: Any, right: Any) -> Any:
+        return left / right
+
+    def negate(self, kernel: Kernel) -> Any:
+        return -kernel
 
 
-__all__ = ["KERNELS", "as_kernel", "parse"]
+def _summed(terms: list[Any]) -> list[Any]:
+    """The numbers before the first kernel as one number, as 1 + 2 + k is 3 + k."""
+    first = next(i for i, term in enumerate(terms) if isinstance(term, Kernel))
+    return [sum(terms[:first]), *terms[first:]] if first else terms
+
+
+def _advice(name: str) -> str:
+    """What to write instead of a name that no kernel has."""
+    known = _ELSEWHERE.get(name) or _ELSEWHERE.get(name.lower())
+    return f"; write {known}" if known else _similar(name, KERNELS)
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    lower = {known.lower(): known for known in names}
+    near = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.7)
+    return f"; did you mean {lower[near[0]]}(…)?" if near else ""
+
+
+__all__ = ["KERNELS", "Kernels", "as_kernel", "parse"]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -84,8 +84,8 @@ class Bilinear(DotProduct):
     def __post_init__(self) -> None:
         try:
             frozen = self.B if isinstance(self.B, FrozenArray) else FrozenArray(self.B)
-        except (TypeError, ValueError):
-            raise InputError(f"Bilinear: B must be a square matrix of numbers; got {self.B!r}.") from None
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"Bilinear: B must be a square matrix of numbers; got {shown(self.B)}.") from None
         if frozen.array.ndim != 2 or frozen.array.shape[0] != frozen.array.shape[1] or frozen.array.size == 0:
             raise InputError(f"Bilinear: B must be a square matrix; got shape {frozen.array.shape}.")
         if not np.isfinite(frozen.array).all():
@@ -165,7 +165,7 @@ class Polynomial(DotProduct):
     def __post_init__(self) -> None:
         if isinstance(self.offset, (int, float)) and self.offset < 0:
             raise InputError(
-                f"Polynomial: offset must be >= 0; got {self.offset!r}. With a negative offset it is not a kernel: "
+                f"Polynomial: offset must be >= 0; got {shown(self.offset)}. With a negative offset it is not a kernel: "
                 "(<x, z> - 1)^2 on the points {0, 1} has the eigenvalue -0.62."
             )
         super().__post_init__()

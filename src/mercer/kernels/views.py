@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import CapabilityError, InputError
+from mercer.errors import CapabilityError, InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
@@ -78,8 +78,9 @@ class On(View):
             raise InputError("on: name at least one column, e.g. k.on(0) or k.on('age', 'income').")
         clean: list[int | str] = []
         for column in self.columns:
-            if isinstance(column, bool) or not isinstance(column, (Integral, str)):
-                raise InputError(f"on: a column is a number or a name; got {column!r}.")
+            number = isinstance(column, Integral) and not isinstance(column, bool) and abs(column) < 2**31
+            if not number and not isinstance(column, str):
+                raise InputError(f"on: a column is a number or a name; got {shown(column)}.")
             clean.append(column if isinstance(column, str) else int(column))
         object.__setattr__(self, "columns", tuple(clean))
 

@@ -58,7 +58,7 @@ def confirm(kernel: Kernel, points: Any, c: NDArray[np.float64], scale: float = 
     if K is None:
         return None
     try:
-        total = enclose(kernel, points, np.outer(c, c))
+        total = enclose(kernel, points, c)
     except CapabilityError:
         return _numerical(kernel, points, c, K, scale)
     if total is None or not _top(total) < 0:
@@ -86,7 +86,10 @@ def confirm_asymmetry(kernel: Kernel, points: Any) -> CounterExample | None:
 
 
 def enclose(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> Fraction | Interval | None:
-    """Return sum_ij w_ij k(x_i, x_j) as a fraction, else as an interval, else None; CapabilityError without a formula."""
+    """Return sum_ij w_ij k(x_i, x_j) as a fraction, else as an interval, else None; CapabilityError without a formula.
+
+    weights are w (n, n), or c (n,) with w_ij = c_i c_j: that product must not be rounded, or w is not psd.
+    """
     try:
         X = as_vectors(points, "points")
     except InputError:
@@ -109,11 +112,17 @@ def _weighted_sum(kernel: Kernel, X: NDArray[Any], weights: NDArray[np.float64],
     folded = bool(kernel._symmetric)  # then k(x_i, x_j) and k(x_j, x_i) are one number, and half the work is enough
     for i, x in enumerate(points):
         for j, z in enumerate(points[: i + 1] if folded else points):
-            weight = m.number(float(weights[i, j]))
+            weight = _weight(weights, i, j, m)
             if folded and i != j:
-                weight = weight + m.number(float(weights[j, i]))
+                weight = weight + _weight(weights, j, i, m)
             total = total + weight * kernel._value(x, z, m)
     return total
+
+
+def _weight(weights: NDArray[np.float64], i: int, j: int, m: Any) -> Any:
+    if weights.ndim == 2:
+        return m.number(float(weights[i, j]))
+    return m.number(float(weights[i])) * m.number(float(weights[j]))
 
 
 def _enclosed_gram(kernel: Kernel, points: Any) -> NDArray[np.float64]:
