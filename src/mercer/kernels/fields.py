@@ -114,7 +114,7 @@ def _number(value: Any, above: float, strict: bool = False) -> float:
 
 
 def _whole(value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or not at_least <= value <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or not at_least <= int(value) <= LARGEST:
         raise ValueError
     return int(value)
 

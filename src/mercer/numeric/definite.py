@@ -86,11 +86,11 @@ def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
     diag = np.diagonal(B)
     if diag.min() < 0:
         return _negative_at(B, {int(diag.argmin()): Fraction(1)})
-    for i in np.flatnonzero(diag == 0):
-        others = np.flatnonzero(B[i])
+    for zero in np.flatnonzero(diag == 0):
+        others = np.flatnonzero(B[zero])
         if len(others):  # 2 t b_ij + b_jj < 0 for t far on the other side
             other = int(others[0])
-            return _negative_at(B, {other: Fraction(1), int(i): -(Fraction(diag[other]) + 1) / Fraction(B[i, other])})
+            return _negative_at(B, {other: Fraction(1), int(zero): -(Fraction(diag[other]) + 1) / Fraction(B[zero, other])})
     root = np.sqrt(diag)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.abs(B) / root[:, None] / root[None, :]
