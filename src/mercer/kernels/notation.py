@@ -10,7 +10,6 @@ from typing import Any
 
 from mercer.kernels.algebra import Product, Scaled, Sum
 from mercer.kernels.base import POWER, PRODUCT, Kernel
-from mercer.kernels.columns import On
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import name_of
 from mercer.kernels.operators import node
@@ -18,7 +17,8 @@ from mercer.kernels.periodic import Periodic
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
-from mercer.kernels.wrappers import Centered, Mapped, Normalized, Weighted
+from mercer.kernels.views import Mapped, On
+from mercer.kernels.wrappers import Centered, Normalized, Weighted
 
 DOT = r"\langle x, z \rangle"
 
