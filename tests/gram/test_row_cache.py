@@ -17,7 +17,7 @@ def forms(kernel, X, dtype):
     yield KernelRows.held(kernel, X, dtype=dtype)
     yield KernelRows.cached(kernel, X, dtype=dtype)
     yield KernelRows.cached(kernel, X, dtype=dtype, bytes=np.dtype(dtype).itemsize * len(X) * 20)
-    yield KernelRows.precomputed(kernel(X), dtype=dtype)
+    yield KernelRows.of(kernel(X), dtype=dtype)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -117,9 +117,9 @@ def test_the_choice(rng):
 
 def test_a_given_matrix_is_not_copied(rng):
     K = np.eye(30)
-    assert KernelRows.precomputed(K).store is K
+    assert KernelRows.of(K).store is K
     with pytest.raises(InputError, match="square"):
-        KernelRows.precomputed(np.ones((3, 4)))
+        KernelRows.of(np.ones((3, 4)))
 
 
 def test_budgets_that_are_too_small(rng):

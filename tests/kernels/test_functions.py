@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from mercer import Function, Gaussian, Linear, Precomputed
 from mercer.errors import InputError
+from mercer.inputs import Rows
 
 X = np.random.default_rng(0).normal(size=(600, 2))
 
@@ -111,3 +112,44 @@ def test_precomputed_refuses_what_is_no_matrix_of_values() -> None:
         Precomputed()(sp.eye_array(2))
     with pytest.raises(InputError, match="Precomputed"):
         Precomputed() * Linear()
+
+
+def test_parts_of_given_values_are_cut_along_both_axes() -> None:
+    """Rows taken once or twice, on either side, give the values of the kernel that made the matrix."""
+    X = np.random.default_rng(3).normal(size=(12, 2))
+    kernel, given = Gaussian(1.0), 2.0 * Precomputed()
+    K, new = kernel(X), kernel(X[:4] + 0.5, X)
+    part = Rows(K).take(np.array([7, 2, 9, 4])).take(slice(1, 4))
+    chosen = np.array([2, 9, 4])
+    assert np.array_equal(given(part), 2.0 * K[np.ix_(chosen, chosen)])
+    assert np.array_equal(given.diag(part), 2.0 * np.diagonal(K)[chosen])
+    assert np.array_equal(given(K, part), 2.0 * K[:, chosen])
+    assert np.array_equal(given(part, K), 2.0 * K[chosen])
+    kept = given.keep(K, chosen)
+    assert kept.tolist() == [2, 9, 4]
+    assert given.keep(part, np.array([2])).tolist() == [4]
+    assert np.array_equal(given(new, kept), 2.0 * new[:, chosen])
+    assert given(new.astype(np.float32), kept).dtype == np.float32
+    assert np.array_equal(kernel.keep(X, chosen), X[chosen])
+
+
+def test_given_values_of_new_objects_have_no_places() -> None:
+    K, new = np.eye(5), np.ones((3, 5))
+    with pytest.raises(InputError, match="diagonal needs a square matrix"):
+        Precomputed().diag(Rows(new).take(slice(0, 2)))
+    with pytest.raises(InputError, match="5 columns for 2 training objects"):
+        Precomputed()(K, Rows(new).take(slice(0, 2)))
+    with pytest.raises(InputError, match="5 columns for 8 training objects"):
+        Precomputed()(K, np.array([1, 7]))
+    with pytest.raises(InputError, match="0 columns for 2 training objects"):
+        Precomputed()(np.array([1, 3]))
+    with pytest.raises(InputError, match="diagonal needs"):
+        Precomputed().diag(np.array([1, 3]))
+
+
+def test_which_kernels_are_given() -> None:
+    assert (2.0 * Precomputed() + 1.0).given
+    assert not (Gaussian(1.0) + 1.0).given
+    Gaussian(1.0).refuse_stream("Model")
+    with pytest.raises(InputError, match=r"Model\.partial_fit cannot take Precomputed"):
+        (Precomputed() ** 2).refuse_stream("Model")

@@ -105,7 +105,7 @@ def _chosen(kernel: Kernel, rows: Rows) -> Any:
 
     if len(rows) <= MAX_ROWS:
         return None
-    if any(node._domain == "precomputed" for node in kernel._walk()):  # a matrix is cut both ways or not at all
+    if kernel.given:  # a matrix is cut both ways or not at all
         raise InputError(f"{rows.name}: a matrix of kernel values may have {MAX_ROWS} rows here; this one has {len(rows)}.")
     return np.sort(np.random.default_rng(SEED).choice(len(rows), MAX_ROWS, replace=False))
 

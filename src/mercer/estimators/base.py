@@ -60,9 +60,9 @@ class KernelEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        views = as_kernel(self.kernel)._views()
-        tags.input_tags.sparse = not views & {"precomputed", "strings", "graphs"}
-        tags.input_tags.pairwise = "precomputed" in views
+        kernel = as_kernel(self.kernel)
+        views, tags.input_tags.pairwise = kernel._views(), kernel.given
+        tags.input_tags.sparse = not (kernel.given or views & {"strings", "graphs"})
         tags.input_tags.string = "strings" in views
         tags.input_tags.two_d_array = not views & {"strings", "graphs"}
         return tags
@@ -71,8 +71,9 @@ class KernelEstimator(BaseEstimator):
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
-        views = as_kernel(self.kernel)._views()
-        if views & {"vectors", "precomputed"} or (views <= {"any"} and _looks_like_vectors(X)):
+        kernel = as_kernel(self.kernel)
+        views = kernel._views()
+        if kernel.given or "vectors" in views or (views <= {"any"} and _looks_like_vectors(X)):
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)

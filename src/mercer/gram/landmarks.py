@@ -24,18 +24,18 @@ def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generat
     """Landmarks by randomly pivoted Cholesky from at most ROWS_PER_LANDMARK rows each, and the share they miss."""
     rows = Rows(X)
     n = len(rows)
-    if "precomputed" in kernel._views() or n <= ROWS_PER_LANDMARK * count:
+    if n <= ROWS_PER_LANDMARK * count:
         found = low_rank(kernel, X, count, rng=rng, memory=float("inf"))
         return found.features, found.missed
     drawn = np.sort(rng.choice(n, size=ROWS_PER_LANDMARK * count, replace=False))
-    found = low_rank(kernel, rows.take(drawn).data, count, rng=rng, memory=float("inf"))
+    found = low_rank(kernel, rows.take(drawn), count, rng=rng, memory=float("inf"))
     own = found.features
     return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
 
 
 def from_landmarks(kernel: Kernel, rows: Rows, index: NDArray[np.intp] | None) -> LandmarkFeatures:
     """The map of given landmarks; those that the ones before them span are left out."""
-    if "precomputed" in kernel._views():
+    if kernel.given:
         raise CapabilityError("Nystroem: a precomputed kernel has no other rows than its own; use landmarks='rpcholesky'.")
     K = np.asarray(kernel(rows.data), dtype=np.float64)
     scale = float(K.diagonal().max(initial=0.0))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.gram.operator import GramOperator
-from mercer.inputs import Rows
+from mercer.inputs import Rows, as_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
@@ -37,7 +37,7 @@ class LandmarkFeatures:
     Parameters
     ----------
     kernel : Kernel, without "median"
-    landmarks : collection of m objects; for kernel values (Precomputed) the number of training rows
+    landmarks : collection of m objects; for kernel values (Precomputed) their places among the training rows
     index : (m,) positions of the landmarks in the collection they were drawn from
     triangle : (m, m) L, lower triangular
     """
@@ -68,11 +68,6 @@ class LandmarkFeatures:
         return np.asarray(la.solve_triangular(self.triangle, coordinates, lower=True, trans="T", check_finite=False))
 
     def _values(self, X: Any) -> NDArray[Any]:  # -> (n, m)
-        if "precomputed" in self.kernel._views():  # a column of kernel values stands for its training row
-            width, m = np.shape(X)[1], self.n_components
-            if width != self.landmarks:
-                raise InputError(f"{self.kernel}: X has {width} columns for {self.landmarks} training objects.")
-            return self.kernel(np.asarray(X)[:, self.index], np.zeros((m, m)))
         return self.kernel(X, self.landmarks)
 
 
@@ -132,12 +127,12 @@ def low_rank(
     >>> bool(np.allclose(found.features(X[:3]), found.factor[:3]))
     True
     """
-    kernel, rows = as_kernel(kernel), Rows(X)
+    kernel, rows = as_kernel(kernel), as_rows(X)
     if not isinstance(n_landmarks, (int, np.integer)) or isinstance(n_landmarks, bool) or n_landmarks < 1:
         raise InputError(f"low_rank: the number of landmarks must be a whole number >= 1; got {n_landmarks!r}.")
     n, m = len(rows), min(int(n_landmarks), len(rows))
     check_fits(8 * n * m, f"the factor of shape ({n}, {m})", REMEDY, parse_bytes(memory))
-    K = GramOperator(kernel, rows.data)
+    K = GramOperator(kernel, rows)
     diagonal = np.asarray(K.diag(), dtype=np.float64)
     if diagonal.min() < 0:
         row = int(diagonal.argmin())
@@ -156,7 +151,6 @@ def low_rank(
         pivots = type(pivots)(np.zeros(1, np.intp), pivots.residual, np.zeros((n, 1)))
     triangle = np.tril(pivots.factor[pivots.index])
     triangle[np.diag_indices_from(triangle)] += triangle.diagonal() == 0.0  # 0 / 1 = 0 in that one case
-    precomputed = "precomputed" in kernel._views()
-    features = LandmarkFeatures(kernel, n if precomputed else rows.take(pivots.index).data, pivots.index, triangle)
+    features = LandmarkFeatures(kernel, kernel.keep(rows, pivots.index), pivots.index, triangle)
     trace = float(diagonal.sum())
     return LowRank(features, pivots.factor, pivots.residual, float(pivots.residual.sum()) / trace if trace > 0 else 0.0)

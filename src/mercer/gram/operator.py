@@ -116,7 +116,4 @@ class GramOperator(LinearOperator):
         if isinstance(cols, slice):
             first, chosen = int(columns[0]), self._values.rows(rows)
             return fill_wide(lambda r, c: chosen(r, slice(c.start + first, c.stop + first)), out)
-        if "precomputed" in self.kernel._views():  # its columns are positions in a row, not objects to be picked
-            out[:] = self.rows(rows)[:, cols]
-            return out
         return fill_wide(self._values.crossings(rows, cols), out)

@@ -106,11 +106,11 @@ class KernelRows:
         return cls(values.diagonal, np.dtype(dtype), None, values, parse_bytes(bytes))
 
     @classmethod
-    def precomputed(cls, K: Array, *, dtype: DTypeLike | None = None) -> KernelRows:
+    def of(cls, K: Array, *, dtype: DTypeLike | None = None) -> KernelRows:
         """A matrix that is there already; not copied if its dtype is the wanted one."""
         K = np.asarray(K)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
-            raise InputError(f"KernelRows.precomputed takes a square Gram matrix; got shape {K.shape}.")
+            raise InputError(f"KernelRows.of takes a square Gram matrix; got shape {K.shape}.")
         if dtype is None:
             dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float64
         store = np.ascontiguousarray(K, dtype)
@@ -136,8 +136,8 @@ class KernelRows:
         kernel = as_kernel(kernel)
         dtype = np.dtype(np.float64 if tol < FINE else np.float32)
         budget = parse_bytes(memory)
-        if "precomputed" in kernel._views():
-            return cls.precomputed(kernel(X), dtype=dtype)
+        if kernel.given:  # the matrix is there
+            return cls.of(kernel(X), dtype=dtype)
         n = len(Rows(X))
         if (again or n <= (4 * SMALL if most else SMALL)) and n * n * dtype.itemsize <= budget:
             return cls.held(kernel, X, dtype=dtype, memory=budget, progress=progress)

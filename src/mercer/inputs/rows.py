@@ -7,6 +7,7 @@ share one answer.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
@@ -23,7 +24,13 @@ T = TypeVar("T")
 
 
 class Rows:
-    """A checked collection of n objects; `name` is how error messages call it."""
+    """A checked collection of n objects; `name` is how error messages call it.
+
+    Rows that were taken from a collection know their `places` in it, which is how precomputed kernel values are found.
+    """
+
+    places: NDArray[Any] | None = None  # (n,), None for 0 … n - 1
+    origin: int  # the number of rows of the collection that they were taken from
 
     def __init__(self, data: Any, name: str = "X", weights: NDArray[Any] | None = None) -> None:
         ordered = hasattr(data, "__len__") and not isinstance(data, (str, bytes, dict, set, frozenset))
@@ -38,6 +45,7 @@ class Rows:
         self.length = int(data.shape[0]) if hasattr(data, "shape") and len(data.shape) else len(data)
         if self.length == 0:
             raise InputError(f"{name} is empty: it has no rows.")
+        self.origin = self.length
         self._memo: dict[Hashable, Any] = {}
 
     def __len__(self) -> int:
@@ -65,6 +73,19 @@ class Rows:
         items = self._items("graphs")
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
 
+    def given(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Precomputed kernel values with all N training objects, (n, N), and which of these the rows are.
+
+        A one-dimensional array of whole numbers stands for training objects whose own values are not needed.
+        """
+        if isinstance(self.data, np.ndarray) and self.data.ndim == 1 and self.data.dtype.kind in "iu":
+            return np.empty((len(self), 0), np.float32), self.data
+        X = self.vectors()
+        if sp.issparse(X):
+            raise InputError(f"Precomputed takes a dense matrix of kernel values; {self.name} is sparse.")
+        # rows of a matrix that is not square are new objects, and have no place among those of the columns
+        return np.asarray(X), self.places if self.origin == X.shape[1] else None
+
     def columns(self, columns: tuple[int | str, ...]) -> Rows:
         """The same rows with the named (data frame) or numbered (array) columns only."""
         return self.remember(("columns", columns), lambda: self._derived(self._columns(columns), f"[{_list(columns)}]"))
@@ -79,24 +100,29 @@ class Rows:
 
     def take(self, rows: slice | NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, in the container they came in."""
-        if hasattr(self.data, "iloc"):
-            return Rows(self.data.iloc[rows], self.name)
-        if sp.issparse(self.data):  # not every sparse format can be cut by rows
-            return Rows(sp.csr_array(self.data)[rows], self.name)
-        if isinstance(rows, slice) or hasattr(self.data, "shape"):
-            return Rows(self.data[rows], self.name)
-        return Rows([self.data[i] for i in rows], self.name)
+        taken = Rows(self._cut(rows), self.name)
+        taken.places, taken.origin = (np.arange(len(self)) if self.places is None else self.places)[rows], self.origin
+        return taken
 
     def branch(self) -> Rows:
         """The same rows, knowing what these know; what the branch is asked further it forgets with itself.
 
         For many kernels that differ in their numbers: counts of strings are kept, scaled copies of vectors are not.
         """
-        other = Rows(self.data, self.name, self.weights)
+        other = copy.copy(self)
         other._memo = dict(self._memo)
         return other
 
     # -- how the views are made --------------------------------------------------------------------------------------
+
+    def _cut(self, rows: slice | NDArray[np.integer[Any]]) -> Any:
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[rows]
+        if sp.issparse(self.data):  # not every sparse format can be cut by rows
+            return sp.csr_array(self.data)[rows]
+        if isinstance(rows, slice) or hasattr(self.data, "shape"):
+            return self.data[rows]
+        return [self.data[i] for i in rows]
 
     def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
         items = self._items("strings")

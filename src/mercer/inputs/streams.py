@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
 from mercer.inputs import Rows
 
 
@@ -35,12 +34,3 @@ def append(old: Any, new: Any) -> Any:
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
         return np.concatenate([old, new])
     return [*old, *new]
-
-
-def refuse_precomputed(what: str, views: frozenset[str]) -> None:
-    """A stream cannot come as kernel values: each row would need values against rows that are not there yet."""
-    if "precomputed" in views:
-        raise InputError(
-            f"{what}.partial_fit cannot take Precomputed kernel values: new rows have none against rows yet to come. "
-            "Give the data and a kernel, or call fit with the whole matrix."
-        )

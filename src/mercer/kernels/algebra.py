@@ -44,10 +44,10 @@ def constant(value: float) -> Constant:
     return Constant(value)
 
 
-def refuse_precomputed(children: tuple[Kernel, ...], verb: str) -> None:
-    """Precomputed matrices combine only with scalars and their kind: other kernels would read them as vectors."""
+def refuse_given(children: tuple[Kernel, ...], verb: str) -> None:
+    """Matrices of values combine only with scalars and their kind: other kernels would read them as vectors."""
     varying = [kernel for kernel in children if not all(isinstance(leaf, Constant) for leaf in _leaves(kernel))]
-    kinds = {any(leaf._domain == "precomputed" for leaf in _leaves(kernel)) for kernel in varying}
+    kinds = {any(leaf.given for leaf in _leaves(kernel)) for kernel in varying}
     if len(kinds) == 2:
         raise InputError(f"Precomputed() can be {verb} with scalars and other Precomputed() kernels only.")
 
@@ -71,7 +71,7 @@ class Combination(Kernel):
         if len(flat) < 2:
             raise InputError(f"{type(self).__name__} takes at least two kernels; got {len(flat)}.")
         object.__setattr__(self, "terms", tuple(flat))
-        refuse_precomputed(self.terms, "combined")
+        refuse_given(self.terms, "combined")
 
     @property
     def children(self) -> tuple[Kernel, ...]:

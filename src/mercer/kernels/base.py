@@ -176,6 +176,27 @@ class Kernel(Operators, abc.ABC):
             rows = Rows(rows.data, rows.name, weights)
         return self._resolve(rows) if self.unresolved or self._adapts else self
 
+    @final
+    @property
+    def given(self) -> bool:
+        """True where the values come with the data, precomputed: rows are known by their places, and cannot be moved."""
+        return "precomputed" in self._views()
+
+    @final
+    def keep(self, X: Any, index: NDArray[Any]) -> Any:
+        """Return what k(new, …) needs of some training rows: the rows, or their places where the values are given."""
+        rows = as_rows(X).take(index)
+        return rows.places if self.given else rows.data
+
+    @final
+    def refuse_stream(self, what: str) -> None:
+        """Refuse rows that come batch by batch as kernel values: each needs values against rows that are not there yet."""
+        if self.given:
+            raise InputError(
+                f"{what}.partial_fit cannot take Precomputed kernel values: new rows have none against rows yet to come. "
+                "Give the data and a kernel, or call fit with the whole matrix."
+            )
+
     @property
     def unresolved(self) -> bool:
         """True while a length scale is still the word "median"."""

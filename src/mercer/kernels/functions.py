@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, shown
@@ -15,7 +14,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of
 from mercer.kernels.pair import Pair
-from mercer.numeric.encodings import Dots, Encoding, Raw
+from mercer.numeric.encodings import Encoding, Given, Raw
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,23 +79,10 @@ class Precomputed(Kernel):
     _symmetric = False
 
     def _encode(self, rows: Rows) -> Encoding:
-        X = rows.vectors()
-        if sp.issparse(X):
-            raise InputError(f"Precomputed takes a dense matrix of kernel values; {rows.name} is sparse.")
-        return rows.remember("dots", lambda: Dots(X))
+        return rows.remember("given", lambda: Given(*rows.given()))
 
     def _block(self, pair: Pair) -> NDArray[Any]:
-        if pair.A.array.shape[1] != len(pair.B):
-            raise InputError(
-                f"Precomputed: X has {pair.A.array.shape[1]} columns for {len(pair.B)} training objects; "
-                "each row holds the kernel values against all of them."
-            )
-        return np.array(pair.A.array[pair.rows, pair.cols])
+        return np.asarray(pair.A.between(pair.rows, pair.B, pair.cols))
 
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        if encoding.array.shape[0] != encoding.array.shape[1]:
-            raise InputError(
-                f"Precomputed: the diagonal needs a square matrix; got shape {encoding.array.shape}. "
-                "k(x, x) of new objects is not among their values against the training set."
-            )
-        return np.diagonal(encoding.array).copy()
+        return np.asarray(encoding.diag())

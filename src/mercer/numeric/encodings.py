@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 
 Index: TypeAlias = slice | NDArray[np.integer[Any]]
-Encoding: TypeAlias = Any  # Dots | Points | Counts | Raw | Values | tuple[Encoding, ...]: nodes know what they asked for
+Encoding: TypeAlias = Any  # Dots | Points | Counts | Given | Raw | Values | tuple[Encoding, ...]: nodes know which
 
 #: CSR tiles of at most this many columns are multiplied as dense ones, which is faster than a sparse product.
 DENSE_WIDTH = 4096
@@ -82,6 +82,53 @@ class Raw:
 
     def align(self, other: Raw) -> tuple[Raw, Raw]:
         return self, other
+
+
+class Given:
+    """Kernel values from outside: those of every object with all N training objects, and its place among these."""
+
+    __slots__ = ("array", "places")
+
+    def __init__(self, array: NDArray[Any], places: NDArray[Any] | None) -> None:
+        self.array = array  # (n, N), or (n, 0) for training objects whose own values are not needed
+        self.places = places  # (n,), None for 0 … n - 1
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: Index) -> Given:
+        square = self.array.shape[0] == self.array.shape[1]  # else they are new objects, without a place
+        places = np.arange(len(self)) if self.places is None and square else self.places
+        return Given(self.array[rows], None if places is None else places[rows])
+
+    def align(self, other: Given) -> tuple[Given, Given]:
+        if other.array.shape[1]:
+            check_width(self.array, other.array)
+        elif other.places is not None and other.places.max() >= self.array.shape[1]:
+            self._refuse(int(other.places.max()) + 1)
+        left, right = same_dtype(self.array, other.array)
+        return Given(left, self.places), Given(right, other.places)
+
+    def between(self, rows: slice, other: Given, cols: slice) -> NDArray[Any]:  # -> (r, c)
+        """The values of some objects with some training objects, in an array of their own."""
+        if self.array.shape[1] == 0 or (other.places is None and self.array.shape[1] != len(other)):
+            self._refuse(len(other))
+        return np.array(self.array[rows, cols] if other.places is None else self.array[rows][:, other.places[cols]])
+
+    def _refuse(self, known: int) -> None:
+        raise InputError(
+            f"Precomputed: X has {self.array.shape[1]} columns for {known} training objects; each row holds the kernel "
+            "values against all of them."
+        )
+
+    def diag(self) -> NDArray[Any]:  # -> (n,)
+        """The value of every training object with itself."""
+        if self.array.shape[1] == 0 or (self.places is None and self.array.shape[0] != self.array.shape[1]):
+            raise InputError(
+                f"Precomputed: the diagonal needs a square matrix; got shape {self.array.shape}. "
+                "k(x, x) of new objects is not among their values against the training set."
+            )
+        return np.array(self.array[np.arange(len(self)), np.arange(len(self)) if self.places is None else self.places])
 
 
 class Counts:

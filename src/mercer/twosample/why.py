@@ -79,7 +79,7 @@ def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator
     if count < 1:
         raise InputError(f"explain: n_permutations is a whole number >= 1; got {count!r}.")
     names = pooled.column_names()
-    if names is not None and kernel._domain != "precomputed":
+    if names is not None and not kernel.given:
         return _columns(pooled, names, count, rng)
     if pooled.kind == "sparse":
         matrix = pooled.rows.vectors()
@@ -132,11 +132,9 @@ def _examples(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generat
         chosen = np.sort(rng.choice(len(pooled), MOST_EXAMPLES, replace=False))
     units = _units(pooled, rng)
     signs = Permuted(units.m, units.n).draw(rng, count)
-    values = Evaluation(kernel, pooled.rows, pooled.rows) if kernel._domain == "precomputed" else None
-    values = Evaluation(kernel, pooled.rows.take(chosen), pooled.rows) if values is None else values
+    values = Evaluation(kernel, pooled.rows.take(chosen), pooled.rows)
     K = np.empty((len(chosen), len(pooled)))
-    block = values.rows(chosen) if kernel._domain == "precomputed" else values.block
-    tiles.fill(block, K, symmetric=False)
+    tiles.fill(values.block, K, symmetric=False)
     K[np.arange(len(chosen)), chosen] = 0.0  # a row says nothing about itself
     peak = max(float(np.abs(K).max()), np.finfo(np.float64).tiny)
     differences = _differences(units.average(K.T) / peak, signs, units)

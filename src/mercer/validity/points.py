@@ -27,7 +27,7 @@ SEED = 20_240_229
 class Collection:
     """Some points, and what to call them in a sentence.
 
-    `free` points may be moved in search of something better. `rows` numbers the rows of a precomputed matrix, whose
+    `free` points may be moved in search of something better. `rows` numbers the rows of a matrix of kernel values, whose
     points are known by nothing but their number; `points` then is a square block of it.
     """
 
@@ -77,7 +77,7 @@ def given(X: Any, kernel: Kernel) -> list[Collection]:
     if (isinstance(data, np.ndarray) or sp.issparse(data)) and data.dtype.kind == "f":
         data = data.astype(np.float64)  # exact; in float32 the values themselves would be rounded too coarsely
     numbers = None
-    if any(node._domain == "precomputed" for node in nodes(kernel)):
+    if kernel.given:
         data, numbers = np.asarray(rows.vectors(), dtype=np.float64), tuple(range(len(rows)))
     if len(rows) <= GIVEN:
         return [Collection(data, f"the {len(rows)} given points", rows=numbers)]
@@ -90,7 +90,7 @@ def given(X: Any, kernel: Kernel) -> list[Collection]:
 def generated(kernel: Kernel) -> list[list[Collection]]:
     """Families of points in the kernel's domain; a later family is for kernels that cannot read the ones before."""
     domains = {node._domain for node in nodes(kernel)}
-    if "precomputed" in domains:
+    if kernel.given:
         return []
     width = kernel._width()
     families = {

@@ -71,7 +71,7 @@ class Search:
     def describe(self) -> str:
         """How hard was searched, in words."""
         if not self.seen:
-            if any(node._domain == "precomputed" for node in nodes(self.kernel)):
+            if self.kernel.given:
                 return "its values come from outside; ask the matrix itself, check_gram(K)"
             return "no points were found at which it can be computed; give some, find_counterexample(k, X)"
         words = list(dict.fromkeys(collection.words for collection, _ in self.seen))

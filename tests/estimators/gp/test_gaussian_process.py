@@ -317,6 +317,17 @@ def test_kernels_that_are_values_of_a_matrix(data: tuple) -> None:  # type: igno
         gp.predict(kernel(Z, X), return_std=True)
 
 
+def test_given_values_climb_on_parts_as_the_kernel_does(rng: np.random.Generator) -> None:
+    X = rng.uniform(-3, 3, size=(410, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=410)
+    kernel = Gaussian(0.7)
+    gp = GaussianProcessRegressor(Precomputed(), n_restarts=1, random_state=0).fit(kernel(X), y)
+    free = GaussianProcessRegressor(kernel, fixed=("length_scale",), n_restarts=1, random_state=0).fit(X, y)
+    assert [one.rows for one in gp.diagnosis_.attempts] == [one.rows for one in free.diagnosis_.attempts]
+    assert min(one.rows for one in gp.diagnosis_.attempts) < 410
+    np.testing.assert_allclose(gp.predict(kernel(X[:5], X)), free.predict(X[:5]), rtol=1e-4)
+
+
 def test_intervals_cover_what_they_say(rng: np.random.Generator) -> None:
     X = rng.uniform(-3, 3, size=(700, 1))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=700)

@@ -21,8 +21,8 @@ from mercer.plan import Shape
 VECTORS = frozenset({"vectors"})
 
 
-def names(shape: Shape, solver: str = "auto", views: frozenset[str] = VECTORS) -> list[str]:
-    return [route.solver for route in gp_routes.routes(shape, solver, EngineSettings(), views)]
+def names(shape: Shape, solver: str = "auto", views: frozenset[str] = VECTORS, given: bool = False) -> list[str]:
+    return [route.solver for route in gp_routes.routes(shape, solver, EngineSettings(), views, given)]
 
 
 def test_the_order_of_routes() -> None:
@@ -30,7 +30,7 @@ def test_the_order_of_routes() -> None:
     assert names(Shape(50_000, width=5)) == ["vecchia", "inducing", "exact"]
     assert names(Shape(50_000, width=11)) == ["inducing", "exact"], "near rows are far away in many columns"
     assert names(Shape(50_000), views=frozenset({"strings"})) == ["inducing", "exact"]
-    assert names(Shape(50_000, width=3), views=frozenset({"precomputed"})) == ["exact"]
+    assert names(Shape(50_000, width=3), given=True) == ["exact"]
     for solver in ("exact", "inducing", "vecchia"):
         assert names(Shape(100, width=50), solver) == [solver]
     with pytest.raises(InputError, match="solver must be one of auto, exact, inducing, vecchia; got 'fast'"):

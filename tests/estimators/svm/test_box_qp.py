@@ -78,7 +78,7 @@ def test_a_general_solver_finds_the_same_objective(seed, n):
         if problem.split and min((problem.signs > 0).sum(), (problem.signs < 0).sum()) < 0.3 * n / 2:
             continue  # no feasible start at this nu
         K = gaussian(X)
-        found = solve_box(problem, KernelRows.precomputed(K), tol=1e-8)
+        found = solve_box(problem, KernelRows.of(K), tol=1e-8)
         assert found.converged, found.message
         feasible(problem, found.value)
         expected = naive.general_qp(problem, K)
@@ -91,7 +91,7 @@ def test_a_general_solver_finds_the_same_objective(seed, n):
 def test_the_naive_twin_takes_the_same_way(seed):
     for X, problem in problems(np.random.default_rng(seed), 30):
         K = gaussian(X)
-        found = solve_box(problem, KernelRows.precomputed(K), tol=1e-6)
+        found = solve_box(problem, KernelRows.of(K), tol=1e-6)
         twin = naive.naive_smo(problem, K, tol=1e-6)
         Q = naive.matrix(problem, K)
         assert found.objective == pytest.approx(0.5 * twin @ Q @ twin + problem.linear @ twin, rel=1e-6, abs=1e-8)
@@ -103,11 +103,11 @@ def test_the_naive_twin_takes_the_same_way(seed):
 def test_working_sets_of_every_size_agree_with_the_whole(monkeypatch, rng, size):
     for X, problem in problems(rng, 120):
         K = gaussian(X)
-        whole = solve_box(problem, KernelRows.precomputed(K), tol=1e-5)
+        whole = solve_box(problem, KernelRows.of(K), tol=1e-5)
         with monkeypatch.context() as patch:
             patch.setattr(working_set, "DIRECT", 1)
             patch.setattr(working_set, "SIZE", size)
-            parts = solve_box(problem, KernelRows.precomputed(K), tol=1e-5)
+            parts = solve_box(problem, KernelRows.of(K), tol=1e-5)
         assert parts.converged, parts.message
         feasible(problem, parts.value)
         assert parts.objective == pytest.approx(whole.objective, rel=1e-6)
@@ -134,7 +134,7 @@ def test_svc_of_scikit_learn(rng, C):
     X, problem = classification(rng, 300, C=C)
     K = gaussian(X)
     peer = svm.SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, problem.signs)
-    found = solve_box(problem, KernelRows.precomputed(K), tol=1e-6)
+    found = solve_box(problem, KernelRows.of(K), tol=1e-6)
     b = np.zeros(300)
     b[peer.support_] = peer.dual_coef_[0]
     np.testing.assert_allclose(problem.signs * found.value, b, atol=2e-4 * C)
@@ -146,7 +146,7 @@ def test_svr_of_scikit_learn(rng):
     X, y, problem = regression(rng, 200, C=3.0)
     K = gaussian(X)
     peer = svm.SVR(C=3.0, epsilon=0.1, kernel="precomputed", tol=1e-6).fit(K, y)
-    found = solve_box(problem, KernelRows.precomputed(K), tol=1e-6)
+    found = solve_box(problem, KernelRows.of(K), tol=1e-6)
     b = found.value[:200] - found.value[200:]
     np.testing.assert_allclose(K @ b - found.offset, peer.predict(K), atol=1e-4)
 
@@ -156,7 +156,7 @@ def test_one_class_of_scikit_learn(rng):
     X, problem = one_class(rng, 200)
     K = gaussian(X)
     peer = svm.OneClassSVM(nu=0.3, kernel="precomputed", tol=1e-7).fit(K)
-    found = solve_box(problem, KernelRows.precomputed(K), tol=1e-7)
+    found = solve_box(problem, KernelRows.of(K), tol=1e-7)
     np.testing.assert_allclose(K @ found.value - found.offset, peer.decision_function(K), atol=1e-4)
 
 
@@ -165,7 +165,7 @@ def test_nu_svc_of_scikit_learn(rng):
     X, problem = nu_classification(rng, 200)
     K = gaussian(X)
     peer = svm.NuSVC(nu=0.4, kernel="precomputed", tol=1e-7).fit(K, problem.signs)
-    found = solve_box(problem, KernelRows.precomputed(K), tol=1e-7)
+    found = solve_box(problem, KernelRows.of(K), tol=1e-7)
     decision = (K @ (problem.signs * found.value) - found.offset) / found.scale
     np.testing.assert_allclose(decision, peer.decision_function(K), atol=1e-3)
 
@@ -177,9 +177,9 @@ def test_a_variable_with_upper_zero_stays_out_and_gets_its_decision(rng):
     kept = np.setdiff1d(np.arange(120), out)
     upper = problem.upper.copy()
     upper[out] = 0.0
-    held = solve_box(BoxProblem(problem.signs, problem.linear, upper, problem.start), KernelRows.precomputed(K), tol=1e-7)
+    held = solve_box(BoxProblem(problem.signs, problem.linear, upper, problem.start), KernelRows.of(K), tol=1e-7)
     part = BoxProblem(problem.signs[kept], problem.linear[kept], problem.upper[kept], problem.start[kept], kept)
-    alone = solve_box(part, KernelRows.precomputed(K), tol=1e-7)
+    alone = solve_box(part, KernelRows.of(K), tol=1e-7)
     assert (held.value[out] == 0).all()
     assert held.objective == pytest.approx(alone.objective, rel=1e-7)
     decision = problem.signs * (held.gradient - problem.linear) - held.offset
@@ -189,7 +189,7 @@ def test_a_variable_with_upper_zero_stays_out_and_gets_its_decision(rng):
 
 def test_warm_starts_end_at_the_same_place_in_fewer_steps(rng):
     X, problem = classification(rng, 400, C=1.0)
-    rows = KernelRows.precomputed(gaussian(X))
+    rows = KernelRows.of(gaussian(X))
     first = solve_box(problem, rows, tol=1e-4)
     wider = np.full(400, 1.3)
     start = warm_start(first.value, problem.signs, wider, 1.3)
@@ -208,7 +208,7 @@ def test_the_hard_margin(rng):
     X += 0.2 * s[:, None] * [1.0, 0.5]
     K = X @ X.T
     problem = BoxProblem(s, -np.ones(60), np.full(60, np.inf), np.zeros(60))
-    found = solve_box(problem, KernelRows.precomputed(K), tol=1e-8)
+    found = solve_box(problem, KernelRows.of(K), tol=1e-8)
     assert found.converged
     w = X.T @ (s * found.value)
     margins = s * (X @ w - found.offset)
@@ -231,12 +231,12 @@ def test_a_hard_margin_that_does_not_exist_is_refused(rng):
     s = np.where(rng.random(80) < 0.5, 1.0, -1.0)
     problem = BoxProblem(s, -np.ones(80), np.full(80, np.inf), np.zeros(80))
     with pytest.raises(InputError, match="finite C"):
-        solve_box(problem, KernelRows.precomputed(X @ X.T), tol=1e-3)
+        solve_box(problem, KernelRows.of(X @ X.T), tol=1e-3)
     twins = np.repeat(X[:5], 2, axis=0)
     t = np.tile([1.0, -1.0], 5)
     with pytest.raises(InputError, match="finite C"):
         solve_box(
-            BoxProblem(t, -np.ones(10), np.full(10, np.inf), np.zeros(10)), KernelRows.precomputed(gaussian(twins)), tol=1e-3
+            BoxProblem(t, -np.ones(10), np.full(10, np.inf), np.zeros(10)), KernelRows.of(gaussian(twins)), tol=1e-3
         )
 
 
@@ -246,7 +246,7 @@ def test_identical_points_with_different_labels(rng):
     for dtype in (np.float32, np.float64):
         found = solve_box(
             BoxProblem(s, -np.ones(60), np.full(60, 2.0), np.zeros(60)),
-            KernelRows.precomputed(gaussian(X).astype(dtype)),
+            KernelRows.of(gaussian(X).astype(dtype)),
         )
         assert found.converged and found.objective == pytest.approx(-120.0)  # every weight at C, w = 0
 
@@ -258,14 +258,14 @@ def test_an_indefinite_kernel_ends(monkeypatch, rng, size):
     assert np.linalg.eigvalsh(K).min() < -0.1
     monkeypatch.setattr(working_set, "DIRECT", 1)
     monkeypatch.setattr(working_set, "SIZE", size)
-    found = solve_box(problem, KernelRows.precomputed(K), max_iter=200_000)
+    found = solve_box(problem, KernelRows.of(K), max_iter=200_000)
     feasible(problem, found.value)
     assert np.isfinite(found.objective) and found.message
 
 
 def test_max_iter_and_time_limit_end_with_a_usable_answer(rng):
     X, problem = classification(rng, 300, C=100.0)
-    rows = KernelRows.precomputed(gaussian(X))
+    rows = KernelRows.of(gaussian(X))
     short = solve_box(problem, rows, max_iter=20)
     assert not short.converged and short.n_iter == 20 and "max_iter=20" in short.message
     feasible(problem, short.value)
@@ -284,7 +284,7 @@ def test_ctrl_c_gets_through(rng):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solve_box(problem, KernelRows.precomputed(gaussian(X)), tick=tick)
+        solve_box(problem, KernelRows.of(gaussian(X)), tick=tick)
 
 
 def test_float32_values_change_nothing_that_counts(rng):
@@ -299,10 +299,10 @@ def test_float32_values_change_nothing_that_counts(rng):
 def test_nothing_to_do(rng):
     X, problem = classification(rng, 20)
     one_sign = BoxProblem(np.ones(20), -np.ones(20), np.ones(20), np.zeros(20))
-    found = solve_box(one_sign, KernelRows.precomputed(gaussian(X)))  # nobody may fall: the start is the answer
+    found = solve_box(one_sign, KernelRows.of(gaussian(X)))  # nobody may fall: the start is the answer
     assert found.converged and (found.value == 0).all() and np.isfinite(found.offset)
     frozen = solve_box(
-        BoxProblem(problem.signs, problem.linear, np.zeros(20), np.zeros(20)), KernelRows.precomputed(gaussian(X))
+        BoxProblem(problem.signs, problem.linear, np.zeros(20), np.zeros(20)), KernelRows.of(gaussian(X))
     )
     assert frozen.converged and frozen.objective == 0.0
 
@@ -323,12 +323,12 @@ def test_what_is_refused(rng, change, message):
     X, problem = classification(rng, 20)
     fields = {name: getattr(problem, name) for name in ("signs", "linear", "upper", "start", "rows", "split")}
     with pytest.raises(InputError, match=message):
-        solve_box(BoxProblem(**(fields | change)), KernelRows.precomputed(gaussian(X)))
+        solve_box(BoxProblem(**(fields | change)), KernelRows.of(gaussian(X)))
 
 
 def test_refused_limits(rng):
     X, problem = classification(rng, 20)
-    rows = KernelRows.precomputed(gaussian(X))
+    rows = KernelRows.of(gaussian(X))
     with pytest.raises(InputError, match="tol must be"):
         solve_box(problem, rows, tol=0.0)
     with pytest.raises(InputError, match="time_limit"):
@@ -352,7 +352,7 @@ def test_kernel_values_that_are_not_finite_are_refused(rng):
         K = gaussian(X)
         K[3, 7] = K[7, 3] = bad
         with pytest.raises(NumericalError, match="finite"):
-            solve_box(problem, KernelRows.precomputed(K))
+            solve_box(problem, KernelRows.of(K))
 
 
 def test_a_sample_gives_the_start_of_a_large_problem(monkeypatch, rng):

@@ -14,6 +14,7 @@ import mercer
 from mercer import SVC, SVCCV, Gaussian, Laplacian, Linear, Polynomial, Precomputed, Spectrum, plan
 from mercer.errors import InputError
 from mercer.estimators.progress import watched
+from mercer.estimators.svm.grid import read_penalties
 
 SCALES, CS = [2.0, 1.0, 0.5], [0.5, 5.0, 50.0]
 
@@ -93,6 +94,9 @@ def test_strings_sparse_rows_and_matrices(data: tuple) -> None:  # type: ignore[
     np.testing.assert_array_equal(
         given.predict(Gaussian(1.0)(X[:9], X)), SVC(Gaussian(1.0), C=given.best_C_).fit(X, y).predict(X[:9])
     )
+    many = np.random.default_rng(0).normal(size=(600, 2))
+    given_Cs = read_penalties(None, 2.0 * Precomputed(), Gaussian(1.0)(many))  # the spread of a sample of rows, scaled
+    np.testing.assert_allclose(given_Cs, read_penalties(None, 2.0 * Gaussian(1.0), many), rtol=1e-12)
     words = ["abab", "baba", "abba", "aabb", "xyxy", "yxyx", "xyyx", "xxyy"] * 3
     text = SVCCV(Spectrum(p=2), Cs=[1.0], param_grid={"p": [1, 2]}, cv=3).fit(words, [word[0] in "ab" for word in words])
     assert text.best_score_ == 1.0

@@ -14,7 +14,7 @@ from mercer.estimators.gp.conditioning import remaining_variance, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator, gram
-from mercer.inputs import Rows
+from mercer.inputs import Rows, as_rows
 from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
@@ -68,8 +68,8 @@ class ExactEngine:
         return condition(problem, kernel, noise, cholesky(K, problem.variances(noise), overwrite=True))
 
     def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
-        if self._rows is None or self._rows.data is not problem.X:
-            rows = self._rows = Rows(problem.X)  # the first kernel's views serve all that follow
+        if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):
+            rows = self._rows = as_rows(problem.X)  # the first kernel's views serve all that follow
             self._buffer = None
         else:
             rows = self._rows.branch()

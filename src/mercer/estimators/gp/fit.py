@@ -13,7 +13,7 @@ from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.parameters import GPParameters
 from mercer.estimators.gp.posterior import Engine, GPProblem
 from mercer.estimators.progress import Meter
-from mercer.inputs.streams import pick
+from mercer.inputs import Rows
 from mercer.linalg.bfgs import Ascent, Objective, ascend
 
 Array = NDArray[np.float64]
@@ -76,7 +76,6 @@ def climb(
     seed: int,
     tol: float,
     max_iter: int,
-    cuttable: bool,
     meter: Meter,
 ) -> Climb:
     """Maximize the log marginal likelihood plus the priors over what is not fixed."""
@@ -84,7 +83,7 @@ def climb(
         return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
     starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
     attempts: list[ClimbAttempt] = []
-    if cuttable and problem.n >= SUBSET:
+    if problem.n >= SUBSET:
         starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
         starts = _better(problem, parameters, engine, starts)
         for size in _steps_up(engine.part_rows or problem.n, problem.n):
@@ -195,7 +194,7 @@ def _on_a_part(
     """The ends of rough climbs on a seeded part of the rows, best first."""
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
     ratios = None if problem.ratios is None else problem.ratios[rows]
-    part = GPProblem(pick(problem.X, rows), problem.columns[rows], problem.n_targets, ratios)
+    part = GPProblem(Rows(problem.X).take(rows), problem.columns[rows], problem.n_targets, ratios)
     objective = _remembered(_objective(part, parameters, ExactEngine(of=problem.n)))
     grown = size / problem.n  # what the rows say of the curvature grows with their number
     tol = ROUGH_TOL * size / SUBSET

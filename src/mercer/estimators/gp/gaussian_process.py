@@ -25,7 +25,7 @@ from mercer.estimators.gp.routes import announce, engine, routes
 from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
-from mercer.inputs.streams import append, count, pick, refuse_precomputed
+from mercer.inputs.streams import append, count, pick
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape, choose
@@ -149,7 +149,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         with Meter(f"{type(self).__name__} ({self.route_.solver})", self.verbose) as meter, _named(type(self).__name__):
             found = climb(
                 problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
-                max_iter=self.max_iter, cuttable="precomputed" not in self._views(), meter=meter,
+                max_iter=self.max_iter, meter=meter,
             )  # fmt: skip
             posterior = way.posterior(problem, *parameters.setting(found.vector))
         self.theta_, self.n_iter_ = found.vector, found.n_iter
@@ -182,7 +182,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         `noise` (m,) gives their variances where the others had theirs. Needs the exact route.
         """
         posterior = self._exact("add_rows")
-        refuse_precomputed(type(self).__name__, self._views())
+        as_kernel(self.kernel).refuse_stream(type(self).__name__)
         new = self._read(X, reset=False)
         Y = self._read_targets(y, count(new))
         if (Y.ndim == 1) != self._single or (Y.ndim == 2 and Y.shape[1] != self._problem.n_targets):
@@ -202,7 +202,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def remove_rows(self, index: Any) -> GaussianProcessRegressor:
         """Forget training rows by number, at the same hyper-parameters: n^2 r instead of n^3. Needs the exact route."""
         posterior = self._exact("remove_rows")
-        refuse_precomputed(type(self).__name__, self._views())
+        as_kernel(self.kernel).refuse_stream(type(self).__name__)
         gone = np.atleast_1d(np.asarray(index))
         if gone.ndim != 1 or gone.dtype.kind not in "iu":
             raise InputError(f"remove_rows takes row numbers; got {describe(index)}.")
@@ -305,7 +305,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return as_kernel(self.kernel)._views()
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self.solver, self._settings(), self._views())
+        kernel = as_kernel(self.kernel)
+        return routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs.streams import count, pick
+from mercer.inputs import Rows
+from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
 
 Array = NDArray[np.float64]
@@ -125,13 +126,9 @@ def _own_name(name: str, strip: bool) -> str:
 
 def _size(kernel: Kernel, X: Any, unit: float) -> float:
     """The factor that makes the mean of k(x, x) the variance of y."""
-    rows = pick(X, np.linspace(0, count(X) - 1, min(SAMPLE, count(X))).astype(np.intp)) if _cuttable(kernel) else X
+    rows = Rows(X).take(np.linspace(0, count(X) - 1, min(SAMPLE, count(X))).astype(np.intp))
     mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
     return unit / mean if mean > 0 else unit
-
-
-def _cuttable(kernel: Kernel) -> bool:
-    return "precomputed" not in kernel._views()
 
 
 def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Array, Array]:  # -> (p,), (p, 2)

@@ -27,11 +27,13 @@ EVALUATIONS = 25
 SOLVERS = ("auto", "exact", "inducing", "vecchia")
 
 
-def routes(shape: Shape, solver: str, settings: EngineSettings, views: frozenset[str] = frozenset()) -> tuple[Route, ...]:
-    """The ways to fit data of this shape, best first; `views` is what the kernel asks of a collection."""
+def routes(
+    shape: Shape, solver: str, settings: EngineSettings, views: frozenset[str] = frozenset(), given: bool = False
+) -> tuple[Route, ...]:
+    """The ways to fit data of this shape, best first, for a kernel with these `views`, or with `given` values."""
     if solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
-    if solver == "exact" or "precomputed" in views:
+    if solver == "exact" or given:
         return (_exact_route(shape),)
     if solver != "auto":
         return ((_inducing_route if solver == "inducing" else _vecchia_route)(shape, settings),)

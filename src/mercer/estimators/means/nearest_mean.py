@@ -17,7 +17,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram.products import from_features, product, routes, to_features
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.inputs.streams import append, count, refuse_precomputed
+from mercer.inputs.streams import append, count
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
@@ -83,7 +83,7 @@ class NearestMean(ClassifierMixin, DualModel):
         The first call fixes the classes: those of `classes`, or those of its labels.
         """
         first, name = not hasattr(self, "kernel_"), type(self).__name__
-        refuse_precomputed(name, as_kernel(self.kernel)._views())
+        as_kernel(self.kernel).refuse_stream(name)
         X = self._read(X, reset=first)
         labels = read_labels(name, y, count(X))
         weights = self._read_weights(sample_weight, count(X))

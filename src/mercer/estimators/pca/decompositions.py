@@ -139,7 +139,7 @@ def by_landmarks(
     L = features.triangle
     coef, mean_coef = features.expansion(directions), features.expansion(mean)
     inner, means, anchors = L @ directions, L @ mean, features.landmarks
-    if "precomputed" in kernel._views():  # kernel values have no landmarks to keep: coefficients 0 on all other rows
+    if kernel.given:  # kernel values have no landmarks to keep: coefficients 0 on all other rows
         coef, mean_coef = _spread(coef, features.index, len(w)), _spread(mean_coef, features.index, len(w))
         inner, means, anchors = found.factor @ directions, found.factor @ mean, X
     square = float(mean @ mean)

@@ -280,7 +280,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return tuple(self._offered(shape))
 
     def _rows_of_weight(self, X: Any, kept: NDArray[Any], kernel: Kernel) -> Any:
-        if "precomputed" in kernel._views():
+        if kernel.given:
             raise InputError("KernelPCA: with kernel values (Precomputed) every sample weight must be > 0; drop such rows.")
         return pick(X, kept)
 

@@ -83,7 +83,7 @@ def choose_method(kernel: Kernel, anchors: Any, method: str, learned: bool) -> s
     if method not in METHODS:
         raise InputError(f"KernelPCA: a pre-image method is one of {', '.join(METHODS)}; got {describe(method)}.")
     views = kernel._views()
-    if "precomputed" in views:
+    if kernel.given:
         raise CapabilityError(
             "KernelPCA: Cannot fit_inverse_transform with a precomputed kernel: kernel values say nothing about the objects "
             "to go back to. Give the data and a kernel."

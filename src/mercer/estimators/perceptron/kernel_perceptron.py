@@ -19,7 +19,7 @@ from mercer.estimators.perceptron.passes import Form, run
 from mercer.estimators.progress import Meter
 from mercer.gram.products import product
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.inputs.streams import append, count, pick, refuse_precomputed
+from mercer.inputs.streams import append, count, pick
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape, choose
 
@@ -137,7 +137,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         """
         check_parameters(self)
         first, name = not hasattr(self, "kernel_"), type(self).__name__
-        refuse_precomputed(name, as_kernel(self.kernel)._views())
+        as_kernel(self.kernel).refuse_stream(name)
         X = self._read(X, reset=first)
         labels = read_labels(name, y, count(X))
         if first:

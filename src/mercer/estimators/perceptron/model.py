@@ -107,10 +107,9 @@ class PerceptronModel(DualModel):
         intercept = float(self.fit_intercept) * columns.sum(axis=0)
         self.intercept_ = float(intercept[0]) if binary else intercept
         self.coef_ = to_features(kernel, X, columns) if self.route_.solver == "primal" else None
-        # kernel values that were computed elsewhere are against all training rows, those without weight too
-        self._carriers = np.arange(len(columns)) if "precomputed" in kernel._views() else support
-        self._rows = X if len(self._carriers) == len(columns) else pick(X, self._carriers)
-        self._columns = np.ascontiguousarray(columns[self._carriers])
+        self._carriers = support
+        self._rows = X if len(support) == len(columns) else kernel.keep(X, support)
+        self._columns = np.ascontiguousarray(columns[support])
 
     def _expansion(self) -> tuple[Any, Array, Any]:
         """The function that `decision_function` evaluates, averaged or last: its rows, coefficients and intercept."""

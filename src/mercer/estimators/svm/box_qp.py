@@ -130,7 +130,7 @@ def solve_box(
     >>> from mercer.gram.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> problem = BoxProblem(np.array([1.0, -1.0]), -np.ones(2), np.full(2, 10.0), np.zeros(2))
-    >>> solve_box(problem, KernelRows.precomputed(K)).value.tolist()
+    >>> solve_box(problem, KernelRows.of(K)).value.tolist()
     [1.0, 1.0]
     """
     state = Signed.of(problem, gram.n)

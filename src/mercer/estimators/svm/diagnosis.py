@@ -73,7 +73,7 @@ for instance with StandardScaler().
     if columns is not None:
         lines.append(f"column ranges: {columns.min():.3g} to {columns.max():.3g}")
         found += _narrow(columns)
-    similar = None if "precomputed" in kernel._views() else _similarities(kernel, rows)
+    similar = None if kernel.given else _similarities(kernel, rows)
     nearest = typical = float("nan")
     if similar is not None:
         best = np.nanmax(similar, axis=1)

@@ -106,7 +106,7 @@ def open_job(model: Any, kernel: Kernel, X: Any, meter: Meter | None = None, aga
     """The kernel values of X with the model's tolerance and limits; `again`: several problems will be solved on them."""
     deadline = None if model.time_limit is None else time.monotonic() + float(model.time_limit)
     fine, most = precision(model, count(X)), getattr(model, "_most_rows", False)
-    if _few(model, count(X)) and "precomputed" not in kernel._views():
+    if _few(model, count(X)) and not kernel.given:
         rows = KernelRows.cached(kernel, X, bytes=model.memory, dtype=np.float64 if fine < FINE else np.float32)
     else:
         rows = KernelRows.choose(kernel, X, tol=fine, memory=model.memory, again=again, most=most)

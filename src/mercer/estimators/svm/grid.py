@@ -35,13 +35,9 @@ def read_penalties(Cs: Sequence[float] | None, kernel: Kernel, X: Any) -> NDArra
 
 def _spread(kernel: Kernel, X: Any) -> float:
     """Mean squared distance to the mean in feature space, tr K / m - j'Kj / m^2: the unit in which C is 1 / K's."""
-    if "precomputed" in kernel._views():
-        K = np.asarray(X, dtype=np.float64)
-    else:
-        rows = Rows(X)
-        n = len(rows)
-        chosen = np.random.default_rng(SEED).choice(n, min(n, SPREAD_ROWS), replace=False)
-        K = np.asarray(kernel(rows.take(np.sort(chosen)).data), dtype=np.float64)
+    rows = Rows(X)
+    chosen = np.random.default_rng(SEED).choice(len(rows), min(len(rows), SPREAD_ROWS), replace=False)
+    K = np.asarray(kernel(rows.take(np.sort(chosen))), dtype=np.float64)
     spread = float(np.trace(K) / len(K) - K.mean())
     return spread if spread > 0 else 1.0
 

@@ -50,7 +50,7 @@ def solve_held(
     >>> from mercer.gram.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> problem = BoxProblem(np.array([1.0, -1.0]), -np.ones(2), np.full(2, 10.0), np.zeros(2))
-    >>> solve_held(problem, KernelRows.precomputed(K)).value.tolist()
+    >>> solve_held(problem, KernelRows.of(K)).value.tolist()
     [1.0, 1.0]
     """
     state = _State(problem, gram, gradient)

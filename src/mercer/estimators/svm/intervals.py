@@ -15,7 +15,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import sums_per_class
 from mercer.estimators.svm.fit import fold_numbers
 from mercer.estimators.svm.problems import Machine
-from mercer.inputs.streams import count, pick
+from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
 
 Array = NDArray[Any]
@@ -53,7 +53,7 @@ def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], Machine], met
         machines.append(machine)
     coef = np.stack([machine.coef for machine in machines], axis=1)
     used = np.flatnonzero(coef.any(axis=1))
-    support = used if "precomputed" in kernel._views() or len(used) == 0 else pick(training.X, used)
+    support = used if len(used) == 0 else kernel.keep(training.X, used)
     intercepts = np.array([machine.intercept for machine in machines])
     return HeldOut(residuals[known], folds[known], support, coef[used], intercepts)
 
@@ -62,10 +62,7 @@ def fold_predictions(held: HeldOut, kernel: Kernel, new: Any) -> Array:  # (m ro
     """The predictions of every fold's function at new rows."""
     if len(held.coef) == 0:
         return np.tile(held.intercepts, (count(new), 1))
-    support = held.support
-    if "precomputed" in kernel._views():
-        new, support = np.asarray(new)[:, support], np.zeros((len(support),) * 2)
-    return sums_per_class(kernel, new, support, held.coef, np.array([len(held.coef)]))[:, 0] + held.intercepts
+    return sums_per_class(kernel, new, held.support, held.coef, np.array([len(held.coef)]))[:, 0] + held.intercepts
 
 
 def crossed(held: HeldOut, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)

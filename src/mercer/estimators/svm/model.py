@@ -50,8 +50,7 @@ class SupportModel(KernelEstimator):
         self.kernel_, self.support_, self.n_support_ = kernel, support.astype(np.int32), counts.astype(np.int32)
         self.dual_coef_, self.intercept_ = np.ascontiguousarray(table[:, support]), intercepts
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (count(X),)
-        precomputed = "precomputed" in kernel._views()
-        self.support_vectors_ = np.empty((0, 0)) if precomputed else (pick(X, support) if len(support) else X[:0])
+        self.support_vectors_ = np.empty((0, 0)) if kernel.given else (pick(X, support) if len(support) else X[:0])
         self._weights = None
         features = kernel.n_features(pick(X, np.arange(1))) if self._has_weights() else None
         if features is not None and features <= len(support):
@@ -68,11 +67,9 @@ class SupportModel(KernelEstimator):
         return self._through_support(new)
 
     def _through_support(self, new: Any) -> Array:  # (m rows) -> (m, functions)
-        support = self.support_vectors_
+        support = self.support_ if self.kernel_.given else self.support_vectors_
         if len(self.support_) == 0:
             return np.tile(self.intercept_, (count(new), 1))
-        if "precomputed" in self.kernel_._views():  # the values against the support vectors are all that is read of a row
-            new, support = np.asarray(new)[:, self.support_], np.zeros((len(self.support_),) * 2)
         if len(self.intercept_) == 1:
             whole = self.n_support_.sum(keepdims=True)
             return sums_per_class(self.kernel_, new, support, self.dual_coef_.T, whole)[:, 0] + self.intercept_

@@ -306,7 +306,7 @@ def _own_part(whole: KernelRows, rows: Array) -> KernelRows:  # (t,)
 
 def _for_one_thread(K: Array) -> KernelRows:  # (m, m)
     """A matrix for fits that run side by side, each on its own thread."""
-    rows = KernelRows.precomputed(K)
+    rows = KernelRows.of(K)
     rows.threads = 1
     return rows
 
