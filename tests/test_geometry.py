@@ -83,7 +83,7 @@ def test_what_is_not_psd_has_no_lengths() -> None:
         geometry.norm(K, [1.0, -1.0])
     with pytest.raises(InputError, match=r"pair \(0, 1\) is imaginary.*repair"):
         geometry.distances(K)
-    with pytest.raises(InputError, match="does not promise"):
+    with pytest.raises(InputError, match="not positive semi-definite"):
         geometry.spread(Function(lambda A, B: -A @ B.T), np.ones((2, 1)))
 
 

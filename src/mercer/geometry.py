@@ -6,6 +6,7 @@ the points, or a kernel and a collection (k, X); only inner products are used, s
     norm         ||w||                   sqrt(a'Ka)
     distance     ||v - w||               sqrt((a - b)'K(a - b))
     distances    ||phi(x) - phi(z)||     sqrt(k(x, x) + k(z, z) - 2 k(x, z))
+    inner        <v, w>                  a'Kb, and <f, g> of two fitted functions
     mean_norm    ||mean of phi(x_i)||    sqrt(1'K1) / m
     spread       mean ||phi(x_i) - mean||^2 = tr(K)/m - 1'K1/m^2
     normalize    k(x, z) / sqrt(k(x, x) k(z, z))
@@ -15,17 +16,18 @@ the points, or a kernel and a collection (k, X); only inner products are used, s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InputError, describe
 from mercer.gram import GramOperator, gram
+from mercer.gram.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 
-__all__ = ["center", "distance", "distances", "mean_norm", "norm", "normalize", "projection", "spread"]
+__all__ = ["center", "distance", "distances", "inner", "mean_norm", "norm", "normalize", "projection", "spread"]
 
 #: Squared lengths above -ROUNDING n max|K| sum|a|^2 are zeros with rounding; below it, the matrix is not psd.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
@@ -39,8 +41,7 @@ class _Points:
             if X is None:
                 raise InputError("geometry: a kernel needs the collection beside it: f(k, X, …).")
             self.K: Any = GramOperator(source, X)
-            if self.K.shape[0] != self.K.shape[1] or not self.K._values.symmetric:
-                raise InputError(f"geometry: {self.K.kernel} does not promise a symmetric Gram matrix.")
+            _check_symmetric(self.K)
             self.diagonal = np.asarray(self.K.diag(), dtype=np.float64)
         else:
             self.K = _as_gram(source)
@@ -89,7 +90,54 @@ def distance(K: Any, *arguments: Any) -> float:
     """
     points, (a, b) = _read(K, arguments, ("a", "b"))
     difference = points.coefficients(a, "a") - points.coefficients(b, "b")
+    if isinstance(points.K, GramOperator) and abs(difference.sum()) <= ROUNDING * np.abs(difference).sum():
+        kernel = points.K.kernel  # v - w is a sum of differences of points: a shift of the data leaves it alone
+        points = _Points(kernel, *without_offset(kernel, arguments[0]))
     return points.squared_norm(difference, "||v - w||^2") ** 0.5
+
+
+def inner(K: Any, *arguments: Any) -> float:
+    """Return <v, w> = a'Kb for v = sum_i a_i phi(x_i), w = sum_i b_i phi(x_i): inner(K, a, b) or inner(k, X, a, b).
+
+    inner(f, g) of two fitted models of one kernel is the inner product of the functions that they have learned, without
+    their intercepts: sum_ij a_i b_j k(x_i, z_j).
+
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, Linear, geometry
+    >>> X, a, b = np.array([[3.0, 0.0], [0.0, 4.0]]), [1.0, 1.0], [1.0, -1.0]
+    >>> geometry.inner(Linear(), X, a, b), geometry.inner(X @ X.T, a, b)
+    (-7.0, -7.0)
+    >>> f, g = KernelRidge(Linear()).fit(X, [1.0, 2.0]), KernelRidge(Linear()).fit(X, [0.0, 1.0])
+    >>> bool(np.isclose(geometry.inner(f, f), f.rkhs_norm_**2))
+    True
+    """
+    if isinstance(K, Expansion):
+        return _inner_of_functions(K, *arguments)
+    points, (a, b) = _read(K, arguments, ("a", "b"))
+    return float(points.coefficients(a, "a") @ (points.K @ points.coefficients(b, "b")))
+
+
+@runtime_checkable
+class Expansion(Protocol):
+    """A fitted function f(x) = sum_i dual_coef_i k(x_i, x)."""
+
+    kernel_: Kernel
+    X_fit_: Any
+    dual_coef_: Any
+
+
+def _inner_of_functions(f: Expansion, g: Any = None) -> float:
+    if not isinstance(g, Expansion):
+        raise InputError(f"geometry.inner: beside a fitted model another one is needed; got {describe(g)}.")
+    if f.kernel_ != g.kernel_:
+        raise InputError(
+            f"geometry.inner: the two functions live in different spaces, of {f.kernel_} and of {g.kernel_}; fit both with "
+            "one kernel, all its numbers given."
+        )
+    a, b = (np.asarray(model.dual_coef_, dtype=np.float64) for model in (f, g))
+    if a.ndim != 1 or b.ndim != 1:
+        raise InputError(f"geometry.inner: one function each is needed; the coefficients have shapes {a.shape}, {b.shape}.")
+    return float(a @ (GramOperator(f.kernel_, f.X_fit_, g.X_fit_) @ b))
 
 
 def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
@@ -100,20 +148,23 @@ def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
     >>> geometry.distances(Linear(), np.array([[0.0], [3.0]]), np.array([[1.0]])).tolist()
     [[1.0], [2.0]]
     """
+    eps, kernel = float(np.finfo(np.float64).eps), "this matrix"
     if isinstance(K, (Kernel, str)):
-        operator = _Points(K, X)
-        kernel = operator.K.kernel
+        kernel = as_kernel(K)
+        X, Z = without_offset(kernel, X, None if Z is X else Z)
+        operator = _Points(kernel, X)
         left = operator.diagonal
-        right = left if Z is None or Z is X else np.asarray(kernel.diag(Z), dtype=np.float64)
-        cross = gram(kernel, X, Z).astype(np.float64)
+        right = left if Z is None else np.asarray(kernel.diag(Z), dtype=np.float64)
+        cross = gram(kernel, X, Z)
+        eps, cross = float(np.finfo(cross.dtype).eps), cross.astype(np.float64)
     else:
         if X is not None:
             raise InputError("geometry.distances: with a Gram matrix, give the matrix alone; with data, give (k, X, Z).")
         cross = _as_gram(K).astype(np.float64)
         left = right = np.diagonal(cross).copy()
-    squared = left[:, None] + right[None, :]
-    limit = -ROUNDING * np.abs(squared).max()
-    squared -= 2.0 * cross
+    sizes = left[:, None] + right[None, :]
+    limit = -ROUNDING * np.abs(sizes).max()
+    squared = sizes - 2.0 * cross
     if squared.min() < limit:
         i, j = np.unravel_index(int(squared.argmin()), squared.shape)
         raise InputError(
@@ -121,6 +172,8 @@ def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
             "< 0, so this is not a kernel. mercer.repair(K) gives the nearest Gram matrix that has distances."
         )
     np.maximum(squared, 0.0, out=squared)
+    apart = ~np.eye(len(squared), dtype=bool) if right is left else np.ones(squared.shape, dtype=bool)
+    warn_of_cancellation("geometry.distances", squared[apart], np.abs(sizes[apart]), eps, kernel, X)
     if right is left:
         np.fill_diagonal(squared, 0.0)
     return np.sqrt(squared, out=squared)
@@ -147,6 +200,9 @@ def spread(K: Any, X: Any = None) -> float:
     >>> bool(np.isclose(geometry.spread(Linear(), X), X.var()))
     True
     """
+    if isinstance(K, (Kernel, str)):
+        K = as_kernel(K)
+        (X,) = without_offset(K, X)
     points = _Points(K, X)
     mean = points.squared_norm(np.full(points.m, 1.0 / points.m), "||phi_S||^2")
     return max(float(points.diagonal.mean()) - mean, 0.0)
@@ -251,6 +307,19 @@ def _read(
             f"got {len(given)} arguments there."
         )
     return points, given + [None] * (len(names) - len(given))
+
+
+def _check_symmetric(K: GramOperator) -> None:
+    """Refuse a function that is not symmetric on these data; its values on up to 256 rows are compared both ways."""
+    if K._values.symmetric:
+        return
+    rows = slice(0, min(K.shape[0], 256))
+    block = K.block(rows, rows)
+    asymmetry = float(np.abs(block - block.T).max())
+    if K.shape[0] != K.shape[1] or not asymmetry <= 1e-6 * float(np.abs(block).max()):
+        raise InputError(
+            f"geometry: {K.kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {asymmetry:.3g}; a kernel is."
+        )
 
 
 def _as_gram(K: Any) -> NDArray[Any]:

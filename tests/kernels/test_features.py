@@ -106,7 +106,7 @@ def test_names_go_with_the_columns() -> None:
     assert k.feature_names(WORDS) == Spectrum(1).feature_names(WORDS) + Spectrum(2).feature_names(WORDS)
     assert Spectrum(1).centered(["abc"]).feature_names(WORDS) == ["a", "b", "c"]
     assert (Spectrum(1) ** 2).feature_names(WORDS) == [0, 1, 2]
-    assert (Linear() + Spectrum(1).map(lambda X: ["a"] * len(X))).feature_names(A) == [0, 1, 2, "a"]
+    assert (Linear() + Spectrum(1).map(lambda X: ["a"] * len(X))).feature_names(A) == ["x0", "x1", "x2", "a"]
 
 
 def test_nothing_occurs() -> None:

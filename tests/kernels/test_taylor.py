@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer import Gaussian
-from mercer.errors import InputError
+from mercer.errors import CapabilityError, InputError
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 ROUNDING = 1e-13  # the bound is sharp on the diagonal, where hundreds of features are summed
@@ -53,3 +53,8 @@ def test_degrees_that_are_refused(degree: Any) -> None:
 def test_the_median_must_be_a_number_first() -> None:
     with pytest.raises(InputError, match="resolve"):
         Gaussian("median").taylor_features(X, 2)
+
+
+def test_the_error_of_the_feature_map_points_here():
+    with pytest.raises(CapabilityError, match=r"k\.taylor_features\(X, degree\)"):
+        Gaussian(1.0).feature_map(np.ones((2, 2)))

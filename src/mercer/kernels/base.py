@@ -325,6 +325,10 @@ class Kernel(Operators, abc.ABC):
         """Those of "stationary", "characteristic", "characteristic on R^d", "universal" that are known to hold."""
         return frozenset()
 
+    def _by_differences(self) -> bool:
+        """Whether ||phi(x) - phi(z)|| depends on x - z only: then data may be shifted before distances are taken."""
+        return False
+
     def _moments(self) -> int | None:
         """The highest order of moments that means of its features hold; None where they hold more, or it is not known."""
         return None

@@ -105,6 +105,9 @@ class Stationary(Kernel):
     def _facts(self) -> frozenset[str]:
         return FACTS
 
+    def _by_differences(self) -> bool:
+        return True
+
     def _resolve(self, rows: Rows) -> Kernel:
         if self.length_scale != MEDIAN:
             return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
 
@@ -56,10 +57,14 @@ class Linear(DotProduct):
         return np.asarray(encoding.norms())
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
-        return FeatureMap(lambda encoding, combined: encoding.array, lambda encoding: int(encoding.array.shape[1]))
+        width = lambda encoding: int(encoding.array.shape[1])  # noqa: E731
+        return FeatureMap(lambda encoding, combined: encoding.array, width, lambda e: monomials(width(e), 1))
 
     def _derivation(self) -> Derivation:
         return Derivation("inner product", "c'XX'c = ||X'c||^2 >= 0, with phi(x) = x")
+
+    def _by_differences(self) -> bool:
+        return True
 
     def _moments(self) -> int:
         return 1
@@ -138,6 +143,9 @@ class Bilinear(DotProduct):
     def _weak_points(self) -> NDArray[np.float64] | None:
         return definiteness(self.B).point if self._symmetric else None
 
+    def _by_differences(self) -> bool:
+        return True
+
     def _moments(self) -> int:
         return 1
 
@@ -192,6 +200,7 @@ class Polynomial(DotProduct):
         return FeatureMap(
             lambda encoding, combined: self._monomials(dense(encoding.array), combined),
             lambda encoding: power_count(encoding.array.shape[1] + (self.offset > 0), self.degree),
+            lambda encoding: monomials(encoding.array.shape[1], self.degree, self.offset > 0),
         )
 
     def _monomials(self, X: NDArray[Any], combined: bool) -> Any:  # (n, d) -> (n, D)
@@ -217,6 +226,21 @@ class Polynomial(DotProduct):
         for _ in range(self.degree - 1):
             value = value * base
         return value
+
+
+def monomials(width: int, degree: int, lower: bool = False) -> list[str]:
+    """Names of the features of (<x, z> + c)^degree, combined: "x0^2", "x0 x1", …; with `lower`, those of lower degree too.
+
+    >>> monomials(2, 2, lower=True)
+    ['x0^2', 'x0 x1', 'x0', 'x1^2', 'x1', '1']
+    """
+    columns = combinations_with_replacement(range(width + lower), degree)
+    return [_monomial([i for i in chosen if i < width]) for chosen in columns]
+
+
+def _monomial(chosen: list[int]) -> str:
+    powers = {i: chosen.count(i) for i in chosen}
+    return " ".join(f"x{i}" if p == 1 else f"x{i}^{p}" for i, p in powers.items()) or "1"
 
 
 def _power(values: NDArray[Any], degree: int) -> NDArray[Any]:
@@ -290,7 +314,8 @@ class Constant(Kernel):
         return Constant(self.value * factor) if self.value > 0 else None
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
-        return FeatureMap(lambda encoding, combined: np.full((len(encoding), 1), self.value**0.5), lambda encoding: 1)
+        root = self.value**0.5
+        return FeatureMap(lambda encoding, combined: np.full((len(encoding), 1), root), lambda e: 1, lambda e: ["1"])
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         yield Occurrence("constant", (), self.value**0.5)
@@ -303,6 +328,9 @@ class Constant(Kernel):
 
     def _facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
+
+    def _by_differences(self) -> bool:
+        return True
 
     def _moments(self) -> int:
         return 0

@@ -50,6 +50,15 @@ class ClassMeans:
         W = self.weights
         return np.asarray(self.sums / np.where(W > 0, W, 1.0) - 0.5 * self.squared_norms)
 
+    def own_distances(self) -> tuple[Array, Array]:
+        """||phi(x_i) - m_c||^2 to the mean of its own class and k(x_i, x_i) + ||m_c||^2, for rows that count."""
+        rows = np.flatnonzero(self.memberships.any(axis=1))
+        own = self.memberships[rows].argmax(axis=1)
+        several = self.weights[own] > self.memberships[rows, own]  # the only row of a class is its mean
+        rows, own = rows[several], own[several]
+        sizes = self.diagonal[rows] + self.squared_norms[own]
+        return sizes - 2.0 * self.sums[rows, own] / self.weights[own], np.abs(sizes)
+
     def leave_one_out(self) -> Array:
         """The scores of each row against means that do not contain it, (n, C); nan where its class is then empty.
 

@@ -15,6 +15,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, routes, to_features
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
 from mercer.inputs.streams import append, count
@@ -139,6 +140,7 @@ class NearestMean(ClassifierMixin, DualModel):
 
     def _store(self, kernel: Any, X: Any, means: ClassMeans) -> None:
         self.kernel_, self.X_fit_, self._means = kernel, X, means
+        warn_of_cancellation(type(self).__name__, *means.own_distances(), float(np.finfo(np.float64).eps), kernel, X)
         self.class_count_, self.mean_norms_ = means.weights, np.sqrt(means.squared_norms)
         coefficients, intercepts, loo = means.coefficients, -0.5 * means.squared_norms, means.leave_one_out()
         self.temperature_ = temperature(loo, means.memberships)

@@ -16,6 +16,7 @@ from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radi
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, routes, to_features
 from mercer.inputs.streams import count
 from mercer.numeric.memory import format_bytes
@@ -82,6 +83,8 @@ class NoveltyBall(OutlierMixin, DualModel):
         diagonal = kernel.diag(X)
         rounding = 64.0 * float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
         self._ball = ball = Ball(means, np.asarray(diagonal, dtype=np.float64), rounding)
+        eps = float(np.finfo(diagonal.dtype).eps)
+        warn_of_cancellation(type(self).__name__, ball.squared_distances(), 2.0 * np.abs(ball.diagonal), eps, kernel, X)
         self.kernel_, self.X_fit_ = kernel, X
         self.coef_ = to_features(kernel, X, self.dual_coef_) if self._explicit else None
         self.center_norm_ = math.sqrt(ball.center_squared)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.gram import GramOperator
+from mercer.gram.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.numeric.strips import walk
 from mercer.numeric.threads import Progress
@@ -29,12 +30,14 @@ def nearest(
     """
     from mercer.estimators.neighbors._compiled_nearest import merge
 
+    X, new = without_offset(kernel, X, new)
     K = GramOperator(kernel, X) if new is None else GramOperator(kernel, new, X)
     right = np.asarray(kernel.diag(X), dtype=np.float64)
     left = right if new is None else np.asarray(kernel.diag(new), dtype=np.float64)
     n = K.shape[0]
     eps = float(np.finfo(K._values.dtype).eps)
     tolerance = ROUNDINGS * eps * (np.abs(left) + float(np.abs(right).max()))
+    _look_at_digits(kernel, X, right, eps)
     distances, places = np.full((n, k), np.inf), np.full((n, k), -1, np.int64)
     skip = np.arange(n) if new is None else np.full(n, -1, np.int64)
     failures: list[int] = []
@@ -50,6 +53,16 @@ def nearest(
     if failures:
         _refuse(K, left, right, min(failures))
     return np.sqrt(distances, out=distances), places
+
+
+def _look_at_digits(kernel: Kernel, X: Any, diagonal: Array, eps: float) -> None:
+    """Say it if the distances between training rows are rounding; some of the first against some of the last are enough."""
+    if not isinstance(X, np.ndarray) or len(X) < 2:
+        return
+    size = min(64, len(X) // 2)
+    sizes = diagonal[:size, None] + diagonal[None, -size:]
+    squared = sizes - 2.0 * np.asarray(kernel(X[:size], X[-size:]), dtype=np.float64)
+    warn_of_cancellation("the nearest rows", squared, np.abs(sizes), eps, kernel, X)
 
 
 def _refuse(K: GramOperator, left: Array, right: Array, start: int) -> None:

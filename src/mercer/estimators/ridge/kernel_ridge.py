@@ -15,6 +15,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.mixed import mixed_radii
 from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, counted_features
 from mercer.estimators.ridge.robust import huber
@@ -113,6 +114,15 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
                 for start in range(0, K.shape[0], size):
                     rows = slice(start, min(start + size, K.shape[0]))
                     yield rows, served, result.influence(K.block(rows, slice(None)))
+
+    def polynomial_coefficients(self) -> dict[str, float]:
+        """Return the coefficient of every monomial of f, for kernels such as Polynomial(2) and Linear(), one target."""
+        check_is_fitted(self)
+        return coefficients(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_, self.coef_)
+
+    def formula(self) -> str:
+        """Return f as text: "1 - 4.5 x0 + 4 x0^2"."""
+        return written(self.polynomial_coefficients())
 
     def _summary(self) -> Summary:
         return summarize(self)

@@ -8,8 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.errors import CapabilityError
 from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.estimators.ridge.formula import MOST_TERMS, written
 from mercer.estimators.summary import Summary
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
@@ -37,12 +39,28 @@ def summarize(model: Any) -> Summary:
         ("route", f"{route.solver}: {route.reason}"),
         ("memory of the fit", format_bytes(route.bytes)),
     ]
+    text = _function(model)
+    if text:
+        lines.insert(2, ("function", text))
     if model.jitter_:
         lines.append(("jitter", f"{model.jitter_:.2g} added to the diagonal: {model._fitted.message}"))
     if not model._fitted.converged:
         lines.append(("not converged", model._fitted.message))
     numbers = {"error": error, "error_kind": kind, "mean_error": mean, "linear_error": linear, "n": problem.n}
     return Summary(repr(model), tuple(lines), numbers)
+
+
+def _function(model: Any) -> str:
+    """The function as a polynomial, where it is one of few terms."""
+    X, kernel = model.X_fit_, model.kernel_
+    if kernel._moments() is None or not isinstance(X, np.ndarray) or X.ndim != 2 or model.dual_coef_.ndim != 1:
+        return ""
+    if (kernel.n_features(X[:1]) or MOST_TERMS + 1) > MOST_TERMS or kernel._views() != {"vectors"}:
+        return ""
+    try:
+        return written(model.polynomial_coefficients())
+    except CapabilityError:
+        return ""
 
 
 def summarize_classifier(model: Any) -> Summary:
