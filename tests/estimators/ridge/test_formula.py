@@ -41,6 +41,6 @@ def test_it_reads_as_a_polynomial():
     model = KernelRidge(Polynomial(2), alpha=1e-9).fit(X, y)
     text = model.formula()
     assert text.startswith("1 + 1 x0 ") and "- 2 x0 x1" in text
-    assert "- 2 x0 x1" in str(model.summary_)
+    assert "- 2 x0 x1" in str(model)
     with pytest.raises(CapabilityError, match="is a polynomial"):
         KernelRidge(Gaussian(1.0)).fit(X, y).formula()
