@@ -7,11 +7,13 @@ nothing and allocates nothing.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.numeric.memory import format_bytes, parse_bytes
+from mercer.registry import record
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Shape:
     n_counted: int | None = None  # explicit features that are named by what occurs in these data, as substrings are
 
 
+@record()
 @dataclass(frozen=True)
 class Route:
     """One way to fit: the solver's name, peak bytes beyond the data, rough seconds on this machine, and why it is taken."""
@@ -89,6 +92,19 @@ def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: st
     )
 
 
+@runtime_checkable
+class Planned(Protocol):
+    """What `plan` asks of an estimator: its routes for a shape, best first, and what it sees in the data."""
+
+    memory: Any
+
+    def _shape(self, X: Any, y: Any = None) -> Shape: ...
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]: ...
+
+    def _notes(self, X: Any, route: Route) -> Iterable[str]: ...
+
+
 def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None = None) -> Plan:
     """Return the route that `estimator.fit(X, y)` would take, with its bytes and seconds; nothing is fitted.
 
@@ -98,13 +114,12 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
     >>> mercer.plan(mercer.KernelRidge(mercer.Linear()), X).route.solver
     'primal'
     """
-    if not hasattr(estimator, "_routes"):
+    if not isinstance(estimator, Planned):
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
-    budget = parse_bytes(memory if memory is not None else getattr(estimator, "memory", None))
-    routes = tuple(estimator._routes(estimator._shape(X, y)))
+    budget = parse_bytes(estimator.memory if memory is None else memory)
+    routes = estimator._routes(estimator._shape(X, y))
     route = choose(routes, budget, type(estimator).__name__, announce=False)
-    notes = tuple(estimator._notes(X, route)) if hasattr(estimator, "_notes") else ()
-    return Plan(route, routes, budget, notes)
+    return Plan(route, routes, budget, tuple(estimator._notes(X, route)))
 
 
 def format_seconds(seconds: float) -> str:

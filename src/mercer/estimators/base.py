@@ -1,9 +1,15 @@
-"""The base of all estimators: one door for every kind of input, the kernel as a parameter, the route, the summary."""
+"""The base of all estimators: one door for every kind of input, one skeleton of a fit, the route, the summary.
+
+A family writes its problem and its solver. What every fit has in common happens in `KernelEstimator._fit`, in this order:
+check the parameters, read the rows, the targets and the weights, put numbers into the kernel, choose the route, solve under
+a progress meter, store. Nothing is stored before the solver has returned.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,13 +19,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import InputError, describe
+from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.inputs import Rows
+from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, choose
 
 #: The default kernel: a Gaussian whose width is the median distance of the training rows.
 DEFAULT_KERNEL = Gaussian("median")
@@ -43,10 +51,72 @@ def whole_or_nothing(fit: Fit) -> Fit:
     return guarded  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a fit has read: rows in the form the kernel takes, targets, weights, and the kernel with its numbers."""
+
+    X: Any
+    y: Any  # what the family's _read_y returned
+    weights: NDArray[np.float64] | None  # (n,)
+    kernel: Kernel
+    more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return count(self.X)
+
+
 class KernelEstimator(BaseEstimator):
-    """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables."""
+    """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables.
+
+    A family says how its targets are read (`_read_y`), its routes (`_routes`), its solver (`_solve`), what it keeps
+    (`_store`) and what it says of itself (`_summary`).
+    """
 
     kernel: Any
+    memory: Any = None
+    verbose: bool | None = None
+
+    kernel_: Kernel
+    X_fit_: Any
+    route_: Route
+
+    # -- the fit -----------------------------------------------------------------------------------------------------
+
+    @whole_or_nothing
+    def _fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
+        """Fit to rows X: the skeleton that every estimator shares."""
+        self._check_parameters()
+        X = self._read(X, reset=True)
+        target = self._read_y(y, count(X))
+        weights = self._read_weights(sample_weight, count(X))
+        data = TrainingSet(X, target, weights, self._resolved(X, weights), more)
+        route = self._choose_route(data)
+        with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter:
+            solution = self._solve(data, route, meter)
+        self.kernel_, self.X_fit_, self.route_ = data.kernel, data.X, route
+        self._store(data, solution)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that mean nothing, before anything is read."""
+
+    def _read_y(self, y: Any, n: int) -> Any:
+        """The targets, checked; None for estimators that have none."""
+        return None
+
+    def _choose_route(self, data: TrainingSet) -> Route:
+        """The first route of `_routes` within the budget."""
+        return choose(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
+        """The solution of the family's problem on these data; stores nothing."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _store(self, data: TrainingSet, solution: Any) -> None:
+        """Set the fitted attributes beyond kernel_, X_fit_ and route_."""
+        raise NotImplementedError  # pragma: no cover - abstract
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -135,6 +205,10 @@ class KernelEstimator(BaseEstimator):
         """The ways to fit data of this shape, best first."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    def _notes(self, X: Any, route: Route) -> Iterable[str]:
+        """What `mercer.plan` should say about the data before a long fit."""
+        return ()
+
     # -- saying what it is -------------------------------------------------------------------------------------------
 
     def _summary(self) -> Summary:
@@ -155,8 +229,6 @@ class KernelEstimator(BaseEstimator):
 class DualModel(KernelEstimator):
     """Abstract: a fitted model f(x) = sum_i dual_coef_i k(x_i, x) + intercept, with `kernel_`, `X_fit_`, `dual_coef_`."""
 
-    kernel_: Kernel
-    X_fit_: Any
     dual_coef_: NDArray[np.float64]
     intercept_: Any
 

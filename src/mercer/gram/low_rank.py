@@ -23,6 +23,7 @@ from mercer.kernels.text import as_kernel
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric.memory import check_fits, parse_bytes
 from mercer.numeric.threads import Progress
+from mercer.registry import record
 
 #: Bytes of kernel values held at a time while features of new rows are made.
 PORTION = 64 * 2**20
@@ -30,6 +31,7 @@ PORTION = 64 * 2**20
 REMEDY = "Take fewer landmarks, or raise memory=."
 
 
+@record()
 @dataclass(frozen=True)
 class LandmarkFeatures:
     """f(x) = L^-1 k(S, x) for landmarks S with k(S, S) = L L': a finite feature map of any kernel on any input.

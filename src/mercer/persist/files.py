@@ -3,7 +3,7 @@
 A model file is a skops file that holds plain data only: a text (JSON) and a list of arrays. `load` refuses a file that
 names any other type before skops builds anything, and then rebuilds the model from the text by the tables of `packing`:
 classes by name from a list of our own, kernels through `mercer.parse`, functions by the names given to
-`mercer.register`. A later estimator joins by one more entry in ESTIMATORS (and in RECORDS, for the values it holds).
+`mercer.register`. An estimator joins by registering itself, and the values it holds (`mercer.registry`).
 """
 
 from __future__ import annotations

@@ -15,80 +15,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn import model_selection
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
-from mercer.estimators.features.nystroem import Nystroem
-from mercer.estimators.features.random_fourier import RandomFourierFeatures
-from mercer.estimators.gp.diagnosis import GPDiagnosis, ParameterReport
-from mercer.estimators.gp.exact import ExactPosterior
-from mercer.estimators.gp.fit import ClimbAttempt
-from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
-from mercer.estimators.gp.inducing import InducingPosterior
-from mercer.estimators.gp.leave_one_out import GPLeaveOneOut
-from mercer.estimators.gp.mean_columns import MeanProfile
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
-from mercer.estimators.gp.parameters import GPParameters
-from mercer.estimators.gp.posterior import GPProblem
-from mercer.estimators.gp.vecchia import VecchiaPosterior
-from mercer.estimators.means.ball import Ball
-from mercer.estimators.means.class_means import ClassMeans
-from mercer.estimators.means.nearest_mean import NearestMean
-from mercer.estimators.means.novelty_ball import NoveltyBall
-from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier, KernelKNeighborsRegressor
-from mercer.estimators.pca.components import Components
-from mercer.estimators.pca.kernel_pca import KernelPCA
-from mercer.estimators.pca.learned_map import LearnedMap
-from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
-from mercer.estimators.perceptron.novikoff import Ledger
-from mercer.estimators.perceptron.passes import Mistakes
-from mercer.estimators.ridge.kernel_ridge import KernelRidge
-from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier
-from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
-from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem
-from mercer.estimators.ridge.robust import RobustFit
-from mercer.estimators.svm.intervals import HeldOut
-from mercer.estimators.svm.margin_bounds import MarginLedger
-from mercer.estimators.svm.model import Training
-from mercer.estimators.svm.nu_svc import NuSVC
-from mercer.estimators.svm.nu_svr import NuSVR
-from mercer.estimators.svm.one_class_svm import OneClassSVM
-from mercer.estimators.svm.surface import SVMSurface
-from mercer.estimators.svm.svc import SVC
-from mercer.estimators.svm.svc_cv import SVCCV
-from mercer.estimators.svm.svr import SVR
-from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
-from mercer.plan import Route
-from mercer.selection.surface import Surface
+from mercer.registry import find_estimator, find_record, is_record, left_out
 
-#: Estimators that a file may hold.
-ESTIMATORS = {
-    kind.__name__: kind
-    for kind in (
-        GaussianProcessRegressor, KernelKNeighborsClassifier, KernelKNeighborsRegressor, KernelPCA, KernelPerceptron,
-        KernelRidge, KernelRidgeCV, KernelRidgeClassifier, NearestMean, NoveltyBall, NuSVC, NuSVR, Nystroem, OneClassSVM,
-        Pipeline, RandomFourierFeatures, SVC, SVCCV, SVR, StandardScaler,
-    )
-}  # fmt: skip
-
-#: Frozen dataclasses that fitted estimators hold.
-RECORDS = {
-    kind.__name__: kind
-    for kind in (
-        Ball, ClassMeans, ClimbAttempt, Components, Diagnosis, ExactPosterior, Fitted, GPDiagnosis, GPLeaveOneOut,
-        GPParameters, GPProblem, HeldOut, InducingPosterior, LandmarkFeatures, LearnedMap, Ledger, MarginLedger,
-        MeanFunction, MeanProfile, Mistakes,
-        ParameterReport, Problem, RobustFit, Route, SVMSurface, Surface, TargetUnits, Training, VecchiaPosterior,
-    )
-}  # fmt: skip
-
-#: Fields that are left out, because nothing that a loaded model does needs them, and they are large.
-LEFT_OUT = {("Surface", "loo")}
+#: Classes of scikit-learn that may stand around a model.
+FOREIGN: dict[str, type] = {kind.__name__: kind for kind in (Pipeline, StandardScaler)}
 
 #: Splitters that `cv=` may be: each is made of its own parameters.
 SPLITTERS = {
@@ -118,6 +57,10 @@ class Packer:
         for kind, pack in self._doors():
             if isinstance(value, kind):
                 return pack(value, where)
+        if is_record(value):
+            return self._record(value, where)
+        if isinstance(value, BaseEstimator):
+            return self._estimator(value, where)
         if hasattr(value, "columns") and hasattr(value, "to_numpy"):
             return self._frame(value, where)
         if hasattr(value, "to_numpy") and hasattr(value, "__len__"):  # a column of a data frame
@@ -140,8 +83,6 @@ class Packer:
             (list, self._list),
             (tuple, lambda value, where: {"is": "tuple", "items": [self.pack(item, where) for item in value]}),
             (dict, self._dict),
-            (tuple(RECORDS.values()), self._record),
-            (tuple(ESTIMATORS.values()), self._estimator),
             ((sp.sparray, sp.spmatrix), self._sparse),
         )
 
@@ -201,16 +142,15 @@ class Packer:
     def _record(self, value: Any, where: str) -> Any:
         name = type(value).__name__
         kept = [item.name for item in dataclasses.fields(value)]
-        fields = {
-            item: None if (name, item) in LEFT_OUT else self.pack(getattr(value, item), f"{where}.{item}") for item in kept
-        }
+        skipped = left_out(type(value))
+        fields = {item: None if item in skipped else self.pack(getattr(value, item), f"{where}.{item}") for item in kept}
         return {"is": "record", "class": name, "fields": fields}
 
     def _estimator(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if ESTIMATORS.get(name) is not type(value):  # a class derived from one of ours
+        if _class_of(name) is not type(value):  # a class derived from one of ours, or of another library
             raise InputError(_cannot_save(value, where))
-        params = value.get_params(deep=False)
+        params: dict[str, Any] = value.get_params(deep=False)
         state = {key: item for key, item in vars(value).items() if key not in params}
         return {
             "is": "estimator",
@@ -227,8 +167,8 @@ def _cannot_save(value: Any, where: str) -> str:
             "here and before loading: mercer.register(name, function)."
         )
     return (
-        f"{where}: {describe(value)} cannot be saved. A model file holds numbers, texts, graphs, data frames, kernels and "
-        f"these estimators: {', '.join(ESTIMATORS)}."
+        f"{where}: {describe(value)} cannot be saved. A model file holds numbers, texts, graphs, data frames, kernels, "
+        "mercer's estimators, and scikit-learn's Pipeline and StandardScaler around them."
     )
 
 
@@ -315,10 +255,16 @@ class _Unpacker:
         return SPLITTERS[_known(value["class"], SPLITTERS)](**self._several(value["fields"]))
 
     def _record(self, value: Any) -> Any:
-        return RECORDS[_known(value["class"], RECORDS)](**self._several(value["fields"]))
+        kind = find_record(str(value["class"]))
+        if kind is None:
+            raise _unknown(value["class"])
+        return kind(**self._several(value["fields"]))
 
     def _estimator(self, value: Any) -> Any:
-        model = ESTIMATORS[_known(value["class"], ESTIMATORS)](**self._several(value["params"]))
+        kind = _class_of(value["class"])
+        if kind is None:
+            raise _unknown(value["class"])
+        model = kind(**self._several(value["params"]))
         for name, item in self._several(value["state"]).items():
             # what fit stores, and nothing else: a method must not be hidden by data
             if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hasattr(type(model), name):
@@ -330,7 +276,15 @@ class _Unpacker:
 KINDS = frozenset(name[1:] for name in vars(_Unpacker) if name.startswith("_") and name[1:2].isalpha()) - {"several"}
 
 
+def _class_of(name: Any) -> type | None:
+    return FOREIGN.get(name) or find_estimator(name) if isinstance(name, str) else None
+
+
 def _known(name: Any, table: Any) -> str:
     if not isinstance(name, str) or name not in table:
-        raise InputError(f"names {name!r}, which this version of mercer does not read.")
+        raise _unknown(name)
     return name
+
+
+def _unknown(name: Any) -> InputError:
+    return InputError(f"names {name!r}, which this version of mercer does not read.")

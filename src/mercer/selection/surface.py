@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -33,6 +34,7 @@ class Data:
         )
 
 
+@record(left_out=("loo",))
 @dataclass(frozen=True)
 class Surface:
     """Scores of every kernel setting (rows) at every alpha (columns); greater is better."""

@@ -20,10 +20,12 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 RULES = ("rpcholesky", "uniform", "kmeans")
 
 
+@estimator
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Map x to f(x) with f(x)'f(z) = k(x, S) k(S, S)^-1 k(S, z) for m landmarks S: any kernel, on any input.
 

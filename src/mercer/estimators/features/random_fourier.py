@@ -20,10 +20,12 @@ from mercer.kernels.spectral.draws import KINDS, draw
 from mercer.kernels.spectral.fourier_map import FourierMap
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 FORMS = ("pairs", "phases")
 
 
+@estimator
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Map x to z(x) with z(x)'z(z) near k(x, z), for kernels that have a spectral measure (Bochner).
 

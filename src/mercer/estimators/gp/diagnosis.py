@@ -13,6 +13,7 @@ from mercer.estimators.gp.parameters import GPParameters
 from mercer.estimators.gp.posterior import GPProblem, Posterior
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route
+from mercer.registry import record
 
 #: A bound counts as reached within this distance, in logarithms.
 TOUCH = 1e-3
@@ -21,6 +22,7 @@ TOUCH = 1e-3
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
 
 
+@record()
 @dataclass(frozen=True)
 class ParameterReport:
     """One hyper-parameter: its value, where it began, how far it might go."""
@@ -45,6 +47,7 @@ class ParameterReport:
         return f"{self.name} = {self.value:.6g} ({how}{', at its ' + self.at_bound + ' bound' if self.at_bound else ''})"
 
 
+@record()
 @dataclass(frozen=True)
 class GPDiagnosis:
     """What was fitted, how it went, and in `notes` what a person should know; no notes means nothing odd was seen."""

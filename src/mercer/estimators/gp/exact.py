@@ -23,6 +23,7 @@ from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
 from mercer.numeric.threads import one_thread
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -92,6 +93,7 @@ def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) 
     return posterior
 
 
+@record()
 @dataclass(frozen=True)
 class ExactPosterior:
     """A zero-mean process conditioned on the columns T, from the factor of G = K + noise.

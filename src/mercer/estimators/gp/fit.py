@@ -15,6 +15,7 @@ from mercer.estimators.gp.posterior import Engine, GPProblem
 from mercer.estimators.progress import Meter
 from mercer.inputs import Rows
 from mercer.linalg.bfgs import Ascent, Objective, ascend
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -44,6 +45,7 @@ class Start:
     curvature: Array | None = None  # (f, f) over the free entries
 
 
+@record()
 @dataclass(frozen=True)
 class ClimbAttempt:
     """One climb: where it began, what it reached, and on how many rows."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, NumericalError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
 from mercer.estimators.gp.diagnosis import diagnose
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fit import climb, log_likelihood
 from mercer.estimators.gp.mean_columns import log_evidence, profile
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
-from mercer.estimators.gp.model import GaussianProcessModel
+from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem
 from mercer.estimators.gp.routes import announce, engine, routes
@@ -26,13 +26,16 @@ from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
 from mercer.inputs.streams import append, count, pick
+from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import parse_bytes
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 Array = NDArray[np.float64]
 
 
+@estimator
 class GaussianProcessRegressor(GaussianProcessModel):
     """Condition y = m(x) + f(x) + e, f ~ GP(0, k), e ~ N(0, noise), on rows: E f(x) = m(x) + k_x' (K + noise I)^-1 (y - m).
 
@@ -129,33 +132,45 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, *, noise: Any = None) -> GaussianProcessRegressor:
         """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's."""
+        return self._fit(X, y, noise=self.noise if noise is None else noise)
+
+    def _check_parameters(self) -> None:
         self._check_settings()
-        X = self._read(X, reset=True)
-        Y = self._read_targets(y, count(X))
-        self._single = Y.ndim == 1
-        Y = Y.reshape(len(Y), -1)
-        self._mean = MeanFunction.of(self.mean, X)
-        self._units = TargetUnits.of(Y, self.mean, self.normalize_y)
-        level, ratios = self._read_noise(self.noise if noise is None else noise, len(Y))
-        problem = GPProblem(X, np.hstack([self._units.inside(Y), self._mean.columns(X)]), Y.shape[1], ratios)
-        self._parameters = parameters = self._read_parameters(problem, level)
-        self.theta_names_ = list(parameters.names)
-        self.route_ = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
-        announce(self.route_, self.solver, problem.n)
-        way = engine(self.route_.solver, self._settings())
-        with Meter(f"{type(self).__name__} ({self.route_.solver})", self.verbose) as meter, _named(type(self).__name__):
+
+    def _read_y(self, y: Any, n: int) -> Array:
+        return self._read_targets(y, n)
+
+    def _choose_route(self, data: TrainingSet) -> Route:
+        route = super()._choose_route(data)
+        announce(route, self.solver, data.n)
+        return route
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ProcessFit:
+        Y = data.y.reshape(data.n, -1)
+        mean = MeanFunction.of(self.mean, data.X)
+        units = TargetUnits.of(Y, self.mean, self.normalize_y)
+        level, ratios = self._read_noise(data.more["noise"], data.n)
+        problem = GPProblem(data.X, np.hstack([units.inside(Y), mean.columns(data.X)]), Y.shape[1], ratios)
+        parameters = self._read_parameters(data.kernel, problem, level)
+        way = engine(route.solver, self._settings())
+        with _named(type(self).__name__):
             found = climb(
                 problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
                 max_iter=self.max_iter, meter=meter,
             )  # fmt: skip
             posterior = way.posterior(problem, *parameters.setting(found.vector))
-        self.theta_, self.n_iter_ = found.vector, found.n_iter
+        return ProcessFit(mean, units, problem, parameters, found, posterior)
+
+    def _store(self, data: TrainingSet, solution: ProcessFit) -> None:
+        self._single = data.y.ndim == 1
+        self._mean, self._units, self._parameters = solution.mean, solution.units, solution.parameters
+        self.theta_names_ = list(solution.parameters.names)
+        self.theta_, self.n_iter_ = solution.climb.vector, solution.climb.n_iter
+        posterior, problem = solution.posterior, solution.problem
         self._keep(problem, posterior, profile(posterior.quadratic, problem.n_targets))
-        self._report(found)
-        return self
+        self._report(solution.climb)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Return log p(y) at theta (default: the fitted `theta_`) in the units of y, without priors, and its gradient.
@@ -281,7 +296,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new ones.")
         return ratios
 
-    def _read_parameters(self, problem: GPProblem, level: float | None) -> GPParameters:
+    def _read_parameters(self, kernel: Kernel, problem: GPProblem, level: float | None) -> GPParameters:
         Y = problem.columns[:, : problem.n_targets]
         with np.errstate(over="ignore"):
             spread = float(np.mean(np.square(Y)))
@@ -291,7 +306,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"y differs from its center by up to {size:.1e}, the square of which is no number; divide y.")
         one_per_row = problem.ratios is not None
         found = read_parameters(
-            self._resolved(problem.X), problem.X, spread if spread > 0 else 1.0,
+            kernel, problem.X, spread if spread > 0 else 1.0,
             noise=0.0 if one_per_row else level, fit=self.optimizer is not None, bounds=self.bounds, fixed=self.fixed,
             priors=self.priors,
         )  # fmt: skip

@@ -24,6 +24,7 @@ from mercer.inputs.streams import count, pick
 from mercer.kernels.base import Kernel
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -130,6 +131,7 @@ def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: b
     )
 
 
+@record()
 @dataclass(frozen=True)
 class InducingPosterior:
     """A zero-mean process that sees the data through its values at the inducing rows Z."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -15,6 +16,7 @@ Array = NDArray[np.float64]
 LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 
 
+@record()
 @dataclass(frozen=True)
 class GPLeaveOneOut:
     """Leave-one-out predictions at the fitted hyper-parameters; the coefficients of the mean are fitted without the row."""

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.linalg.solution import Array
+from mercer.registry import record
 
 #: Directions of H'G^-1 H below this share of its largest eigenvalue are not determined by the data.
 _CUTOFF = 1e-12
 
 
+@record()
 @dataclass(frozen=True)
 class MeanProfile:
     """The mean function at its best."""

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.inputs.streams import count
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 KINDS = ("zero", "constant", "linear")
 
 
+@record()
 @dataclass(frozen=True)
 class MeanFunction:
     """m(x) = h(x)' beta with h = () for "zero", (1) for "constant", (1, z) for "linear", z the standardized columns of x."""
@@ -64,6 +66,7 @@ class MeanFunction:
         return beta[0] - self.location @ slopes, slopes
 
 
+@record()
 @dataclass(frozen=True)
 class TargetUnits:
     """y = center + scale * (what is modeled), per target."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,18 @@ from mercer.numeric.memory import format_bytes
 from mercer.plan import Route
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProcessFit:
+    """What a fit has found: the mean function, the units of y, the problem, where the climb ended, and the posterior."""
+
+    mean: MeanFunction
+    units: TargetUnits
+    problem: GPProblem
+    parameters: GPParameters
+    climb: Any
+    posterior: Posterior
 
 
 class GaussianProcessModel(RegressorMixin, DualModel):

@@ -16,6 +16,7 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ CONSTANT = 1e-12
 SAMPLE = 1000
 
 
+@record()
 @dataclass(frozen=True)
 class GPParameters:
     """The vector is kernel.theta, then log(noise) where the noise is one number > 0."""

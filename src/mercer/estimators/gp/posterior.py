@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from mercer.estimators.gp.marginal_likelihood import Evidence as Evidence
 from mercer.kernels.base import Kernel
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
 
+@record()
 @dataclass(frozen=True)
 class GPProblem:
     """Rows, the columns of T, and how the noise is spread over the rows."""

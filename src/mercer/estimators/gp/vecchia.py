@@ -27,6 +27,7 @@ from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import align, gather
 from mercer.numeric.exponential import PER_VALUE
 from mercer.numeric.threads import cpu_count
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -154,6 +155,7 @@ def _correlation(kernel: Kernel, sample: Array, column: int, step: float) -> flo
     return float(np.median(np.divide(values, np.sqrt(products), out=np.zeros_like(products), where=products > 0)))
 
 
+@record()
 @dataclass(frozen=True)
 class VecchiaPosterior:
     """A zero-mean process whose value at a new row is conditioned on the nearest training rows."""

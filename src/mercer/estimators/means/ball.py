@@ -16,8 +16,10 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.linalg.solution import Array
+from mercer.registry import record
 
 
+@record()
 @dataclass(frozen=True)
 class Ball:
     """The mean of m points, by kernel values only."""

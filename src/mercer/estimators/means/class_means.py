@@ -17,8 +17,10 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 from mercer.linalg.solution import Array
+from mercer.registry import record
 
 
+@record()
 @dataclass(frozen=True)
 class ClassMeans:
     """Means of C classes: the sums of kernel values at the training rows, and what follows from them."""

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
@@ -22,8 +22,10 @@ from mercer.inputs.streams import append, count
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
+from mercer.registry import estimator
 
 
+@estimator
 class NearestMean(ClassifierMixin, DualModel):
     """Classify by the nearest class mean: h(x) = sgn(||phi(x) - m_0||^2 - ||phi(x) - m_1||^2).
 
@@ -62,20 +64,22 @@ class NearestMean(ClassifierMixin, DualModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NearestMean:
         """Take the mean of every class; a weight counts as that many copies of its row."""
-        X = self._read(X, reset=True)
-        labels = read_labels(type(self).__name__, y, count(X))
-        weights = self._read_weights(sample_weight, count(X))
-        self.classes_ = classes_of(type(self).__name__, labels, weights)
-        kernel = self._resolved(X, weights)
-        self.route_ = choose(self._routes(self._shape(X)), self.memory, type(self).__name__)
-        A = self._memberships(labels, weights)
-        with Meter(type(self).__name__, self.verbose) as meter:
-            S = product(kernel, X, X, A, self._explicit, meter)
-        self._store(kernel, X, ClassMeans(S, A, np.asarray(kernel.diag(X), dtype=np.float64)))
-        return self
+        return self._fit(X, y, sample_weight)
+
+    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+        return read_labels(type(self).__name__, y, n)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[NDArray[Any], ClassMeans]:
+        classes = classes_of(type(self).__name__, data.y, data.weights)
+        A = self._memberships(data.y, classes, data.weights)
+        S = product(data.kernel, data.X, data.X, A, route.solver == "primal", meter)
+        return classes, ClassMeans(S, A, np.asarray(data.kernel.diag(data.X), dtype=np.float64))
+
+    def _store(self, data: TrainingSet, solution: tuple[NDArray[Any], ClassMeans]) -> None:
+        self.classes_, means = solution
+        self._keep(means)
 
     @whole_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NearestMean:
@@ -92,7 +96,7 @@ class NearestMean(ClassifierMixin, DualModel):
             self.classes_ = stream_classes(name, classes, labels)
             self.route_ = choose(self._routes(self._shape(X)), self.memory, name)
         kernel = self._resolved(X, weights) if first else self.kernel_
-        A = self._memberships(labels, weights)
+        A = self._memberships(labels, self.classes_, weights)
         S, diagonal = product(kernel, X, X, A, self._explicit), np.asarray(kernel.diag(X), dtype=np.float64)
         if not first:
             old = self._means
@@ -100,7 +104,8 @@ class NearestMean(ClassifierMixin, DualModel):
             S = np.concatenate([old.sums + product(kernel, self.X_fit_, X, A, self._explicit), S])
             A, diagonal = np.concatenate([old.memberships, A]), np.concatenate([old.diagonal, diagonal])
             X = append(self.X_fit_, X)
-        self._store(kernel, X, ClassMeans(S, A, diagonal))
+        self.kernel_, self.X_fit_ = kernel, X
+        self._keep(ClassMeans(S, A, diagonal))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -132,15 +137,18 @@ class NearestMean(ClassifierMixin, DualModel):
     def _explicit(self) -> bool:
         return bool(self.route_.solver == "primal")
 
-    def _memberships(self, labels: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+    def _memberships(
+        self, labels: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None
+    ) -> NDArray[np.float64]:  # (n,), (C,), (n,) -> (n, C)
         w = np.ones(len(labels)) if weights is None else weights
-        A, rows = np.zeros((len(labels), len(self.classes_))), np.flatnonzero(w > 0)
-        A[rows, encode(type(self).__name__, labels[rows], self.classes_)] = w[rows]
+        A, rows = np.zeros((len(labels), len(classes))), np.flatnonzero(w > 0)
+        A[rows, encode(type(self).__name__, labels[rows], classes)] = w[rows]
         return A
 
-    def _store(self, kernel: Any, X: Any, means: ClassMeans) -> None:
-        self.kernel_, self.X_fit_, self._means = kernel, X, means
-        warn_of_cancellation(type(self).__name__, *means.own_distances(), float(np.finfo(np.float64).eps), kernel, X)
+    def _keep(self, means: ClassMeans) -> None:
+        self._means = means
+        eps = float(np.finfo(np.float64).eps)
+        warn_of_cancellation(type(self).__name__, *means.own_distances(), eps, self.kernel_, self.X_fit_)
         self.class_count_, self.mean_norms_ = means.weights, np.sqrt(means.squared_norms)
         coefficients, intercepts, loo = means.coefficients, -0.5 * means.squared_norms, means.leave_one_out()
         self.temperature_ = temperature(loo, means.memberships)
@@ -148,7 +156,7 @@ class NearestMean(ClassifierMixin, DualModel):
         self.dual_coef_ = coefficients[:, 1] - coefficients[:, 0] if binary else coefficients
         self.intercept_ = intercepts[1] - intercepts[0] if binary else intercepts
         self.loo_scores_ = loo[:, 1] - loo[:, 0] if binary else loo
-        self.coef_ = to_features(kernel, X, self.dual_coef_) if self._explicit else None
+        self.coef_ = to_features(self.kernel_, self.X_fit_, self.dual_coef_) if self._explicit else None
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return routes(shape)

@@ -11,19 +11,20 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, routes, to_features
-from mercer.inputs.streams import count
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.strips import walk
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 
+@estimator
 class NoveltyBall(OutlierMixin, DualModel):
     """Call x novel if ||phi(x) - phi_S|| > max_i ||phi(x_i) - phi_S||, or a quantile of leave-one-out distances.
 
@@ -70,32 +71,36 @@ class NoveltyBall(OutlierMixin, DualModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> NoveltyBall:
-        """Put the ball round the mean of X; y is ignored."""
+        """Put the ball around the mean of X; y is ignored."""
+        return self._fit(X)
+
+    def _check_parameters(self) -> None:
         _check_quantile(self.quantile)
-        X = self._read(X, reset=True)
-        m, kernel = count(X), self._resolved(X)
-        self.route_ = choose(self._routes(self._shape(X)), self.memory, type(self).__name__)
-        self.dual_coef_, self.intercept_ = np.full(m, 1.0 / m), 0.0
-        with Meter(type(self).__name__, self.verbose) as meter:
-            means = product(kernel, X, X, self.dual_coef_, self._explicit, meter)
-        diagonal = kernel.diag(X)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Ball:
+        mean = np.full(data.n, 1.0 / data.n)
+        means = product(data.kernel, data.X, data.X, mean, route.solver == "primal", meter)
+        diagonal = data.kernel.diag(data.X)
         rounding = 64.0 * float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
-        self._ball = ball = Ball(means, np.asarray(diagonal, dtype=np.float64), rounding)
-        eps = float(np.finfo(diagonal.dtype).eps)
-        warn_of_cancellation(type(self).__name__, ball.squared_distances(), 2.0 * np.abs(ball.diagonal), eps, kernel, X)
-        self.kernel_, self.X_fit_ = kernel, X
-        self.coef_ = to_features(kernel, X, self.dual_coef_) if self._explicit else None
-        self.center_norm_ = math.sqrt(ball.center_squared)
-        self.distances_, self.loo_distances_ = np.sqrt(ball.squared_distances()), ball.leave_one_out()
+        return Ball(means, np.asarray(diagonal, dtype=np.float64), rounding)
+
+    def _store(self, data: TrainingSet, solution: Ball) -> None:
+        self._ball, m = solution, data.n
+        squared, scale = solution.squared_distances(), 2.0 * np.abs(solution.diagonal)
+        eps = solution.rounding / 64.0 / max(float(np.abs(solution.diagonal).max()), np.finfo(np.float64).tiny)
+        warn_of_cancellation(type(self).__name__, squared, scale, eps, data.kernel, data.X)
+        self.dual_coef_, self.intercept_ = np.full(m, 1.0 / m), 0.0
+        self.coef_ = to_features(data.kernel, data.X, self.dual_coef_) if self._explicit else None
+        self.center_norm_ = math.sqrt(solution.center_squared)
+        self.distances_, self.loo_distances_ = np.sqrt(squared), solution.leave_one_out()
         k = m if self.quantile is None else rank(m, self.quantile)
         inside = self.distances_ if self.quantile is None or m == 1 else self.loo_distances_
         self.radius_ = float(np.partition(inside, k - 1)[k - 1])
         self.guaranteed_radius_, self.false_alarm_bound_ = guaranteed_radius(self.distances_, k), (m + 1 - k) / (m + 1)
-        self.offset_ = -math.sqrt(self.radius_**2 + rounding)  # a point on the sphere is inside, whatever its last digit
+        # a point on the sphere is inside, whatever its last digit
+        self.offset_ = -math.sqrt(self.radius_**2 + solution.rounding)
         self._measured: list[float] = []
-        return self
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return -||phi(x) - phi_S||: the lower, the more novel."""

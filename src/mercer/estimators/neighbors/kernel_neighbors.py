@@ -11,15 +11,15 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
 from mercer.estimators.neighbors.search import nearest
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.inputs.labels import encode, read_labels
-from mercer.inputs.streams import count
+from mercer.inputs.labels import read_labels
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 Weights = str | Callable[[Any], Any]
 
@@ -63,11 +63,13 @@ class KernelNeighbors(KernelEstimator):
             )
         return int(k)
 
-    def _remember(self, X: Any) -> None:
-        self.kernel_, self.X_fit_, self.n_samples_fit_ = self._resolved(X), X, count(X)
-        self.route_ = self._routes(self._shape(X))[0]
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> None:
+        """Nothing is solved at fit: the search is all there is."""
 
-    def _checked(self) -> None:
+    def _store(self, data: TrainingSet, solution: None) -> None:
+        self.n_samples_fit_, self._y = data.n, data.y
+
+    def _check_parameters(self) -> None:
         self._check_k(self.n_neighbors)
         if self.weights not in ("uniform", "distance") and not callable(self.weights):
             raise InputError(
@@ -102,6 +104,7 @@ class KernelNeighbors(KernelEstimator):
         return Summary(repr(self), lines, {"n": self.n_samples_fit_})
 
 
+@estimator
 class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
     """Take the majority among the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
 
@@ -126,16 +129,16 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
     ['b', 'k']
     """
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> KernelKNeighborsClassifier:
         """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
-        self._checked()
-        X = self._read(X, reset=True)
-        labels = read_labels(type(self).__name__, y, count(X))
-        self.classes_ = np.unique(labels)
-        self._y = encode(type(self).__name__, labels, self.classes_)
-        self._remember(X)
-        return self
+        return self._fit(X, y)
+
+    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+        return read_labels(type(self).__name__, y, n)
+
+    def _store(self, data: TrainingSet, solution: None) -> None:
+        super()._store(data, solution)
+        self.classes_, self._y = np.unique(data.y, return_inverse=True)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the shares of the classes among the neighbors, (n, C)."""
@@ -152,6 +155,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
         return self.classes_[shares.argmax(axis=1)]
 
 
+@estimator
 class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
     """Take the mean target of the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
 
@@ -173,14 +177,12 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
     [1.0, 5.5]
     """
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> KernelKNeighborsRegressor:
         """Remember the rows and their targets, (n,) or (n, t)."""
-        self._checked()
-        X = self._read(X, reset=True)
-        self._y = self._read_targets(y, count(X))
-        self._remember(X)
-        return self
+        return self._fit(X, y)
+
+    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
+        return self._read_targets(y, n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the weighted mean of the neighbors' targets."""

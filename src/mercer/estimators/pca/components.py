@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -20,6 +21,7 @@ EPS = {8: float(np.finfo(np.float64).eps), 4: float(np.finfo(np.float32).eps)}
 NEGATIVE = {8: 1e-5, 4: 5e-3}
 
 
+@record()
 @dataclass(frozen=True)
 class Components:
     """f_l = sum_i coef_il phi(x_i) over anchors x_i, orthonormal, and mean = sum_i mean_coef_i phi(x_i).

@@ -25,11 +25,13 @@ from mercer.inputs.streams import count, pick
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
+from mercer.registry import estimator
 
 #: From this tolerance on Lanczos holds the Gram matrix in float32: half the memory, and products twice as fast.
 LOOSE = 1e-7
 
 
+@estimator
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Find orthonormal directions f_1, f_2, … of largest variance in feature space, and project on them.
 

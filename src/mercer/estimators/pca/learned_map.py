@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.low_rank import LandmarkFeatures, low_rank
 from mercer.kernels.stationary import Gaussian
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -22,6 +23,7 @@ Array = NDArray[Any]
 LANDMARKS = 2000
 
 
+@record()
 @dataclass(frozen=True)
 class LearnedMap:
     """x ~ mean + f(z)' W for coordinates z."""

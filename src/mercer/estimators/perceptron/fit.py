@@ -69,6 +69,16 @@ class Fitted:
     proofs: dict[int, Nearest] = field(default_factory=dict)  # problem -> why it is not separable
 
 
+@dataclass(frozen=True)
+class Epochs:
+    """What a fit has found: the classes, the signs of the two-class problems, kernel values, and the finished run."""
+
+    classes: Array  # (c,)
+    Y: Array  # (C, n)
+    values: Values
+    fitted: Fitted
+
+
 def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tuple[Route, ...]:
     """The ways to run a perceptron on data of this shape, best first."""
     if solver not in SOLVERS:

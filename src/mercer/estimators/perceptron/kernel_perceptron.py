@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
 from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.fit import Values, Watcher, finish, make_form, routes
+from mercer.estimators.perceptron.fit import Epochs, Values, Watcher, finish, make_form, routes
 from mercer.estimators.perceptron.forms import Blocked
 from mercer.estimators.perceptron.model import PerceptronModel, check_parameters, signs_of, warn_if_open
 from mercer.estimators.perceptron.passes import Form, run
@@ -21,9 +22,11 @@ from mercer.gram.products import product
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
 from mercer.inputs.streams import append, count, pick
 from mercer.kernels.text import as_kernel
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 
+@estimator
 class KernelPerceptron(ClassifierMixin, PerceptronModel):
     """Rosenblatt's algorithm in feature space: w <- w + y_i phi(x_i) whenever y_i <w, phi(x_i)> <= 0.
 
@@ -96,38 +99,43 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> KernelPerceptron:
         """Make epochs over the rows until one passes without a mistake."""
+        return self._fit(X, y)
+
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        X = self._read(X, reset=True)
-        n, name = count(X), type(self).__name__
-        labels = read_labels(name, y, n)
-        self.classes_ = classes_of(name, labels)
-        Y = signs_of(encode(name, labels, self.classes_), len(self.classes_))
-        kernel, random = self._resolved(X), check_random_state(self.random_state)
-        self.route_ = choose(self._routes(self._shape(X, labels)), self.memory, name)
-        values = Values(kernel, X, float(self.fit_intercept))
-        watcher = Watcher(X, Y, values)
+
+    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+        return read_labels(type(self).__name__, y, n)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Epochs:
+        name, n = type(self).__name__, data.n
+        classes = classes_of(name, data.y)
+        Y = signs_of(encode(name, data.y, classes), len(classes))
+        random = check_random_state(self.random_state)
+        values = Values(data.kernel, data.X, float(self.fit_intercept))
+        watcher = Watcher(data.X, Y, values)
         form: Form
         if self.budget is None:
-            form = make_form(self.route_.solver, kernel, X, Y, values, self.memory)
+            form = make_form(route.solver, data.kernel, data.X, Y, values, self.memory)
         else:
             form = Budgeted(values, Y, min(self.budget, n), self.budget_policy)
-        with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
 
-            def watch(epochs: int, active: NDArray[Any]) -> NDArray[Any]:
-                meter(epochs, self.max_iter)
-                return watcher(epochs, active) if epochs < self.max_iter else np.zeros(len(active), bool)
+        def watch(epochs: int, active: NDArray[Any]) -> NDArray[Any]:
+            meter(epochs, self.max_iter)
+            return watcher(epochs, active) if epochs < self.max_iter else np.zeros(len(active), bool)
 
-            def order(epoch: int) -> NDArray[Any]:
-                return random.permutation(n) if self.shuffle else np.arange(n)
+        def order(epoch: int) -> NDArray[Any]:
+            return random.permutation(n) if self.shuffle else np.arange(n)
 
-            result = run(form, len(Y), order, self.max_iter, watch)
-        fitted = finish(form, result, Y, values, watcher.proofs)
-        self._store(kernel, X, Y, fitted, values)
+        result = run(form, len(Y), order, self.max_iter, watch)
+        return Epochs(classes, Y, values, finish(form, result, Y, values, watcher.proofs))
+
+    def _store(self, data: TrainingSet, solution: Epochs) -> None:
+        self.classes_ = solution.classes
+        self._keep(data.kernel, data.X, solution.Y, solution.fitted, solution.values)
         warn_if_open(self)
-        return self
 
     @whole_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelPerceptron:
@@ -180,5 +188,9 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X)
+        return replace(shape, n_targets=2 if y is None else max(2, len(np.unique(np.asarray(y)))))
+
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self.solver, self.budget, getattr(self, "classes_", np.empty(2)).size)
+        return routes(shape, self.solver, self.budget, shape.n_targets)

@@ -51,7 +51,7 @@ class PerceptronModel(DualModel):
     _signs: Array
     _norms: list[Array]
 
-    def _store(self, kernel: Kernel, X: Any, Y: Array, fitted: Fitted, values: Values) -> None:
+    def _keep(self, kernel: Kernel, X: Any, Y: Array, fitted: Fitted, values: Values) -> None:
         """Everything known after a fit: X_fit_ is the training set."""
         self.n_seen_, self.n_iter_ = Y.shape[1], int(fitted.run.epochs.max())
         self.radius_ = float(np.sqrt(max(fitted.diagonal.max(), 0.0)))

@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.registry import record
 
+
+@record()
 @dataclass(frozen=True)
 class Ledger:
     """One two-class problem: updates made and R^2 / gamma^2, with what they are made of.

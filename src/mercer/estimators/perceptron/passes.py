@@ -17,8 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from mercer.linalg.solution import Array
+from mercer.registry import record
 
 
+@record()
 @dataclass(frozen=True)
 class Mistakes:
     """Mistakes in the order made: the row, the problem it happened in, the presentation (from 1), the score before."""

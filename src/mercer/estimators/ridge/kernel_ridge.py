@@ -12,25 +12,26 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.mixed import mixed_radii
-from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, counted_features
-from mercer.estimators.ridge.robust import huber
+from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, RidgeSolution, counted_features
+from mercer.estimators.ridge.robust import RobustFit, huber
 from mercer.estimators.ridge.routes import diagnose, dual_fits, feature_blocks, fit, routes
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.inputs.streams import count
 from mercer.kernels.text import as_kernel
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 
 class RidgeFacts(DualModel):
     """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
 
-    route_: Route
     _problem: Problem
     _fitted: Fitted
     _loo: NDArray[np.float64] | None
@@ -42,22 +43,21 @@ class RidgeFacts(DualModel):
         if self._fitted.weights is None:
             return self._decision(X)
         new = self._read(X, reset=False)
-        n = new.shape[0] if hasattr(new, "shape") else len(new)
-        problem = Problem(self.kernel_, new, np.empty(n), self._problem.alpha, None, False, like=self.X_fit_)
+        problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=self.X_fit_)
         return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
         return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n))
 
-    def _store(self, problem: Problem, fitted: Fitted, route: Route, loo: NDArray[np.float64] | None = None) -> None:
-        self.kernel_, self.X_fit_ = problem.kernel, problem.X
+    def _keep(self, solution: RidgeSolution) -> None:
+        problem, fitted = solution.problem, solution.fitted
+        self.kernel_ = problem.kernel
         self.dual_coef_, self.intercept_ = fitted.dual, fitted.intercept[()]
         self.coef_ = fitted.weights
         self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
         self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
-        self.route_ = route
-        self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, loo, None, None
+        self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, solution.loo, None, None
 
     def _diagnose(self) -> Diagnosis:
         check_is_fitted(self)
@@ -87,6 +87,9 @@ class RidgeFacts(DualModel):
 
 class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     """Abstract: a fitted ridge regression."""
+
+    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
+        return self._read_targets(y, n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
@@ -134,6 +137,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         return tags
 
 
+@estimator
 class KernelRidge(RidgeModel):
     """Minimize sum_i (y_i - f(x_i))^2 + alpha ||f||^2: dual_coef = (K + alpha I)^-1 y.
 
@@ -197,27 +201,27 @@ class KernelRidge(RidgeModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Fit to rows X with targets y, (n,) or (n, t)."""
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
         if self.loss not in ("squared", "huber"):
             raise InputError(f'loss must be "squared" or "huber"; got {self.loss!r}.')
-        X = self._read(X, reset=True)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        Y = self._read_targets(y, n)
-        weights = self._read_weights(sample_weight, n)
-        alpha = read_alpha(self.alpha, Y)
-        problem = Problem(self._resolved(X, weights), X, Y, alpha, weights, self.fit_intercept, self.tol, self.max_iter)
-        route = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
-        with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter:
-            if self.loss == "huber":
-                problem = self._reweighted(problem, route, meter)
-            fitted = fit(problem, route.solver, meter)
-        self._store(problem, fitted, route)
-        return self
 
-    def _reweighted(self, problem: Problem, route: Route, meter: Meter) -> Problem:
-        """The weighted problem at which Huber's reweighting settles."""
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> RidgeSolution:
+        alpha = read_alpha(self.alpha, data.y)
+        problem = Problem(
+            data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter
+        )  # fmt: skip
+        robust = None
+        if self.loss == "huber":
+            robust = self._reweighted(problem, route, meter)
+            problem = problem.with_weights(robust.value)
+        return RidgeSolution(problem, fit(problem, route.solver, meter), robust=robust)
+
+    def _reweighted(self, problem: Problem, route: Route, meter: Meter) -> RobustFit:
+        """The weights at which Huber's reweighting settles."""
         if problem.Y.ndim == 2:
             raise InputError('loss="huber" takes one target: each target has outliers of its own. Fit them one by one.')
 
@@ -225,9 +229,12 @@ class KernelRidge(RidgeModel):
             fitted = fit(problem.with_weights(weights), route.solver, meter)
             return fitted.residuals, float(problem.alpha) * float(fitted.norm_squared)
 
-        result = huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
-        self.huber_ = result
-        return problem.with_weights(result.value)
+        return huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
+
+    def _store(self, data: TrainingSet, solution: RidgeSolution) -> None:
+        self._keep(solution)
+        if solution.robust is not None:
+            self.huber_ = solution.robust
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
-from mercer.estimators.ridge.kernel_ridge_cv import explore, record_choice, surface_routes
-from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.kernel_ridge_cv import Tuned, as_double, explore, store_choice, surface_routes, tuned
+from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit, routes
 from mercer.estimators.ridge.summary import summarize_classifier
 from mercer.estimators.summary import Summary
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 from mercer.selection.grids import read_splits
 from mercer.selection.scoring import ACCURACY
 from mercer.selection.surface import Data
 from mercer.selection.surface import choose as choose_point
 
 
+@estimator
 class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     """Kernel ridge on labels coded -1 and +1; the largest of the class functions decides, two classes share one.
 
@@ -76,34 +79,42 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     rule = "best"  # the surface takes the best point
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeClassifier:
         """Fit to rows X with class labels y."""
-        X = self._read(X, reset=True)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        labels = self._read_labels(y, n)
-        weights = self._read_weights(sample_weight, n)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"KernelRidgeClassifier needs two classes or more; y has only one class: {self.classes_[0]!r}.")
-        Y = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        data = Data(X, Y[:, 1] if len(self.classes_) == 2 else Y, weights, self.fit_intercept, None)
-        route = choose(self._routes(self._shape(X, data.Y)), self.memory, type(self).__name__)
-        with Meter(type(self).__name__, self.verbose) as meter:
-            if self.alpha == "loo":
-                self._tune(data, labels, route, meter)
-            else:
-                alpha = read_alpha(self.alpha, data.Y[:, :1] if data.Y.ndim == 2 else data.Y)
-                problem = Problem(self._resolved(X, weights), X, data.Y, alpha, weights, self.fit_intercept)
-                self._store(problem, fit(problem, route.solver, meter), route)
-        return self
+        return self._fit(X, y, sample_weight)
 
-    def _tune(self, data: Data, labels: NDArray[Any], route: Route, meter: Meter) -> None:
-        X = data.X.astype(np.float64) if getattr(data.X, "dtype", None) == np.float32 else data.X
-        splits = read_splits(self.cv, X, labels, None, classifier=True)
-        data = Data(X, data.Y, data.weights, data.fit_intercept, splits)
-        surface = explore(self, self._resolved(X, data.weights), data, ACCURACY, route, meter)
-        record_choice(self, surface, *choose_point(surface, "best"), data, meter)
+    def _read(self, X: Any, reset: bool) -> Any:
+        rows = super()._read(X, reset)
+        return as_double(rows) if reset and self.alpha == "loo" else rows
+
+    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+        return self._read_labels(y, n)
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X)
+        classes = 2 if y is None else len(np.unique(np.asarray(y)))
+        return replace(shape, n_targets=classes if classes > 2 else 1)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | RidgeSolution:
+        classes, codes = np.unique(data.y, return_inverse=True)
+        if len(classes) < 2:
+            raise InputError(f"KernelRidgeClassifier needs two classes or more; y has only one class: {classes[0]!r}.")
+        Y = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        Y = Y[:, 1] if len(classes) == 2 else Y
+        if self.alpha == "loo":
+            splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
+            part = Data(data.X, Y, data.weights, self.fit_intercept, splits)
+            surface = explore(self, data.kernel, part, ACCURACY, route, meter)
+            return tuned(surface, choose_point(surface, "best"), part, meter)
+        alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
+        problem = Problem(data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept)
+        return RidgeSolution(problem, fit(problem, route.solver, meter))
+
+    def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
+        self.classes_ = np.unique(data.y)
+        self._keep(solution.ridge if isinstance(solution, Tuned) else solution)
+        if isinstance(solution, Tuned):
+            store_choice(self, solution)
 
     def _read_labels(self, y: Any, n: int) -> NDArray[Any]:
         if y is None:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
-from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import gemm_rate
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
+from mercer.registry import estimator
 from mercer.selection.grids import length_scale_paths, read_alphas, read_grid, read_splits
 from mercer.selection.scoring import Scoring, as_scoring
 from mercer.selection.surface import Data, Surface, choose_per_target
 from mercer.selection.surface import choose as choose_point
 
 
+@estimator
 class KernelRidgeCV(RidgeModel):
     """Kernel ridge regression with alpha and kernel parameters chosen by exact cross-validation.
 
@@ -90,24 +94,31 @@ class KernelRidgeCV(RidgeModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeCV:
         """Compute the surface, choose, and fit on all rows."""
+        return self._fit(X, y, sample_weight, groups=groups)
+
+    def _check_parameters(self) -> None:
         if self.rule not in ("best", "one_standard_error"):
             raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
-        X = self._read(X, reset=True)
-        if getattr(X, "dtype", None) == np.float32:
-            X = X.astype(np.float64)  # small alphas drown in the rounding of a float32 Gram
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        return as_double(super()._read(X, reset)) if reset else super()._read(X, reset)
+
+    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
         if n < 2:
             raise InputError(f"{type(self).__name__} needs at least two rows to hold one out; got n_samples = {n}.")
-        Y, weights = self._read_targets(y, n), self._read_weights(sample_weight, n)
-        data = Data(X, Y, weights, self._intercept(), read_splits(self.cv, X, y, groups))
-        route = choose(self._routes(self._shape(X, Y)), self.memory, type(self).__name__)
-        with Meter(f"{type(self).__name__}: kernels", self.verbose) as meter:
-            surface = explore(self, self._resolved(X, weights), data, as_scoring(self.scoring), route, meter)
-            record_choice(self, surface, *choose_point(surface, self.rule), data, meter)
-        return self
+        return super()._read_y(y, n)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
+        splits = read_splits(self.cv, data.X, data.y, data.more["groups"])
+        part = Data(data.X, data.y, data.weights, self._intercept(), splits)
+        surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
+        return tuned(surface, choose_point(surface, self.rule), part, meter, self.alpha_per_target)
+
+    def _store(self, data: TrainingSet, solution: Tuned) -> None:
+        self._keep(solution.ridge)
+        store_choice(self, solution)
 
     def _intercept(self) -> bool:
         given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
@@ -129,11 +140,23 @@ def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Rou
     return grid.explore(evaluate, data, model.rule)
 
 
-def record_choice(model: Any, surface: Surface, row: int, column: int, data: Data, meter: Meter) -> None:
-    """Fit at the chosen point and keep what the surface knows of it."""
+@dataclass(frozen=True)
+class Tuned:
+    """A surface, the point chosen on it, and the fit there on all rows."""
+
+    surface: Surface
+    index: tuple[int, int]
+    alpha: NDArray[np.float64]  # () or (t,)
+    ridge: RidgeSolution
+    route: Route
+
+
+def tuned(surface: Surface, index: tuple[int, int], data: Data, meter: Meter, alpha_per_target: bool = False) -> Tuned:
+    """Fit at the chosen point, with what the surface knows of it."""
+    row, column = index
     alpha = np.asarray(surface.alphas[column])
     loo = None if surface.loo is None else surface.loo[row, column]
-    if getattr(model, "alpha_per_target", False) and data.Y.ndim == 2:
+    if alpha_per_target and data.Y.ndim == 2:
         columns = choose_per_target(surface, row)
         alpha = surface.alphas[columns]
         loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
@@ -142,14 +165,25 @@ def record_choice(model: Any, surface: Surface, row: int, column: int, data: Dat
     fitted = fit(problem, solver, meter)
     cost = ridge_surface.route_bytes(surface.route, len(data.Y), None if fitted.weights is None else len(fitted.weights))
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
-    model._store(problem, fitted, Route(solver, cost, 0.0, reason), loo)
-    model.surface_, model.best_index_ = surface, (row, column)
-    model.best_alpha_ = alpha[()]
+    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), Route(solver, cost, 0.0, reason))
+
+
+def store_choice(model: Any, found: Tuned) -> None:
+    """Set what a tuned ridge says of its choice."""
+    surface, (row, _) = found.surface, found.index
+    model.route_ = found.route
+    model.surface_, model.best_index_ = surface, found.index
+    model.best_alpha_ = found.alpha[()]
     model.best_params_ = {**surface.params[row], "alpha": model.best_alpha_}
     scales = [surface.kernels[row].get_params()[path] for path in length_scale_paths(surface.kernels[row])]
     model.best_length_scale_ = scales[0] if len(scales) == 1 else None
-    model.best_score_ = float(surface.mean_scores[row, column])
+    model.best_score_ = float(surface.mean_scores[found.index])
     model.cv_results_ = tabulate(surface)
+
+
+def as_double(X: Any) -> Any:
+    """Rows in float64: small alphas drown in the rounding of a float32 Gram."""
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
 def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:

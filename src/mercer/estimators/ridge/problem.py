@@ -13,6 +13,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution
 from mercer.numeric.encodings import has_many
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -29,6 +30,7 @@ def counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
     return None if has_many(encoding) else features.count(encoding)
 
 
+@record()
 @dataclass(frozen=True)
 class Problem:
     """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
@@ -59,6 +61,7 @@ class Problem:
         return dataclasses.replace(self, weights=weights)
 
 
+@record()
 @dataclass(frozen=True)
 class Fitted:
     """What every route returns."""
@@ -77,6 +80,17 @@ class Fitted:
     ones: Array | None = None  # (n,) G^-1 1, where a mixed fit has an intercept
 
 
+@dataclass(frozen=True)
+class RidgeSolution:
+    """A problem, its solution, and what the way there has found beside it."""
+
+    problem: Problem
+    fitted: Fitted
+    loo: Array | None = None  # (n, *t) leave-one-out residuals, where a surface knows them
+    robust: Any = None  # the weights of Huber's loss
+
+
+@record()
 @dataclass(frozen=True)
 class Diagnosis:
     """What is computed when asked for: leave-one-out residuals, leverages and their sum."""

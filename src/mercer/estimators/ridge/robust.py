@@ -10,11 +10,13 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.linalg.arguments import row_weights
 from mercer.linalg.solution import Array
+from mercer.registry import record
 
 _TUNING = 1.345  # 95 % as efficient as least squares when the noise is Gaussian
 _MAD = 1.4826  # the median absolute deviation of a Gaussian times this is its standard deviation
 
 
+@record()
 @dataclass(frozen=True)
 class RobustFit:
     """The weights at which reweighting settled, and the objective on the way there."""

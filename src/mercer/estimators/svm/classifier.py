@@ -72,11 +72,11 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=labels[kept])
         training = Training(X, codes, np.ones(len(labels)) if weights is None else weights)
         kernel = self._resolved(X, weights)
-        self.route_ = self._choose_route(kernel, X, labels)
+        self.route_ = self._route_for(kernel, X, labels)
         with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
             job = open_job(self, kernel, X, meter)
             machines = self._machines(job, training, training.weights)
-        self._store(kernel, training, machines, np.asarray(job.rows.diag(), dtype=np.float64))
+        self._keep(kernel, training, machines, np.asarray(job.rows.diag(), dtype=np.float64))
         self.fit_status_ = warn_if_open(name, machines, self)
         return self
 
@@ -100,7 +100,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         """C where it is one finite number, as a tuned classifier has chosen it: then pairs are solved side by side."""
         return getattr(self, "best_C_", None)
 
-    def _store(self, kernel: Any, training: Training, machines: list[Machine | None], diagonal: Array) -> None:
+    def _keep(self, kernel: Any, training: Training, machines: list[Machine | None], diagonal: Array) -> None:
         codes, k = training.y, len(self.classes_)
         found = [machine for machine in machines if machine is not None]
         table, intercepts = coefficients(machines, codes, k)

@@ -17,6 +17,7 @@ from mercer.estimators.svm.fit import fold_numbers
 from mercer.estimators.svm.problems import Machine
 from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -27,6 +28,7 @@ FOLDS, SEED = 10, 0
 ROWS = 256
 
 
+@record()
 @dataclass(frozen=True)
 class HeldOut:
     """Residuals of held-out rows, and the functions of the folds on their common support vectors."""

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimators.svm.problems import Machine
+from mercer.registry import record
 
 Array = NDArray[Any]
 
@@ -34,6 +35,7 @@ Array = NDArray[Any]
 EXPONENTS = np.arange(-30.0, 31.0)
 
 
+@record()
 @dataclass(frozen=True)
 class MarginLedger:
     """One two-class machine: its margin 1/||w||, the radius of the data, support vectors and the two bounds."""

@@ -19,10 +19,12 @@ from mercer.inputs.streams import count, pick
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
+from mercer.registry import record
 
 Array = NDArray[Any]
 
 
+@record()
 @dataclass(frozen=True)
 class Training:
     """What is kept of the training set for questions asked later: held-out residuals, probabilities."""
@@ -114,7 +116,7 @@ class SupportModel(KernelEstimator):
         coef.flags.writeable = False  # changing it would change no prediction
         return coef
 
-    def _choose_route(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
+    def _route_for(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
         """The route within the budget; a look at the data first, with a warning where a long fit would be of no use."""
         route = choose(self._routes(self._shape(X, y)), self.memory, type(self).__name__)
         if count(X) >= LONG:

@@ -10,10 +10,12 @@ from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
 from mercer.estimators.svm.fit import Job, check_number
 from mercer.estimators.svm.problems import Machine, largest_nu, machine, nu_classification
+from mercer.registry import estimator
 
 Array = NDArray[Any]
 
 
+@estimator
 class NuSVC(SupportClassifier):
     """Support vector classification whose parameter bounds errors and support vectors: nu in (0, 1] in place of C.
 

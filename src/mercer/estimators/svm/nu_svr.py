@@ -11,10 +11,12 @@ from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.fit import check_number, check_penalty
 from mercer.estimators.svm.problems import nu_regression
 from mercer.estimators.svm.regressor import SupportRegressor
+from mercer.registry import estimator
 
 Array = NDArray[Any]
 
 
+@estimator
 class NuSVR(SupportRegressor):
     """Support vector regression that finds the width of its tube by the share of rows to be left outside.
 

@@ -16,6 +16,7 @@ from mercer.estimators.svm.fit import check_number, check_solver_parameters, ope
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import Machine, machine, one_class
 from mercer.inputs.streams import count
+from mercer.registry import estimator
 
 Array = NDArray[Any]
 
@@ -24,6 +25,7 @@ Array = NDArray[Any]
 ROUNDING = 1e-9
 
 
+@estimator
 class OneClassSVM(OutlierMixin, SupportModel):
     """Call x novel if <w, phi(x)> < offset: min 1/2 ||w||^2 - nu n r + sum_i max(0, r - <w, phi(x_i)>), offset_ = r.
 
@@ -80,16 +82,16 @@ class OneClassSVM(OutlierMixin, SupportModel):
         X = self._read(X, reset=True)
         weights = self._read_weights(sample_weight, count(X))
         kernel = self._resolved(X, weights)
-        self.route_ = self._choose_route(kernel, X)
+        self.route_ = self._route_for(kernel, X)
         kept = np.arange(count(X)) if weights is None else np.flatnonzero(weights > 0)
         with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
             problem = one_class(np.ones(len(kept)) if weights is None else weights[kept], float(self.nu), kept)
             found = machine(problem, open_job(self, kernel, X, meter)(problem), kept)
-        self._store(kernel, X, found)
+        self._keep(kernel, X, found)
         self.fit_status_ = warn_if_open(name, [found], self)
         return self
 
-    def _store(self, kernel: Any, X: Any, found: Machine) -> None:
+    def _keep(self, kernel: Any, X: Any, found: Machine) -> None:
         table = np.zeros((1, count(X)))
         table[0, found.rows] = found.coef
         support = np.flatnonzero(table[0])

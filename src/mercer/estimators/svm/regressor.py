@@ -47,10 +47,10 @@ class SupportRegressor(RegressorMixin, SupportModel):
         targets = column_or_1d(targets, warn=True)
         training = Training(X, targets, np.ones(len(targets)) if weights is None else weights)
         kernel = self._resolved(X, weights)
-        self.route_ = self._choose_route(kernel, X)
+        self.route_ = self._route_for(kernel, X)
         with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
             machine = self._machine(open_job(self, kernel, X, meter), training, training.weights)
-        self._store(kernel, training, machine)
+        self._keep(kernel, training, machine)
         self.fit_status_ = warn_if_open(name, [machine], self)
         return self
 
@@ -67,7 +67,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
                 "rows inside. Give a finite C, a larger epsilon, or a richer kernel."
             ) from None
 
-    def _store(self, kernel: Any, training: Training, machine: Machine) -> None:
+    def _keep(self, kernel: Any, training: Training, machine: Machine) -> None:
         support = np.flatnonzero(machine.coef)
         table, intercepts = machine.coef[None, :], np.array([machine.intercept])
         self._expand(kernel, training.X, table, intercepts, support, np.array([len(support)]))

@@ -22,6 +22,7 @@ from mercer.gram.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import cpu_count, run
+from mercer.registry import record
 from mercer.selection.label_scoring import LabelScoring
 
 Array = NDArray[Any]
@@ -59,6 +60,7 @@ class Labeled:
         return part
 
 
+@record()
 @dataclass(frozen=True)
 class SVMSurface:
     """Scores of every kernel setting (rows) at every C (columns); greater is better."""

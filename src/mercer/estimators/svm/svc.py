@@ -13,10 +13,12 @@ from mercer.estimators.svm.fit import Job, check_penalty
 from mercer.estimators.svm.hard_margin import hard_margin
 from mercer.estimators.svm.model import Training
 from mercer.estimators.svm.problems import Machine, classification, machine
+from mercer.registry import estimator
 
 Array = NDArray[Any]
 
 
+@estimator
 class SVC(SupportClassifier):
     """The separating function of largest margin: min 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (<w, phi(x_i)> + b)).
 

@@ -28,6 +28,7 @@ from mercer.numeric.memory import parse_bytes
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
 from mercer.plan import choose as choose_route
+from mercer.registry import estimator
 from mercer.selection.grids import length_scale_paths, read_grid, read_splits
 from mercer.selection.label_scoring import as_label_scoring
 
@@ -37,6 +38,7 @@ Array = NDArray[Any]
 USUAL = (10, 11)
 
 
+@estimator
 class SVCCV(SupportClassifier):
     """Support vector classification with C and kernel parameters chosen by cross-validation on shared Gram matrices.
 
@@ -153,7 +155,7 @@ class SVCCV(SupportClassifier):
         data = Labeled(X, codes, classes, box, splits)
         kernel = self._resolved(X, weights)
         if n >= LONG:
-            diagnose(kernel, X, self._choose_route(kernel, X)).announce(name, n, stacklevel=4)
+            diagnose(kernel, X, self._route_for(kernel, X)).announce(name, n, stacklevel=4)
         grid, Cs = read_grid(kernel, self.length_scales, self.param_grid), read_penalties(self.Cs, kernel, X)
         scoring, budget = as_label_scoring(self.scoring, len(classes)), parse_bytes(self.memory)
         stop = Stop(float(self.tol), int(self.max_iter))
@@ -180,7 +182,7 @@ class SVCCV(SupportClassifier):
         if self.rule not in ("best", "one_standard_error"):
             raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
 
-    def _choose_route(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
+    def _route_for(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
         return choose_route(self._routes(self._shape(X, y)), self.memory, type(self).__name__)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:

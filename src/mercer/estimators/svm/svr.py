@@ -12,10 +12,12 @@ from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.fit import check_number, check_penalty
 from mercer.estimators.svm.problems import regression
 from mercer.estimators.svm.regressor import SupportRegressor
+from mercer.registry import estimator
 
 Array = NDArray[Any]
 
 
+@estimator
 class SVR(SupportRegressor):
     """The flattest function within epsilon of the targets: min 1/2 ||w||^2 + C sum_i max(0, |y_i - f(x_i)| - epsilon).
 

@@ -1,0 +1,83 @@
+"""Who is who in model files: estimators and the values they hold, each registered where it is written.
+
+`estimator` marks a class that a file may hold, `record` a frozen dataclass that fitted estimators hold. Loading looks names
+up here and nowhere else, so a new estimator touches no other file. The public names of the package, and where each of them
+lives, are those of `mercer/__init__.pyi`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mercer.errors import InputError
+
+Class = TypeVar("Class", bound=type)
+
+_estimators: dict[str, type] = {}
+_records: dict[str, type] = {}
+_left_out: dict[type, frozenset[str]] = {}
+
+
+def estimator(kind: Class) -> Class:
+    """Register an estimator: its parameters and what `fit` stored are what a model file holds of it."""
+    return _enter(_estimators, kind, (kind.__name__,))
+
+
+def record(*formerly: str, left_out: tuple[str, ...] = ()) -> Callable[[Class], Class]:
+    """Register a frozen dataclass that fitted estimators hold.
+
+    `formerly` are names of older files; `left_out` names large fields that nothing needs after loading: they load as None.
+    """
+
+    def enter(kind: Class) -> Class:
+        _left_out[kind] = frozenset(left_out)
+        return _enter(_records, kind, (kind.__name__, *formerly))
+
+    return enter
+
+
+def _enter(table: dict[str, type], kind: Class, names: tuple[str, ...]) -> Class:
+    for name in names:
+        known = table.get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+            raise InputError(f"{kind.__module__}.{name}: {known.__module__} has registered {name!r}; choose another name.")
+        table[name] = kind
+    return kind
+
+
+def find_estimator(name: str) -> type | None:
+    """The registered estimator of that name; public ones are loaded for it."""
+    if name not in _estimators and name in public_names():
+        importlib.import_module(public_names()[name])
+    return _estimators.get(name)
+
+
+def find_record(name: str) -> type | None:
+    """The registered record of that name, once the module of the estimator that holds it is loaded."""
+    return _records.get(name)
+
+
+def is_record(value: Any) -> bool:
+    """Whether a value is of a registered record class."""
+    return type(value) in _left_out
+
+
+def left_out(kind: type) -> frozenset[str]:
+    """Fields of a record that a file does not hold."""
+    return _left_out[kind]
+
+
+@cache
+def public_names() -> dict[str, str]:
+    """The public names of the package and the module that each is taken from, as its stub lists them."""
+    stub = ast.parse((Path(__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    found: dict[str, str] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {alias.asname or alias.name: node.module for alias in node.names}
+    return dict(sorted(found.items()))

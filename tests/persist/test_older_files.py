@@ -1,0 +1,42 @@
+"""Files written by older versions load, and predict the same digits. The folders of fixtures are never written again."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.persist.fixtures.write import MODELS, answers
+
+import mercer
+
+FOLDER = Path(__file__).parent / "fixtures"
+FILES = sorted(FOLDER.glob("*/*.mercer"))
+
+
+def test_there_is_a_file_of_every_estimator_of_version_0_1_0() -> None:
+    held = {type(MODELS[path.stem][0]).__name__ for path in FILES if path.parent.name == "0.1.0"}
+    assert held == {
+        "GaussianProcessRegressor", "KernelKNeighborsClassifier", "KernelKNeighborsRegressor", "KernelPerceptron",
+        "KernelRidge", "KernelRidgeCV", "KernelRidgeClassifier", "NearestMean", "NoveltyBall", "NuSVC", "NuSVR",
+        "OneClassSVM", "SVC", "SVCCV", "SVR",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES])
+def test_it_loads_and_says_what_it_said(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = mercer.load(path)
+    assert type(model) is type(MODELS[path.stem][0])
+    expected = np.load(path.with_suffix(".npz"))
+    given = answers(path.stem, model, MODELS[path.stem][3])
+    assert set(given) == set(expected.files)
+    for method, values in given.items():
+        if values.dtype.kind in "fc":
+            # the same digits but for the last bits, which another BLAS or another order of a sum may change
+            np.testing.assert_allclose(values, expected[method], rtol=1e-12, atol=1e-13, err_msg=method)
+        else:
+            np.testing.assert_array_equal(values, expected[method], err_msg=method)
+    assert str(model)
