@@ -18,12 +18,14 @@ from mercer.estimators.base import DualModel
 from mercer.estimators.summary import Summary
 from mercer.plan import Route
 
+NARROW = mercer.Gaussian(0.3)
+
 
 @registry.estimator
 class KernelSmoother(RegressorMixin, DualModel):
     """Nadaraya-Watson: the mean of all targets, weighted by k(x, x_i)."""
 
-    def __init__(self, kernel: Any = mercer.Gaussian(0.3), *, memory: Any = None, verbose: bool | None = None) -> None:
+    def __init__(self, kernel: Any = NARROW, *, memory: Any = None, verbose: bool | None = None) -> None:
         self.kernel = kernel
         self.memory = memory
         self.verbose = verbose

@@ -59,7 +59,7 @@ class Packer:
                 return pack(value, where)
         if is_record(value):
             return self._record(value, where)
-        if isinstance(value, BaseEstimator):
+        if isinstance(value, BaseEstimator) and _class_of(type(value).__name__) is type(value):
             return self._estimator(value, where)
         if hasattr(value, "columns") and hasattr(value, "to_numpy"):
             return self._frame(value, where)
@@ -148,8 +148,6 @@ class Packer:
 
     def _estimator(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if _class_of(name) is not type(value):  # a class derived from one of ours, or of another library
-            raise InputError(_cannot_save(value, where))
         params: dict[str, Any] = value.get_params(deep=False)
         state = {key: item for key, item in vars(value).items() if key not in params}
         return {
