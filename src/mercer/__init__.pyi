@@ -39,8 +39,8 @@ from mercer.kernels.graphs import Graphlet as Graphlet
 from mercer.kernels.graphs import RandomWalk as RandomWalk
 from mercer.kernels.graphs import ShortestPath as ShortestPath
 from mercer.kernels.graphs import VertexHistogram as VertexHistogram
-from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.graphs import WeisfeilerLehman as WeisfeilerLehman
+from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.matern import Matern as Matern
 from mercer.kernels.names import register as register
 from mercer.kernels.periodic import Periodic as Periodic

@@ -96,7 +96,8 @@ def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
         ratio = np.abs(B) / root[:, None] / root[None, :]
     ratio[~np.isfinite(ratio)] = 0.0
     np.fill_diagonal(ratio, 0.0)
-    i, j = (int(k) for k in np.unravel_index(int(ratio.argmax()), ratio.shape))
+    first, second = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    i, j = int(first), int(second)
     if ratio[i, j] > 1 and Fraction(B[i, j]) ** 2 > Fraction(diag[i]) * Fraction(diag[j]):
         sides = -np.sign(B[i, j]) * root[i] / root[j], -Fraction(B[i, j]) / Fraction(diag[j])  # the plain one, the lowest
         tries = (_negative_at(B, {i: Fraction(1), j: Fraction(t)}) for t in sides if np.isfinite(float(t)))

@@ -148,7 +148,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         with Meter(type(self).__name__, self.verbose) as meter:
             found, anchors = self._decomposed(kernel, rows, w, offered[self.route_], meter)
         self.X_fit_ = anchors.copy() if anchors is X and isinstance(X, np.ndarray) else anchors  # X stays the caller's
-        self._store(kernel, found, kept, count(X))
+        self._keep(kernel, found, kept, count(X))
         if self.fit_inverse_transform:
             find_preimages(self, self._components.inner[:1] - self._components.offset, method="ridge")
         return self
@@ -255,7 +255,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _store(self, kernel: Kernel, found: Components, kept: NDArray[Any], n: int) -> None:
+    def _keep(self, kernel: Kernel, found: Components, kept: NDArray[Any], n: int) -> None:
         positive = found.values > 0
         if self.n_components is None or self.remove_zero_eig:
             found = found.cut(positive)
