@@ -13,7 +13,7 @@ ROW    ?=
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-ridge show-strings show-svm clean
+.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-ridge show-strings show-svm clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -94,6 +94,9 @@ show-strings: $(STAMPS)/bench  ## errors and areas of string kernels on real str
 
 show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, predictions, test errors; resumable
 	$(PY) -m benchmarks.svm_quality
+
+show-walk: $(STAMPS)/dev  ## the files that a call passes through, in order
+	$(PY) -m benchmarks.walk
 
 clean:  ## remove .venv and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

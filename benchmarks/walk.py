@@ -1,0 +1,126 @@
+"""The files that a call passes through, in order: `make show-walk`.
+
+Every call of a Python function of mercer is watched, in all threads. A file is printed when control first enters it,
+indented by the number of files it stands below. At the end of each walk the calls that go back up are counted: from a file
+of a family to one that control entered before it in the same family.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mercer
+
+ROOT = str(Path(mercer.__file__).parent) + "/"
+
+
+@dataclass
+class Walk:
+    """Files in the order of their first call, how deep each stood then, and the calls from file to file."""
+
+    files: dict[str, int] = field(default_factory=dict)  # name -> depth at first entry
+    calls: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def upward(self) -> list[tuple[str, str]]:
+        """Calls between files of one family that lead back to a file entered before the caller."""
+        order = {name: place for place, name in enumerate(self.files)}
+        return [
+            (caller, callee)
+            for caller, callee in self.calls
+            if family(caller) is not None and family(caller) == family(callee) and order[callee] < order[caller]
+        ]
+
+    def __str__(self) -> str:
+        lines = ["  " * depth + name for name, depth in self.files.items()]
+        up = self.upward()
+        lines.append(f"{len(self.files)} files; calls back up inside a family: {len(up)}")
+        lines += [f"  {caller} -> {callee}" for caller, callee in up]
+        return "\n".join(lines)
+
+
+def family(name: str) -> str | None:
+    """estimators/svm/fit.py -> svm."""
+    parts = name.split("/")
+    return parts[1] if parts[0] == "estimators" and len(parts) == 3 else None
+
+
+def walk(action: Callable[[], Any]) -> Walk:
+    """Run an action and watch where it goes."""
+    found = Walk()
+    lock = threading.Lock()
+    local = threading.local()
+
+    def watch(frame: Any, event: str, argument: Any) -> None:
+        path = frame.f_code.co_filename
+        if not path.startswith(ROOT) or frame.f_code.co_name == "<module>" or event not in ("call", "return"):
+            return
+        name = path[len(ROOT) :]
+        stack = local.__dict__.setdefault("stack", [])
+        if event == "return":
+            if stack and stack[-1] == name:
+                stack.pop()
+            return
+        with lock:
+            depth = len(dict.fromkeys(stack))
+            found.files.setdefault(name, depth)
+            if stack and stack[-1] != name:
+                found.calls[stack[-1], name] = found.calls.get((stack[-1], name), 0) + 1
+        stack.append(name)
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return found
+
+
+def actions(folder: str) -> dict[str, Callable[[], Any]]:
+    """The calls that the design page shows, on small data."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    labels = np.digitize(X[:, 0], [-0.4, 0.4])
+    fitted = mercer.SVC().fit(X, labels)
+    table = Path(folder) / "table.csv"
+    rows = [",".join(f"{value:.6f}" for value in row) for row in np.column_stack([X, X[:, 0]])]
+    table.write_text("a,b,c,y\n" + "\n".join(rows) + "\n", encoding="utf-8")
+
+    def fit_command() -> None:
+        from mercer.cli.app import app
+
+        app(["fit", str(table), "--target", "y", "--out", f"{folder}/out", "--json"], standalone_mode=False)
+
+    return {
+        "k(X)": lambda: mercer.Gaussian()(X),
+        "KernelRidgeCV.fit": lambda: mercer.KernelRidgeCV().fit(X, y),
+        "SVC.fit": lambda: mercer.SVC().fit(X, labels),
+        "SVC.predict": lambda: fitted.predict(X),
+        "GaussianProcessRegressor.fit": lambda: mercer.GaussianProcessRegressor().fit(X, y),
+        "mercer fit": fit_command,
+    }
+
+
+def main() -> None:
+    """Print every walk."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, action in actions(folder).items():
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                action()  # the first run loads modules, whose class bodies are no steps of the walk
+                found = walk(action)
+            print(f"== {name}\n{found}\n")
+
+
+if __name__ == "__main__":
+    main()
