@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from mercer.errors import InputError
-from mercer.inputs import Rows, as_rows
+from mercer.inputs import Rows, append, as_rows, count, take
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -88,3 +88,25 @@ def test_a_branch_knows_what_the_rows_know_and_keeps_its_own_to_itself() -> None
     assert branch.vectors() is vectors
     branch.remember("own", lambda: 1)
     assert rows.remember("own", lambda: 2) == 2
+
+
+@pytest.mark.parametrize("rows", [slice(1, 3), [2, 0], np.array([2, 0])], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, np.ndarray.tolist, sp.csr_array, sp.coo_array, pd.DataFrame, pl.DataFrame],
+)
+def test_rows_are_counted_taken_and_appended_in_their_container(make: Any, rows: Any) -> None:
+    def plain(X: Any) -> Any:
+        return X.toarray().tolist() if sp.issparse(X) else np.asarray(X).tolist()
+
+    A = np.arange(8.0).reshape(4, 2)
+    X = make(A)
+    assert count(X) == 4
+    assert plain(take(X, rows)) == A[rows].tolist()
+    both = append(X, take(X, rows))
+    assert isinstance(both, sp.csr_array if sp.issparse(X) else type(X))
+    assert count(both) == 6
+    assert plain(both) == [*A.tolist(), *A[rows].tolist()]
+    taken = Rows(X).take(rows)
+    assert taken.origin == 4
+    assert np.arange(4)[rows].tolist() == np.asarray(taken.places).tolist()

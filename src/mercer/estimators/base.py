@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,8 +21,7 @@ from mercer.errors import InputError, describe
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
-from mercer.inputs import Rows
-from mercer.inputs.streams import count
+from mercer.inputs import Rows, count, looks_like_vectors, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
@@ -143,7 +141,7 @@ class KernelEstimator(BaseEstimator):
         """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
         kernel = as_kernel(self.kernel)
         views = kernel._views()
-        if kernel.given or "vectors" in views or (views <= {"any"} and _looks_like_vectors(X)):
+        if kernel.given or "vectors" in views or (views <= {"any"} and looks_like_vectors(X)):
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -190,16 +188,14 @@ class KernelEstimator(BaseEstimator):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         """What the routes need to know of (X, y); a look, not a fit."""
-        data = X if hasattr(X, "shape") else (np.asarray(X) if _looks_like_vectors(X) else list(X))
+        data = X if hasattr(X, "shape") else (np.asarray(X) if looks_like_vectors(X) else list(X))
         kernel = as_kernel(self.kernel)
-        n = int(data.shape[0]) if hasattr(data, "shape") else len(data)
         single = getattr(data, "dtype", None) == np.float32
         targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
-        head = data.iloc[:1] if hasattr(data, "iloc") else data[:1]
         finite = None if kernel.unresolved else kernel.features
-        features = kernel.n_features(head) if finite is not None and finite.shared else None
+        features = kernel.n_features(take(data, slice(0, 1))) if finite is not None and finite.shared else None
         width = int(data.shape[1]) if hasattr(data, "shape") and len(data.shape) > 1 else 1
-        return Shape(n, targets, 4 if single else 8, features, width)
+        return Shape(count(data), targets, 4 if single else 8, features, width)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         """The ways to fit data of this shape, best first."""
@@ -237,16 +233,3 @@ class DualModel(KernelEstimator):
         check_is_fitted(self)
         new = self._read(X, reset=False)
         return np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ self.dual_coef_) + self.intercept_
-
-
-def _looks_like_vectors(X: Any) -> bool:
-    """Whether a collection for a kernel that takes anything is to be checked as an array of numbers."""
-    if sp.issparse(X):
-        return True
-    if hasattr(X, "columns"):
-        return all(getattr(dtype, "kind", "O") in "fiub" for dtype in getattr(X, "dtypes", ()))
-    try:
-        array = np.asarray(X)
-    except ValueError:
-        return False
-    return array.dtype.kind in "fiubc" or array.ndim == 2

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError, describe
 from mercer.inputs.graph_doors import as_graph
 from mercer.inputs.graphs import Graph
-from mercer.inputs.vectors import Matrix, as_vectors, check_size
+from mercer.inputs.vectors import Matrix, as_vectors, check_size, is_frame
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Rows:
     """A checked collection of n objects; `name` is how error messages call it.
 
-    Rows that were taken from a collection know their `places` in it, which is how precomputed kernel values are found.
+    Rows that were taken from a collection know their `places` in it, which is how kernel values from outside are found.
     """
 
     places: NDArray[Any] | None = None  # (n,), None for 0 … n - 1
@@ -42,7 +42,7 @@ class Rows:
         self.data = data
         self.name = name
         self.weights = weights  # how often each row counts in a median; None is once
-        self.length = int(data.shape[0]) if hasattr(data, "shape") and len(data.shape) else len(data)
+        self.length = count(data)
         if self.length == 0:
             raise InputError(f"{name} is empty: it has no rows.")
         self.origin = self.length
@@ -74,7 +74,7 @@ class Rows:
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
 
     def given(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Precomputed kernel values with all N training objects, (n, N), and which of these the rows are.
+        """Kernel values from outside with all N training objects, (n, N), and which of these the rows are.
 
         A one-dimensional array of whole numbers stands for training objects whose own values are not needed.
         """
@@ -100,7 +100,7 @@ class Rows:
 
     def take(self, rows: slice | NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, in the container they came in."""
-        taken = Rows(self._cut(rows), self.name)
+        taken = Rows(take(self.data, rows), self.name)
         taken.places, taken.origin = (np.arange(len(self)) if self.places is None else self.places)[rows], self.origin
         return taken
 
@@ -115,15 +115,6 @@ class Rows:
 
     # -- how the views are made --------------------------------------------------------------------------------------
 
-    def _cut(self, rows: slice | NDArray[np.integer[Any]]) -> Any:
-        if hasattr(self.data, "iloc"):
-            return self.data.iloc[rows]
-        if sp.issparse(self.data):  # not every sparse format can be cut by rows
-            return sp.csr_array(self.data)[rows]
-        if isinstance(rows, slice) or hasattr(self.data, "shape"):
-            return self.data[rows]
-        return [self.data[i] for i in rows]
-
     def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
         items = self._items("strings")
         if all(isinstance(item, str) for item in items):
@@ -137,7 +128,7 @@ class Rows:
     def _items(self, kind: str) -> list[Any]:
         """The rows as single objects: a list, a series, a one-dimensional array, or a frame of one column."""
         data = self.data
-        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        if is_frame(data):
             if len(data.columns) != 1:
                 raise InputError(
                     f"{self.name} is a table of {len(data.columns)} columns; a kernel on {kind} takes one: k.on(column)."
@@ -151,7 +142,7 @@ class Rows:
 
     def _columns(self, columns: tuple[int | str, ...]) -> Any:
         data = self.data
-        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        if is_frame(data):
             return _frame_columns(data, columns, self.name)
         names = [c for c in columns if isinstance(c, str)]
         if names:
@@ -194,6 +185,37 @@ class Rows:
 def as_rows(data: Any, name: str = "X") -> Rows:
     """Return data as Rows; Rows pass through, with their memory."""
     return data if isinstance(data, Rows) else Rows(data, name)
+
+
+def count(X: Any) -> int:
+    """The number of rows of a collection."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, rows: slice | Sequence[int] | NDArray[np.integer[Any]]) -> Any:
+    """Some rows of a collection, in the container they came in."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if sp.issparse(X):  # not every sparse format can be cut by rows
+        return sp.csr_array(X)[rows]
+    if isinstance(rows, slice) or hasattr(X, "shape"):
+        return X[rows]
+    return [X[i] for i in rows]
+
+
+def append(old: Any, new: Any) -> Any:
+    """Both collections in one, of the first one's kind."""
+    if sp.issparse(old) or sp.issparse(new):
+        return sp.vstack([old, new], format="csr")
+    if hasattr(old, "iloc"):
+        import pandas
+
+        return pandas.concat([old, new], ignore_index=True)
+    if is_frame(old):  # polars
+        return old.vstack(new)
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return np.concatenate([old, new])
+    return [*old, *new]
 
 
 def _check_tokens(item: Any, where: str, strings: bool) -> None:

@@ -13,11 +13,29 @@ from mercer.errors import InputError
 Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse has no types to say so
 
 
+def is_frame(X: Any) -> bool:
+    """Whether it is a data frame, of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def looks_like_vectors(X: Any) -> bool:
+    """Whether a collection for a kernel that takes anything is to be checked as an array of numbers."""
+    if sp.issparse(X):
+        return True
+    if hasattr(X, "columns"):
+        return all(getattr(dtype, "kind", "O") in "fiub" for dtype in getattr(X, "dtypes", ()))
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return False
+    return array.dtype.kind in "fiubc" or array.ndim == 2
+
+
 def as_vectors(X: Any, name: str) -> Matrix:
     """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, the rest is float64."""
     if sp.issparse(X):
         return _check_sparse(X, name)
-    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+    if is_frame(X):
         return _from_frame(X, name)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{name} has masked values; every value must be there. Drop or impute such rows first.")

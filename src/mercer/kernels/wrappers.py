@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Rows, as_graph
+from mercer.inputs import Rows, as_graph, is_frame
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -172,7 +172,7 @@ class Sample:
             frozen = data.copy()
             frozen.flags.writeable = False
             content = repr((frozen.shape, frozen.dtype.str)).encode() + frozen.tobytes()
-        elif hasattr(data, "to_numpy") and hasattr(data, "columns"):
+        elif is_frame(data):
             frozen = data.copy() if hasattr(data, "iloc") else data.clone()
             content = repr((list(map(str, frozen.columns)), frozen.to_numpy().tolist())).encode()
         else:

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.inputs import take
 from mercer.kernels.functions import Function
-from mercer.testing.case import Case, take
+from mercer.testing.case import Case
 from mercer.testing.outcome import Check, Skip, distance
 
 #: Feature maps with more columns than this are not made: ordered products of them would fill the memory.
@@ -111,7 +112,7 @@ def untouched(case: Case) -> Check | Skip:
     """Calling the kernel leaves the caller's data as they were."""
     if not isinstance(case.X, np.ndarray):
         return Skip("for arrays")
-    before = take(case.X, range(case.n))
+    before = take(case.X, np.arange(case.n))
     case.kernel(case.X)
     case.kernel(case.X, case.X)
     case.kernel.diag(case.X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,29 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.inputs import Rows
+from mercer.inputs import Rows, is_frame, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.views import View
 from mercer.kernels.wrappers import Centered
 from mercer.testing.naive import Twin
 
 
-def take(data: Any, rows: Sequence[int]) -> Any:
-    """Return some objects of a collection, in the container it came in."""
-    if sp.issparse(data):
-        return sp.csr_array(data)[list(rows)]
-    if hasattr(data, "iloc"):
-        return data.iloc[list(rows)]
-    if isinstance(data, np.ndarray) or hasattr(data, "to_numpy"):
-        return data[list(rows)]
-    return [data[i] for i in rows]
-
-
 def objects(data: Any) -> list[Any]:
     """Return the single objects of a collection, rows of numbers as lists, for a scalar twin."""
     if sp.issparse(data):
         return list(data.toarray().tolist())
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+    if is_frame(data):
         return list(data.to_numpy().tolist())
     return list(data.tolist()) if isinstance(data, np.ndarray) else list(data)
 
@@ -44,7 +32,7 @@ class Case:
         self.kernel, self.X, self.twin = kernel, X, twin
         self.n = len(Rows(X))
         # a Z that overlaps X and has another length, in another order
-        self.Z = take(X, range(self.n - 1, self.n // 3 - 1, -1)) if Z is None else Z
+        self.Z = take(X, np.arange(self.n - 1, self.n // 3 - 1, -1)) if Z is None else Z
         self.m = len(Rows(self.Z))
         self._tol = tol
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.functions import Precomputed
 from mercer.numeric import tiles
 from mercer.testing import capabilities, identity
-from mercer.testing.case import Case, objects, take
+from mercer.testing.case import Case, objects
 from mercer.testing.naive import Twin
 from mercer.testing.outcome import Check, Skip, distance
 from mercer.testing.report import Law, LawError, Report
@@ -73,7 +74,7 @@ def gram_symmetric(case: Case) -> Check:
 def gram_is_cross(case: Case) -> Check:
     """k(X) = k(X, X), and the same with a copy of X that the kernel cannot recognize."""
     same = distance(case.gram, case.kernel(case.X, case.X))
-    copy = distance(case.gram, case.kernel(case.X, take(case.X, range(case.n))))
+    copy = distance(case.gram, case.kernel(case.X, take(case.X, np.arange(case.n))))
     return Check(copy if same == 0 else np.inf, case.tolerance, "" if same == 0 else f"k(X, X) differs by {same:.3g}")
 
 
@@ -86,7 +87,7 @@ def splits(case: Case) -> Check:
     """The blocks of any split tile the whole, whether the collection is cut or the matrix."""
     worst = 0.0
     for cut in {1, case.n // 2, case.n - 1} - {0, case.n}:
-        parts = (take(case.X, range(cut)), take(case.X, range(cut, case.n)))
+        parts = (take(case.X, np.arange(cut)), take(case.X, np.arange(cut, case.n)))
         worst = max(worst, distance(np.vstack([case.kernel(part, case.Z) for part in parts]), case.cross))
     values = Evaluation(case.kernel, case.X, case.Z)
     for side in (2, 3):

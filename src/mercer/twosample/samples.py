@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.errors import InputError
-from mercer.inputs import Rows, as_vectors
+from mercer.inputs import Rows, as_vectors, is_frame
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
 def _kind(data: Any, tokens: bool) -> str:
     if sp.issparse(data):
         return "sparse"
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+    if is_frame(data):
         return "frame"
     if isinstance(data, np.ndarray):
         return "numbers" if data.dtype.kind in "fiubc" else "objects"

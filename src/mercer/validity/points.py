@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.inputs import Graph, Rows
+from mercer.inputs import Graph, Rows, take
 from mercer.kernels.base import Kernel
 
 #: Rows of one collection of generated points, and of one sample of given data.
@@ -45,17 +45,6 @@ class Collection:
             return replace(self, points=take(self.points, chosen))
         block = self.points[np.ix_(chosen, chosen)]
         return replace(self, points=block, rows=tuple(self.rows[i] for i in chosen))
-
-
-def take(points: Any, chosen: list[int]) -> Any:
-    """Some rows of a collection, in the container they came in."""
-    if sp.issparse(points) or isinstance(points, np.ndarray):
-        return points[chosen]
-    if hasattr(points, "iloc"):
-        return points.iloc[chosen]
-    if hasattr(points, "columns") and hasattr(points, "to_numpy"):
-        return points[chosen]
-    return [points[i] for i in chosen]
 
 
 def nodes(kernel: Kernel) -> Iterator[Kernel]:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.inputs import Graph, Rows
+from mercer.inputs import Graph, Rows, is_frame
 from mercer.kernels.base import Kernel
 from mercer.validity.intervals import Interval
 from mercer.validity.labels import name
@@ -93,7 +93,7 @@ def items(points: Any) -> list[Any]:
     """The points one by one."""
     if sp.issparse(points):
         return list(points.toarray())
-    if hasattr(points, "columns") and hasattr(points, "to_numpy"):
+    if is_frame(points):
         names = [str(name) for name in points.columns]
         return [dict(zip(names, row, strict=True)) for row in points.to_numpy().tolist()]
     return [points[i] for i in range(len(Rows(points)))]

@@ -14,8 +14,7 @@ from mercer.estimators.gp.conditioning import remaining_variance, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator, gram
-from mercer.inputs import Rows, as_rows
-from mercer.inputs.streams import count
+from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
 from mercer.linalg.cholesky import Factor, cholesky

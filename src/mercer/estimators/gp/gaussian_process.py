@@ -25,7 +25,7 @@ from mercer.estimators.gp.routes import announce, engine, routes
 from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
-from mercer.inputs.streams import append, count, pick
+from mercer.inputs import append, count, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import parse_bytes
@@ -227,7 +227,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         factor = remove_rows(posterior.factor, gone % n)
         kept = np.setdiff1d(np.arange(n), gone % n)
         ratios = None if old.ratios is None else old.ratios[kept]
-        return self._conditioned(GPProblem(pick(old.X, kept), old.columns[kept], old.n_targets, ratios), factor)
+        return self._conditioned(GPProblem(take(old.X, kept), old.columns[kept], old.n_targets, ratios), factor)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from mercer.estimators.gp.inducing_bound import (
 from mercer.estimators.gp.mean_columns import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator
-from mercer.inputs.streams import count, pick
+from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
@@ -112,12 +112,12 @@ def choose_rows(kernel: Kernel, X: Any, m: int, seed: int) -> Any:
         raise InputError(f"n_inducing must be at least 1; got {m!r}.")
     rng, n = np.random.default_rng(seed), count(X)
     candidates = np.sort(rng.permutation(n)[:CANDIDATES])
-    rows = X if len(candidates) == n else pick(X, candidates)
+    rows = X if len(candidates) == n else take(X, candidates)
     K = GramOperator(kernel, rows)
     found = pivoted_cholesky(lambda chosen: K.submatrix(chosen, slice(None)).T, K.diag(), m, rule="random", rng=rng)
     # a kernel that vanishes on every row has no pivots; one row then stands for all of them
     index = candidates[found.index] if len(found.index) else candidates[:1]
-    return pick(X, index)
+    return take(X, index)
 
 
 def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: bool) -> Collapsed:

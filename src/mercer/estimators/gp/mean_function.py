@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Rows
-from mercer.inputs.streams import count
+from mercer.inputs import Rows, count
 from mercer.registry import record
 
 Array = NDArray[np.float64]

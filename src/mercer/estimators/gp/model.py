@@ -23,7 +23,7 @@ from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
 from mercer.estimators.gp.parameters import GPParameters, as_rows_of_numbers
 from mercer.estimators.gp.posterior import GPProblem, Posterior
 from mercer.estimators.summary import Summary
-from mercer.inputs.streams import count
+from mercer.inputs import count
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route
 

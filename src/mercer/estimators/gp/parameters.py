@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Rows
-from mercer.inputs.streams import count
+from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 

@@ -17,8 +17,8 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, routes, to_features
+from mercer.inputs import append, count
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.inputs.streams import append, count
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose

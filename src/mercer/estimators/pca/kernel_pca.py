@@ -21,7 +21,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features
-from mercer.inputs.streams import count, pick
+from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
@@ -284,7 +284,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _rows_of_weight(self, X: Any, kept: NDArray[Any], kernel: Kernel) -> Any:
         if kernel.given:
             raise InputError("KernelPCA: with kernel values (Precomputed) every sample weight must be > 0; drop such rows.")
-        return pick(X, kept)
+        return take(X, kept)
 
     def _check_numbers(self) -> None:
         for name, least in (("n_components", 1), ("n_landmarks", 1), ("max_iter", 1), ("n_neighbors", 1)):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimators.pca.targets import Targets
-from mercer.inputs.streams import pick
+from mercer.inputs import take
 from mercer.kernels.base import Kernel
 
 Array = NDArray[Any]
@@ -36,7 +36,7 @@ def by_neighbors(kernel: Kernel, anchors: Any, X: Array, targets: Targets, diago
     found = nearest_rows(np.maximum(diagonal - 2.0 * inner + squares[:, None], 0.0), k)
     used, place = np.unique(found, return_inverse=True)
     place = place.reshape(found.shape)
-    K = np.asarray(kernel(pick(anchors, used)), dtype=np.float64)
+    K = np.asarray(kernel(take(anchors, used)), dtype=np.float64)
     near = np.take_along_axis(inner, found, axis=1)  # (b, k)
     G = K[place[:, :, None], place[:, None, :]] - near[:, :, None] - near[:, None, :] + squares[:, None, None]
     size = np.einsum("bjj->b", G) / G.shape[1]

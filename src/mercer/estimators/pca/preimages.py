@@ -17,8 +17,7 @@ from mercer.estimators.pca.neighbors import by_neighbors, nearest_rows
 from mercer.estimators.pca.targets import Targets
 from mercer.estimators.progress import Meter
 from mercer.gram import GramOperator
-from mercer.inputs import Rows
-from mercer.inputs.streams import append, count, pick
+from mercer.inputs import Rows, append, count, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.input_gradients import differentiable
 from mercer.numeric.threads import cpu_count, run
@@ -177,9 +176,9 @@ def _among_objects(model: Any, targets: Targets, start: Any, candidates: Any, ed
             inner = one.inner()[0] if extra is None else np.asarray(extra @ gamma)
             distances = np.maximum(diagonal - 2.0 * inner + square, 0.0)
             best = int(nearest_rows(distances[None, :], 1)[0, 0])
-            found, error = pick(pool, np.array([best])), float(distances[best])
+            found, error = take(pool, np.array([best])), float(distances[best])
             if start is not None:
-                own = pick(start, np.array([i]))
+                own = take(start, np.array([i]))
                 here = float(kernel.diag(own)[0] - 2.0 * (GramOperator(kernel, own, anchors) @ gamma)[0] + square)
                 found, error = (own, max(here, 0.0)) if here < error else (found, error)
             if edit:

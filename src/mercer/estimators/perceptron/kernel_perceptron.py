@@ -19,8 +19,8 @@ from mercer.estimators.perceptron.model import PerceptronModel, check_parameters
 from mercer.estimators.perceptron.passes import Form, run
 from mercer.estimators.progress import Meter
 from mercer.gram.products import product
+from mercer.inputs import append, count, take
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.inputs.streams import append, count, pick
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
@@ -156,7 +156,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         past = self._past(len(batch))
         held = len(past.rows)
         Y = np.concatenate([np.zeros((len(batch), held)), batch], axis=1)
-        both = X if held == 0 else append(pick(self.X_fit_, past.rows), X)
+        both = X if held == 0 else append(take(self.X_fit_, past.rows), X)
         values = Values(kernel, both, float(self.fit_intercept))
         form: Form
         if self.budget is not None:
@@ -165,7 +165,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         else:
             F = np.zeros(Y.shape)
             if held:
-                old = pick(both, np.arange(held))
+                old = take(both, np.arange(held))
                 F[:, held:] = (product(kernel, X, old, past.alpha, False) + values.shift * past.alpha.sum(axis=0)).T
             form = Blocked(values, Y, 0, F)
         result = run(form, len(Y), lambda epoch: np.arange(held, held + count(X)), 1, presented=past.presented)

@@ -20,7 +20,7 @@ from mercer.estimators.perceptron.voting import vote
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features, to_features
-from mercer.inputs.streams import pick
+from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 
@@ -70,7 +70,7 @@ class PerceptronModel(DualModel):
         self.n_seen_, self.n_iter_ = seen + Y.shape[1] - held, 1
         self.radius_ = max(float(np.sqrt(max(fitted.diagonal.max(), 0.0))), 0.0 if fresh else self.radius_)
         self._record(fitted.run.mistakes, Y, fitted.diagonal, numbers, fresh)
-        self._coefficients(kernel, pick(both, keep), numbers[keep], np.arange(len(keep)), fitted, keep)
+        self._coefficients(kernel, take(both, keep), numbers[keep], np.arange(len(keep)), fitted, keep)
         self.certificate_, self.converged_ = self._one([None] * problems), self._one([False] * problems)
         updates, largest = np.bincount(self._all.problems, minlength=problems), np.abs(self._alpha).max(axis=0)
         nan, note = float("nan"), "a stream: the margin on rows that are gone is not known"

@@ -23,7 +23,7 @@ from mercer.estimators.ridge.routes import diagnose, dual_fits, feature_blocks, 
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
-from mercer.inputs.streams import count
+from mercer.inputs import count
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator

@@ -27,6 +27,7 @@ from mercer.estimators.ridge.problem import (
     right_sides,
 )
 from mercer.gram import GramOperator, gram
+from mercer.inputs import take
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.row_split import split_rows
 from mercer.numeric.speed import entry_rate, gemm_rate
@@ -189,8 +190,7 @@ def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
         return
     for start in range(0, problem.n, BLOCK):
         rows = slice(start, min(start + BLOCK, problem.n))
-        data = problem.X.iloc[rows] if hasattr(problem.X, "iloc") else problem.X[rows]
-        yield rows, problem.kernel.feature_map(data)
+        yield rows, problem.kernel.feature_map(take(problem.X, rows))
 
 
 def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:

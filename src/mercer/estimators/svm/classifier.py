@@ -31,8 +31,8 @@ from mercer.estimators.svm.margin_bounds import MarginLedger, open_ledgers
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import Machine
+from mercer.inputs import count
 from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.inputs.streams import count
 from mercer.plan import Shape
 
 Array = NDArray[Any]

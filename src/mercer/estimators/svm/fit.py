@@ -23,7 +23,7 @@ from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
 from mercer.estimators.svm.problems import Machine, classification, machine
 from mercer.estimators.svm.working_set import DIRECT
 from mercer.gram.row_cache import FINE, SMALL, KernelRows
-from mercer.inputs.streams import count
+from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.speed import entry_rate, gemm_rate

@@ -15,7 +15,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import sums_per_class
 from mercer.estimators.svm.fit import fold_numbers
 from mercer.estimators.svm.problems import Machine
-from mercer.inputs.streams import count
+from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 

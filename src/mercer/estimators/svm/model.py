@@ -15,7 +15,7 @@ from mercer.estimators.svm.decision import pair_values, pairs, sums_per_class
 from mercer.estimators.svm.diagnosis import LONG, diagnose, notes
 from mercer.estimators.svm.fit import routes
 from mercer.gram.products import from_features, to_features
-from mercer.inputs.streams import count, pick
+from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose
@@ -52,9 +52,9 @@ class SupportModel(KernelEstimator):
         self.kernel_, self.support_, self.n_support_ = kernel, support.astype(np.int32), counts.astype(np.int32)
         self.dual_coef_, self.intercept_ = np.ascontiguousarray(table[:, support]), intercepts
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (count(X),)
-        self.support_vectors_ = np.empty((0, 0)) if kernel.given else (pick(X, support) if len(support) else X[:0])
+        self.support_vectors_ = np.empty((0, 0)) if kernel.given else (take(X, support) if len(support) else X[:0])
         self._weights = None
-        features = kernel.n_features(pick(X, np.arange(1))) if self._has_weights() else None
+        features = kernel.n_features(take(X, np.arange(1))) if self._has_weights() else None
         if features is not None and features <= len(support):
             self._weights = self._explicit_weights()
 

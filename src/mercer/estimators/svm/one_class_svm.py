@@ -15,7 +15,7 @@ from mercer.estimators.summary import Summary
 from mercer.estimators.svm.fit import check_number, check_solver_parameters, open_job, warn_if_open
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import Machine, machine, one_class
-from mercer.inputs.streams import count
+from mercer.inputs import count
 from mercer.registry import estimator
 
 Array = NDArray[Any]

@@ -20,7 +20,7 @@ from mercer.estimators.svm.fit import Job, check_solver_parameters, open_job, wa
 from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.problems import Machine, regression_machine
-from mercer.inputs.streams import count
+from mercer.inputs import count
 
 Array = NDArray[Any]
 

@@ -21,8 +21,8 @@ from mercer.estimators.svm.model import Training
 from mercer.estimators.svm.path import Stop
 from mercer.estimators.svm.problems import Machine, classification, machine
 from mercer.estimators.svm.surface import Labeled, SVMSurface, choose, held_together, matrix_bytes, surface
+from mercer.inputs import count
 from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.inputs.streams import count
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.speed import entry_rate, gemm_rate
