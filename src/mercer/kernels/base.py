@@ -169,6 +169,14 @@ class Kernel(Operators, abc.ABC):
         )
 
     @final
+    def input_slopes(self, X: Any, Z: Any, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+        """Return the gradients in x of f(x) = sum_j coef_j k(x, z_j) at every row of X; pairs at distance 0 are left out."""
+        rows = as_rows(X)
+        found = evaluation.Evaluation(self, rows, rows if Z is X else Z)
+        pair, width = found.pair, int(rows.vectors().shape[1])
+        return tiles.stacked(lambda r, c: self._input_slopes(pair.tile(r, c), coef[c]), found.shape, width)
+
+    @final
     def resolve(self, X: Any, weights: NDArray[Any] | None = None) -> Kernel:
         """Return the kernel with every "median" replaced by a number taken from X, whose rows may count by weights."""
         rows = as_rows(X)
@@ -283,6 +291,9 @@ class Kernel(Operators, abc.ABC):
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         """d <w, diag> / d theta; zero for every kernel whose diagonal does not move."""
         return np.zeros(len(self.theta))
+
+    def _input_slopes(self, pair: Pair, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+        raise CapabilityError(f"{self} does not say its slope in x; PowerExponential, also behind .linear(S), does.")
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
         """The finite feature map, made of those of the children; None where there is none."""

@@ -126,6 +126,18 @@ class Operators:
         """f(x) k(x, z) f(z) for a function f from a collection of n to n numbers."""
         return NODES["Weighted"](f, inner=self._self)
 
+    def linear(self, S: Any) -> Kernel:
+        """k(Sx, Sz): rows become X @ S.T for S (r, d), and X * S for S (d,)."""
+        return cast("Kernel", NODES["LinearMap"](S, inner=self._self))
+
+    def dates(self) -> Kernel:
+        """k on dates and times, as days since 1970-01-01 UTC with fractions."""
+        return cast("Kernel", NODES["Dated"](self._self))
+
+    def missing(self, sample: Any, rule: str = "mean") -> Kernel:
+        """k on a column with holes: a hole is the mean of the sample's features, or with rule="indicator" a value of its own."""
+        return cast("Kernel", NODES["missing"](sample, rule, self._self))
+
     def on(self, *columns: int | str) -> Kernel:
         """k on some columns only: numbers for arrays, names for data frames."""
         if len(columns) == 1 and isinstance(columns[0], (list, tuple)):

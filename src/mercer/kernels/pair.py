@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Encoding, align, length
 from mercer.numeric.exponential import PER_VALUE, exp_scaled
-from mercer.numeric.points import manhattan_distances, squared_distances
+from mercer.numeric.points import manhattan_distances, power_sums, squared_distances
 
 
 class Pair:
@@ -85,6 +85,12 @@ class Pair:
         """Sums of absolute differences of Points."""
         return self._remember(
             ("manhattan", id(self.A), id(self.B)), lambda: manhattan_distances(self.A, self.rows, self.B, self.cols)
+        )
+
+    def power_sums(self, norm: float) -> NDArray[Any]:
+        """Sums of |difference|^norm of Points."""
+        return self._remember(
+            ("powers", norm, id(self.A), id(self.B)), lambda: power_sums(self.A, self.rows, self.B, self.cols, norm)
         )
 
     def block(self, kernel: Any) -> NDArray[Any]:

@@ -27,6 +27,7 @@ from mercer.kernels.graphs import (
 from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
 from mercer.kernels.periodic import Periodic
+from mercer.kernels.power_exponential import PowerExponential
 from mercer.kernels.reader import ClassName, Language, Reader
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings.all_substrings import AllSubstrings
@@ -34,20 +35,22 @@ from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.strings.subsequence import Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree
+from mercer.kernels.tables import Categorical, Ordered
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 
 #: Every kernel that a text may name.
 KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
     for kind in (
-        AllSubstrings, Bilinear, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum, Gaussian,
-        Graphlet, Laplacian, Linear, Matern, Mismatch, Periodic, Polynomial, Precomputed, RandomWalk,
+        AllSubstrings, Bilinear, Categorical, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum, Gaussian,
+        Graphlet, Laplacian, Linear, Matern, Mismatch, Ordered, Periodic, Polynomial, PowerExponential,
+        Precomputed, RandomWalk,
         RationalQuadratic, ShortestPath, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram,
         WLOptimalAssignment, WeightedDegree, WeisfeilerLehman,
     )
 }  # fmt: skip
 
-_VERBS = ("exp", "polynomial", "normalized", "map", "weighted", "on")
+_VERBS = ("exp", "polynomial", "normalized", "map", "weighted", "on", "linear", "dates")
 _CONVERSIONS = ("from_gamma", "from_width", "from_variance", "from_denominator")
 
 #: What users of other libraries write, and the text to write here.
@@ -127,8 +130,8 @@ class Kernels:
         if isinstance(owner, ClassName):
             known = owner.name == "Gaussian" and verb in _CONVERSIONS
             return "" if known else f"{owner.name} needs brackets: {owner.name}(…)"
-        if verb == "centered":
-            return "centered(sample) holds data, which a text cannot; center in Python"
+        if verb in ("centered", "missing"):
+            return f"{verb}(sample) holds data, which a text cannot; write it in Python"
         if verb not in _VERBS:
             return f"there is no method .{verb}(){_similar(verb, _VERBS)}; there are .{'(), .'.join(_VERBS)}()"
         return "" if isinstance(owner, Kernel) else f".{verb}() belongs to a kernel, not to {describe(owner)}"

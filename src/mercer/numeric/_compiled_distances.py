@@ -48,3 +48,43 @@ def recompute_below(
                     difference = a[i, k] - b[j, k]
                     total += difference * difference
                 row[j] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def power_sums(a: NDArray[Any], bt: NDArray[Any], norm: float, out: NDArray[Any]) -> None:  # (n, d), (d, m) -> (n, m)
+    """out[i, j] = sum_k |a[i, k] - bt[k, j]|^norm."""
+    d, m = bt.shape
+    for i in range(a.shape[0]):
+        row = out[i]
+        row[:] = 0.0
+        for k in range(d):
+            x, b = a[i, k], bt[k]
+            for j in range(m):
+                row[j] += abs(x - b[j]) ** norm
+
+
+@numba.njit(cache=True, nogil=True)
+def absolute_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], out: NDArray[Any]) -> None:
+    # (n, d), (m, d), (n, m) -> (n, d)
+    """out[i, k] += sum_j W[i, j] sign(a[i, k] - b[j, k])."""
+    for i in range(a.shape[0]):
+        row, total = a[i], out[i]
+        for j in range(b.shape[0]):
+            weight = W[i, j]
+            other = b[j]
+            for k in range(row.size):
+                total[k] += weight * ((row[k] > other[k]) - (row[k] < other[k]))
+
+
+@numba.njit(cache=True, nogil=True)
+def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float, out: NDArray[Any]) -> None:
+    # (n, d), (m, d), (n, m) -> (n, d)
+    """out[i, k] += sum_j W[i, j] |a[i, k] - b[j, k]|^(norm - 1) sign(a[i, k] - b[j, k]); equal entries add nothing."""
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            for k in range(a.shape[1]):
+                step = a[i, k] - b[j, k]
+                if step > 0.0:
+                    out[i, k] += W[i, j] * step ** (norm - 1.0)
+                elif step < 0.0:
+                    out[i, k] -= W[i, j] * (-step) ** (norm - 1.0)

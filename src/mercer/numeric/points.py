@@ -145,3 +145,28 @@ def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> NDArr
     # the loop runs along columns of b, so that neighboring results are neighbors in memory and the compiler vectorizes
     manhattan(a, np.ascontiguousarray(b.T), out)
     return out
+
+
+def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+    """Return sum_k (|a_ik - b_jk| / scale_k)^norm for two slices."""
+    from mercer.numeric._compiled_distances import power_sums as fill
+
+    a, b = A.array[rows], B.array[cols]
+    out = np.empty((len(a), len(b)), a.dtype)
+    fill(a, np.ascontiguousarray(b.T), norm, out)
+    return out
+
+
+def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float) -> NDArray[Any]:
+    # (n, d), (m, d), (n, m) -> (n, d)
+    """Return sum_j W_ij |a_ik - b_jk|^(norm - 1) sign(a_ik - b_jk): slopes of ||a - b||_p^p / p, weighted."""
+    if norm == 2.0:
+        return W.sum(axis=1)[:, None] * a - W @ b
+    from mercer.numeric._compiled_distances import absolute_slopes, power_slopes
+
+    out = np.zeros(a.shape)
+    if norm == 1.0:
+        absolute_slopes(np.ascontiguousarray(a), np.ascontiguousarray(b), W, out)
+    else:
+        power_slopes(np.ascontiguousarray(a), np.ascontiguousarray(b), W, norm, out)
+    return out

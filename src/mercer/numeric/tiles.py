@@ -130,3 +130,18 @@ def total(
 
     run(tiles(shape, symmetric, side), work, threads, n_tiles, progress, static=True)
     return np.sum(totals, axis=0)
+
+
+def stacked(term: Block, shape: tuple[int, int], width: int) -> NDArray[np.float64]:
+    """Return the (n, width) array whose rows are sums over the columns' tiles of what `term` returns for each tile."""
+    n_tiles = count(shape, False)
+    threads = _threads(n_tiles)
+    totals = [np.zeros((shape[0], width)) for _ in range(threads)]
+
+    def work(tile: tuple[slice, slice], worker: int) -> None:
+        totals[worker][tile[0]] += term(*tile)
+
+    run(tiles(shape, False), work, threads, n_tiles, None, static=True)
+    for other in totals[1:]:
+        totals[0] += other
+    return totals[0]

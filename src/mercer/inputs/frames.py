@@ -1,0 +1,235 @@
+"""Data frames as columns: what kind each column is, where its holes are, and which columns say nothing.
+
+pandas, polars and Arrow come through narwhals; arrays of numbers get the names x0, x1, …
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, describe
+from mercer.inputs.cells import is_missing, missing_cells
+from mercer.inputs.graphs import Graph
+
+NUMBER, CATEGORY, ORDERED, DATE, TEXT, GRAPH = "number", "category", "ordered", "date", "text", "graph"
+
+#: Text with at most this many different values, or half as many as rows, is a category.
+FEW_LEVELS = 20
+
+_IDENTIFIER = re.compile(r"(^|[_\s.-])(id|uuid|guid|key|index|rownames?)$|^(Unnamed: 0)$|[a-z]I[dD]$", re.IGNORECASE)
+
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its cells, what they are, and what is remarkable about them."""
+
+    name: str
+    kind: str  # one of the six words above
+    cells: Any  # (n,) float array with NaN in holes for numbers, else a list of n cells with None in holes
+    holes: NDArray[np.bool_]  # (n,)
+    levels: tuple[Hashable, ...] = ()  # in order, for ordered categories
+    note: str = ""  # why it says nothing: constant, identifier, duplicate, all missing; else empty
+
+    def observed(self) -> Any:
+        """The cells that are there."""
+        if isinstance(self.cells, np.ndarray):
+            return self.cells[~self.holes]
+        return [cell for cell, hole in zip(self.cells, self.holes, strict=True) if not hole]
+
+
+def read_columns(frame: Any, name: str = "X") -> list[Column]:
+    """The columns of a frame or array, each with its kind; names must differ."""
+    names, columns = _raw(frame, name)
+    repeated = [label for label, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"{name} has two columns named {repeated[0]!r}; give every column a name of its own.")
+    return [_column(label, cells, levels, dtype) for label, (cells, levels, dtype) in zip(names, columns, strict=True)]
+
+
+def noted(columns: list[Column]) -> list[Column]:
+    """The same columns with a note on those that say nothing: constant, all missing, identifiers, duplicates."""
+    seen: dict[Any, str] = {}
+    found = []
+    for column in columns:
+        note = _note(column)
+        key = _content(column)
+        if not note and key in seen:
+            note = f"duplicate of {seen[key]!r}"
+        seen.setdefault(key, column.name)
+        found.append(replace(column, note=note))
+    return found
+
+
+def like(columns: list[Column], training: list[Column], name: str = "X") -> list[Column]:
+    """New columns in the order and with the kinds of the training table; one that changed its type is an error."""
+    given = {column.name: column for column in columns}
+    lacking = [column.name for column in training if column.name not in given]
+    if lacking:
+        raise InputError(f"{name} has no column {lacking[0]!r}, which the training table had.")
+    return [_as_kind(given[old.name], old, name) for old in training]
+
+
+def _as_kind(new: Column, old: Column, name: str) -> Column:
+    if new.kind == old.kind or new.holes.all():
+        cells = np.full(len(new.holes), np.nan) if old.kind == NUMBER and new.holes.all() else new.cells
+        return replace(new, kind=old.kind, levels=old.levels, cells=cells)
+    words = {CATEGORY, TEXT, ORDERED}
+    if new.kind in words and old.kind in words:
+        return replace(new, kind=old.kind, levels=old.levels)
+    if old.kind in words and new.kind == NUMBER:  # categories written as numbers
+        return replace(new, kind=old.kind, levels=old.levels, cells=_plain(new.cells))
+    raise InputError(
+        f"{name}: column {old.name!r} changed its type: it held {_many(old.kind)} in training and holds {_many(new.kind)} now."
+    )
+
+
+def _many(kind: str) -> str:
+    return {NUMBER: "numbers", CATEGORY: "categories", ORDERED: "ordered categories", DATE: "dates", TEXT: "text"}.get(kind, "graphs")
+
+
+def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
+    if isinstance(frame, np.ndarray) or (isinstance(frame, (list, tuple)) and not hasattr(frame, "columns")):
+        return _from_array(frame, name)
+    if not hasattr(frame, "columns"):
+        raise InputError(f"{name} is {describe(frame)}; give a data frame (pandas, polars, Arrow) or an (n, d) array.")
+    labels = getattr(frame, "column_names", None) or list(frame.columns)
+    names = [label if isinstance(label, str) else str(label) for label in labels]
+    if len(set(names)) < len(names):
+        return names, []  # the caller says so
+    if not names:
+        raise InputError(f"{name} has no columns.")
+    import narwhals.stable.v2 as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:  # a table of ours: columns by name, each an array
+        return names, [(frame[label].to_numpy(), (), "") for label in labels]
+    return names, [_series(table[:, i]) for i in range(len(names))]
+
+
+def _series(series: Any) -> tuple[Any, tuple[Hashable, ...], str]:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return series.cast(nw.Float64()).to_numpy(), (), NUMBER
+    levels: tuple[Hashable, ...] = ()
+    if dtype == nw.Enum or (dtype == nw.Categorical and getattr(getattr(series.to_native(), "cat", None), "ordered", False)):
+        levels = tuple(series.cat.get_categories().to_list())
+    return series.to_list(), levels, ""
+
+
+def _from_array(data: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
+    try:
+        table = np.asarray(data)
+        if table.dtype.kind in "US" and not isinstance(data, np.ndarray):
+            table = np.array(data, dtype=object)
+    except ValueError:
+        raise InputError(f"{name} is ragged: its rows have different lengths. Give an (n, d) table.") from None
+    if table.ndim == 1 and table.size == 0:
+        raise InputError(f"{name} is empty: it has no rows.")
+    if table.ndim != 2:
+        raise InputError(
+            f"{name} has shape {table.shape}; a table is (n, d). Reshape your data: one column is {name}.reshape(-1, 1)."
+        )
+    if 0 in table.shape:
+        raise InputError(f"{name} is empty: shape {table.shape}. 0 sample(s) or 0 feature(s) cannot be learned from.")
+    if table.dtype.kind == "c":
+        raise InputError(f"{name}: Complex data not supported; give real and imaginary parts as two columns.")
+    names = [f"x{i}" for i in range(table.shape[1])]
+    if table.dtype.kind in "fiub":
+        return names, [(column, (), NUMBER) for column in table.T.astype(np.float64)]
+    return names, [(column.tolist(), (), "") for column in table.T]
+
+
+def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> Column:
+    if known == NUMBER or (isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu"):
+        return _numbers(name, np.asarray(cells, dtype=np.float64))
+    cells = list(cells)
+    holes = missing_cells(cells)
+    here = [cell for cell, hole in zip(cells, holes, strict=True) if not hole]
+    clean = [None if hole else cell for cell, hole in zip(cells, holes, strict=True)]
+    if levels:
+        return Column(name, ORDERED, _plain(clean), holes, levels)
+    if here and all(isinstance(cell, (int, float, np.number)) and not isinstance(cell, (bool, np.bool_)) for cell in here):
+        return _numbers(name, np.array([np.nan if cell is None else float(cell) for cell in clean]))
+    if here and all(isinstance(cell, (datetime.date, np.datetime64)) for cell in here):
+        return Column(name, DATE, clean, holes)
+    if here and (isinstance(here[0], Graph) or hasattr(here[0], "is_directed")):
+        return Column(name, GRAPH, clean, holes)
+    unhashable = next((cell for cell in here if isinstance(cell, (list, dict, set, np.ndarray))), None)
+    if isinstance(unhashable, list):
+        return Column(name, TEXT, clean, holes)  # tokens
+    if unhashable is not None:
+        raise InputError(f"column {name!r} holds {describe(unhashable)}; argument must be a string or a number in every cell.")
+    return Column(name, _words(here), _plain(clean), holes)
+
+
+def _numbers(name: str, values: NDArray[np.float64]) -> Column:
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise InputError(f"column {name!r} has an infinite value (inf) at row {row}; numbers must be finite, or missing.")
+    largest = float(np.nanmax(np.abs(values))) if not np.isnan(values).all() else 0.0
+    if largest > 1e150:
+        raise InputError(f"column {name!r} holds {largest:.3g}; numbers must be below 1e150, so that squares are numbers.")
+    return Column(name, NUMBER, values, np.isnan(values))
+
+
+def _plain(cells: Any) -> list[Any]:
+    plain = (cell.item() if isinstance(cell, np.generic) else cell for cell in cells)
+    return [None if is_missing(cell) else (int(cell) if isinstance(cell, float) and cell.is_integer() else cell) for cell in plain]
+
+
+def _words(cells: list[Any]) -> str:
+    if not all(isinstance(cell, str) for cell in cells):
+        return CATEGORY
+    different = len(set(cells))
+    few = different <= FEW_LEVELS or 2 * different <= len(cells)
+    return CATEGORY if few else TEXT
+
+
+def _note(column: Column) -> str:
+    if column.holes.all():
+        return "all missing"
+    here = column.observed()
+    if column.kind == GRAPH or (column.kind == TEXT and isinstance(here[0], list)):
+        return ""
+    if column.kind == NUMBER:
+        spread = float(np.ptp(here))
+        if spread <= 1e-12 * max(1.0, float(np.abs(here).max())) and not column.holes.any():
+            return "constant"
+        return "identifier" if len(here) >= FEW_LEVELS and _counts_rows(column.name, here) else ""
+    different = len(set(here))
+    if different == 1 and not column.holes.any():
+        return "constant"
+    if different == len(here) >= FEW_LEVELS and column.kind in (TEXT, CATEGORY):
+        shapes = {re.sub(r"[0-9]", "0", str(cell)) for cell in here}  # such as A-00000
+        if (len(shapes) == 1 and "0" in next(iter(shapes))) or _UUID.match(str(here[0])) or _IDENTIFIER.search(column.name):
+            return "identifier"
+    return ""
+
+
+def _counts_rows(name: str, values: NDArray[np.float64]) -> bool:
+    """Whole numbers that are all different and either run without a gap or are called an identifier."""
+    if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
+        return False
+    gapless = float(np.ptp(values)) == len(values) - 1
+    return bool(_IDENTIFIER.search(name)) or (gapless and bool(np.all(np.diff(values) == 1)))
+
+
+def _content(column: Column) -> Any:
+    if isinstance(column.cells, np.ndarray):
+        return column.cells.tobytes()
+    if column.kind == GRAPH or any(isinstance(cell, list) for cell in column.cells[:20]):
+        return id(column)
+    return (column.kind, tuple(column.cells))
