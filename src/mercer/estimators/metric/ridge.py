@@ -1,0 +1,156 @@
+"""Ridge on a Gram matrix with an intercept, and its exact leave-one-out errors: what every step of a metric needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from mercer.errors import NumericalError
+from mercer.gram import GramOperator
+from mercer.gram.low_rank import low_rank
+from mercer.kernels.base import Kernel
+
+Array = NDArray[np.float64]
+
+#: Penalties that are tried, half decades apart, times the mean of k(x, x).
+ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """f(x) = sum_i dual_i k(x_i, x) + intercept, for several targets side by side."""
+
+    kernel: Kernel
+    X: Any
+    dual: Array  # (n, t)
+    intercept: Array  # (t,)
+    alpha: float
+
+    def predict(self, X: Any) -> Array:  # -> (m, t)
+        """f at new rows."""
+        return np.asarray(GramOperator(self.kernel, X, self.X) @ self.dual) + self.intercept
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """One solution: its penalty, coefficients, and leave-one-out residuals."""
+
+    alpha: float
+    dual: Array  # (n, t)
+    intercept: Array  # (t,)
+    residuals: Array  # (n, t)
+
+    @property
+    def error(self) -> float:
+        """The mean squared leave-one-out residual."""
+        return float(np.mean(self.residuals**2))
+
+
+def solve(K: Array, Y: Array, alpha: float) -> Ridge | None:  # (n, n), (n, t)
+    """Ridge with intercept and leave-one-out residuals; None where K + alpha I is not positive definite in floats.
+
+    With G = K + alpha I and C = G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1): dual = C Y, residuals = dual_i / C_ii.
+    """
+    n = len(K)
+    G = np.array(K, dtype=np.float64, order="F")
+    G.flat[:: n + 1] += alpha
+    factor, info = la.lapack.dpotrf(G, lower=1, overwrite_a=1, clean=0)
+    if info:
+        return None
+    inverse, _ = la.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    ones = np.ones((n, 1))
+    columns = la.blas.dsymm(1.0, inverse, np.asfortranarray(np.hstack([Y, ones])), lower=1)
+    weights = columns[:, -1]
+    total = float(weights.sum())
+    intercept = columns[:, :-1].sum(axis=0) / total
+    dual = columns[:, :-1] - np.multiply.outer(weights, intercept)
+    spread = np.diagonal(inverse) - weights**2 / total
+    if n == 1:  # the only row left out leaves nothing
+        return Ridge(alpha, dual, intercept, Y - intercept)
+    if not np.all(spread > 0) or not np.isfinite(dual).all():
+        return None
+    return Ridge(alpha, dual, intercept, dual / spread[:, None])
+
+
+def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
+    """The penalty of the smallest leave-one-out error on a grid of half decades, found by walking downhill from `start`."""
+    unit = float(np.trace(K)) / len(K) or 1.0
+    grid = unit * ALPHAS
+    known: dict[int, Ridge | None] = {}
+
+    def error(i: int) -> float:
+        if not 0 <= i < len(grid):
+            return np.inf
+        if i not in known:
+            known[i] = solve(K, Y, float(grid[i]))
+        found = known[i]
+        return np.inf if found is None else found.error
+
+    place = len(grid) // 2 if start is None else int(np.argmin(np.abs(np.log(grid / start))))
+    step = 2 if start is None else 1
+    while True:
+        errors = [error(place - step), error(place), error(place + step)]
+        best = int(np.argmin(errors))
+        if not np.isfinite(errors[best]):
+            if place + step >= len(grid):
+                raise NumericalError("the Gram matrix is not finite or far from positive semi-definite; check the kernel.")
+            place += step
+        elif best != 1:
+            place += (best - 1) * step
+        elif step == 1:
+            found = known[place]
+            assert found is not None
+            return found
+        else:
+            step = 1
+
+
+def error_of_scales(K: Array, Y: Array) -> tuple[float, float]:  # (n, n), (n, t) -> error, alpha
+    """The smallest leave-one-out error over all penalties of the grid, from one eigendecomposition."""
+    values, vectors = la.eigh(K, check_finite=False)
+    values = np.maximum(values, 0.0)
+    turned = vectors.T @ np.hstack([Y, np.ones((len(K), 1))])
+    squares = vectors**2
+    unit = float(values.sum()) / len(K) or 1.0
+    best = (np.inf, unit)
+    for alpha in unit * ALPHAS:
+        inverse = 1.0 / (values + alpha)
+        columns = vectors @ (inverse[:, None] * turned)
+        weights, total = columns[:, -1], float(columns[:, -1].sum())
+        dual = columns[:, :-1] - np.multiply.outer(weights, columns[:, :-1].sum(axis=0) / total)
+        spread = squares @ inverse - weights**2 / total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = float(np.mean((dual / spread[:, None]) ** 2)) if np.all(spread > 0) else np.inf
+        best = min(best, (error, float(alpha)))
+    return best
+
+
+def fit(kernel: Kernel, X: Any, Y: Array, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
+    """Ridge with a given penalty on all rows: exact, or in the span of landmarks drawn by pivoted Cholesky."""
+    if n_landmarks is not None:
+        return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed)
+    K = np.asarray(kernel(X), dtype=np.float64)
+    n, columns = len(K), np.hstack([Y, np.ones((len(Y), 1))])
+    K.flat[:: n + 1] += alpha
+    factor, info = la.lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)  # K is symmetric: its transpose is K, in place
+    if info:
+        raise NumericalError(f"K + alpha I is not positive definite in floats with alpha = {alpha:.3g}; raise alpha.")
+    solved, _ = la.lapack.dpotrs(factor, columns, lower=0)
+    intercept = solved[:, :-1].sum(axis=0) / solved[:, -1].sum()
+    return Expansion(kernel, X, solved[:, :-1] - np.multiply.outer(solved[:, -1], intercept), intercept, alpha)
+
+
+def _by_landmarks(kernel: Kernel, X: Any, Y: Array, alpha: float, count: int, seed: int) -> Expansion:
+    found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
+    F = found.factor
+    center, middle = F.mean(axis=0), Y.mean(axis=0)
+    n = len(F)
+    normal = F.T @ F - n * np.multiply.outer(center, center)
+    normal.flat[:: len(normal) + 1] += alpha
+    w = la.solve(normal, F.T @ (Y - middle), assume_a="pos", overwrite_a=True, check_finite=False)
+    intercept = middle - center @ w
+    return Expansion(kernel, found.features.landmarks, found.features.expansion(w), intercept, alpha)

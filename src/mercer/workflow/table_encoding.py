@@ -1,0 +1,158 @@
+"""A table of mixed columns as what kernels take: vectors where every cell is there, numbered columns of objects otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from mercer.errors import InputError
+from mercer.inputs.cells import as_days
+from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
+from mercer.kernels.tables.frame import PERIODS
+
+Array = NDArray[np.float64]
+
+#: Categories beyond the most frequent ones share a column, together with those unseen in training.
+LEVELS = 30
+
+#: Ranks are pulled in so far from 0 and 1, which bounds normal quantiles by 3.1.
+EDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How one column of numbers is put on a common scale, by the training rows alone.
+
+    standard: (x - center) / spread. quantile: the normal quantile of the rank, by interpolation between `knots`.
+    """
+
+    rule: str  # "standard" or "quantile"
+    center: float
+    spread: float
+    knots: Array  # (k,) different training values, for quantiles
+    ranks: Array  # (k,) their normal quantiles
+
+    def __call__(self, values: Array) -> Array:
+        """Scaled values; holes stay holes."""
+        if self.rule == "standard":
+            return (values - self.center) / self.spread
+        scaled = np.interp(values, self.knots, self.ranks)
+        return np.where(np.isnan(values), np.nan, scaled)
+
+
+def scale_of(values: Array, rule: str) -> Scale:
+    """The scale of a column, holes left out."""
+    here = values[~np.isnan(values)]
+    center = float(here.mean())
+    spread = float(here.std())
+    if not spread > 1e-12 * max(abs(center), 1e-300):
+        spread = 1.0
+    if rule == "standard":
+        return Scale(rule, center, spread, np.empty(0), np.empty(0))
+    knots, counts = np.unique(here, return_counts=True)
+    middle = (np.cumsum(counts) - counts / 2.0) / len(here)
+    ranks = ndtri(np.clip(middle, EDGE, 1.0 - EDGE))
+    mean = float(counts @ ranks) / len(here)
+    deviation = float(np.sqrt(max(counts @ (ranks - mean) ** 2 / len(here), 1e-12)))
+    return Scale(rule, center, spread, knots, (ranks - mean) / max(deviation, 1e-3))
+
+
+@dataclass(frozen=True)
+class Block:
+    """How one column becomes some columns of a matrix."""
+
+    name: str
+    kind: str
+    scale: Scale | None
+    levels: tuple[Any, ...]
+    periods: tuple[float, ...]
+
+    def names(self) -> list[str]:
+        """The names of the columns it makes."""
+        if self.kind == CATEGORY:
+            return [f"{self.name}={level}" for level in self.levels] + [f"{self.name}=other"]
+        turns = [f"{self.name} {word} {period:g} d" for period in self.periods for word in ("cos", "sin")]
+        return [self.name, *turns]
+
+    def __call__(self, column: Column) -> Array:  # -> (n, width)
+        """The columns of a matrix for new cells."""
+        if column.holes.any():
+            row = int(np.argmax(column.holes))
+            raise InputError(
+                f"column {self.name!r} has a missing cell at row {row}, but had none in training, so that the model has no "
+                "rule for it. Fit on a table with such holes, or fill them."
+            )
+        if self.kind == CATEGORY:
+            return _one_hot(column.cells, self.levels)
+        assert self.scale is not None
+        values = numbers_of(column)
+        turns = [wave(2.0 * np.pi * values / period) for period in self.periods for wave in (np.cos, np.sin)]
+        return np.column_stack([self.scale(values), *turns])
+
+
+def numbers_of(column: Column) -> Array:  # -> (n,)
+    """Numbers, ranks of ordered levels, or days; NaN in holes."""
+    if column.kind == NUMBER:
+        return np.asarray(column.cells, dtype=np.float64)
+    if column.kind == ORDERED:
+        rank = {level: float(i) for i, level in enumerate(column.levels)}
+        unknown = [cell for cell in column.cells if cell is not None and cell not in rank]
+        if unknown:
+            raise InputError(f"column {column.name!r} holds {unknown[0]!r}, which is none of its ordered levels.")
+        return np.array([np.nan if cell is None else rank[cell] for cell in column.cells])
+    days = np.full(len(column.holes), np.nan)
+    days[~column.holes] = as_days(column.observed(), column.name)[:, 0]
+    return days
+
+
+def _one_hot(cells: list[Any], levels: tuple[Any, ...]) -> Array:
+    place = {level: i for i, level in enumerate(levels)}
+    out = np.zeros((len(cells), len(levels) + 1))
+    out[np.arange(len(cells)), [place.get(cell, len(levels)) for cell in cells]] = 1.0
+    return out
+
+
+def block_of(column: Column, rule: str) -> Block:
+    """The block of one column without holes."""
+    if column.kind == CATEGORY:
+        counts: dict[Any, int] = {}
+        for cell in column.cells:
+            counts[cell] = counts.get(cell, 0) + 1
+        common = sorted(counts, key=lambda cell: (-counts[cell], repr(cell)))[:LEVELS]
+        return Block(column.name, CATEGORY, None, tuple(common), ())
+    values = numbers_of(column)
+    periods: tuple[float, ...] = ()
+    if column.kind == DATE:
+        span, times = float(np.nanmax(values) - np.nanmin(values)), bool(np.any(values != np.floor(values)))
+        periods = tuple(p for p in PERIODS if span >= 2.0 * p and (p > 1.0 or times))
+    return Block(column.name, column.kind, scale_of(values, rule), (), periods)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The blocks of all columns that are complete and have a place in a vector."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the matrix columns."""
+        return [name for block in self.blocks for name in block.names()]
+
+    @property
+    def origins(self) -> list[str]:
+        """For every matrix column the table column that it comes from."""
+        return [block.name for block in self.blocks for _ in block.names()]
+
+    def __call__(self, columns: dict[str, Column]) -> Array:  # -> (n, width)
+        """The matrix of new rows."""
+        return np.column_stack([block(columns[block.name]) for block in self.blocks])
+
+
+def encoding_of(columns: list[Column], rule: str) -> Encoding:
+    """Blocks for complete numbers, categories, ordered levels and dates."""
+    return Encoding(tuple(block_of(column, rule) for column in columns))

@@ -1,0 +1,158 @@
+"""The honest search: every candidate learns its metric inside each fold, and the best few are averaged by held-out rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.estimators.metric import ridge
+from mercer.estimators.metric.ridge import Expansion
+from mercer.numeric.threads import cpu_count, one_thread, run
+from mercer.workflow.table_candidates import Candidate, State
+from mercer.workflow.table_targets import transform_of
+
+Array = NDArray[np.float64]
+
+#: A candidate goes on after its first fold while its error is at most this many times the best one's.
+STAYS = 1.25
+
+#: Candidates that see every fold, members of the average, and rounds of its greedy choice.
+FINALISTS, MEMBERS, PICKS = 6, 4, 12
+
+Loss = Callable[[Array, Array], Array]  # predictions (n, t) and targets (n, t) -> (n,) losses
+
+
+@dataclass
+class Trial:
+    """A state of a candidate on its way through the folds."""
+
+    candidate: Candidate
+    place: int  # which state of the candidate
+    label: str
+    predictions: Array  # (n, t) held-out predictions, NaN until known
+    models: dict[int, Expansion] = field(default_factory=dict)  # by fold
+
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have a held-out prediction."""
+        return ~np.isnan(self.predictions[:, 0])
+
+
+@dataclass
+class Tables:
+    """The rows of the search in every scaling, with their targets and folds."""
+
+    inputs: dict[str, Any]  # scaling -> (n, width)
+    targets: Array  # (n, t)
+    folds: NDArray[np.intp]  # (n,)
+
+    @property
+    def n_folds(self) -> int:
+        """How many folds there are."""
+        return int(self.folds.max()) + 1
+
+
+def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[str, Array, Expansion]]:
+    """States learned without a fold: label, predictions on the fold in the target's units, and the model."""
+    train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
+    Z = tables.inputs[candidate.scaling]
+    transform = transform_of(candidate.transform, tables.targets[train])
+    Y = transform.forward(tables.targets[train])
+    found = []
+    for state in candidate.learn(Z[train], Y):
+        model = fitted(state, Z[train], Y)
+        found.append((state.label, transform.backward(model.predict(Z[test])), model))
+    return found
+
+
+def fitted(state: State, Z: Any, Y: Array, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
+    """The ridge fit of a state on some rows."""
+    return ridge.fit(state.kernel, Z, Y, state.alpha, n_landmarks, seed)
+
+
+class Search:
+    """Runs the candidates over the folds within a deadline and keeps what each of them predicted."""
+
+    def __init__(self, tables: Tables, loss: Loss, deadline: float, progress: Callable[[str], None]) -> None:
+        self.tables, self.loss, self.deadline, self.progress = tables, loss, deadline, progress
+        self.trials: dict[tuple[Candidate, int], Trial] = {}
+        self.skipped: list[str] = []
+        self.failed: dict[str, str] = {}
+
+    def run(self, candidates: list[Candidate]) -> None:
+        """The first fold for all, the other folds for those that stay."""
+        self._folds([(candidate, 0) for candidate in candidates])
+        stay = self.ranked()[:FINALISTS]
+        rest = [(candidate, fold) for candidate in stay for fold in range(1, self.tables.n_folds)]
+        self._folds(rest, must=self.tables.n_folds - 1)
+
+    def ranked(self) -> list[Candidate]:
+        """Candidates by their best state so far, without those far behind."""
+        errors: dict[Candidate, float] = {}
+        for trial in self.trials.values():
+            errors[trial.candidate] = min(errors.get(trial.candidate, np.inf), self.error(trial))
+        if not errors:
+            return []
+        limit = min(errors.values()) * (STAYS if min(errors.values()) > 0 else 1.0)
+        return [candidate for candidate in sorted(errors, key=lambda c: errors[c]) if errors[candidate] <= limit]
+
+    def error(self, trial: Trial) -> float:
+        """The mean loss over the rows that were held out."""
+        known = trial.known()
+        return float(np.mean(self.loss(trial.predictions[known], self.tables.targets[known])))
+
+    def complete(self) -> list[Trial]:
+        """Trials that have seen every fold, best first."""
+        done = [trial for trial in self.trials.values() if trial.known().all()]
+        return sorted(done, key=lambda trial: (self.error(trial), trial.label))
+
+    def _folds(self, tasks: list[tuple[Candidate, int]], must: int = 1) -> None:
+        results: dict[tuple[Candidate, int], Any] = {}
+        started = 0
+
+        def work(task: tuple[Candidate, int], worker: int) -> None:
+            nonlocal started
+            started += 1
+            if started > must and time.perf_counter() > self.deadline:
+                self.skipped.append(f"{task[0].name}, fold {task[1]}")
+                return
+            self.progress(f"{task[0].name}, fold {task[1] + 1}")
+            try:
+                with one_thread():
+                    results[task] = one_fold(task[0], self.tables, task[1])
+            except ArithmeticError as error:
+                self.failed[task[0].name] = str(error)
+
+        run(tasks, work, min(cpu_count(), max(1, len(tasks))))
+        for task in tasks:
+            if task in results:
+                self._keep(task, results[task])
+
+    def _keep(self, task: tuple[Candidate, int], found: list[tuple[str, Array, Expansion]]) -> None:
+        candidate, fold = task
+        for place, (label, predictions, model) in enumerate(found):
+            empty = np.full(self.tables.targets.shape, np.nan)
+            trial = self.trials.setdefault((candidate, place), Trial(candidate, place, label, empty))
+            trial.predictions[self.tables.folds == fold] = predictions
+            trial.models[fold] = model
+
+
+def average(predictions: list[Array], targets: Array, loss: Loss, most: int = MEMBERS) -> Array:  # -> (m,) weights
+    """Weights of a mean of predictions: repeatedly add the one that lowers the loss of the mean most, with repeats."""
+    picked: list[int] = []
+    total = np.zeros_like(targets)
+    best = (np.inf, 0)
+    for size in range(1, PICKS + 1):
+        allowed = set(picked) if len(set(picked)) >= most else set(range(len(predictions)))
+        losses = {i: float(np.mean(loss((total + predictions[i]) / size, targets))) for i in sorted(allowed)}
+        pick = min(losses, key=lambda i: losses[i])
+        picked.append(pick)
+        total = total + predictions[pick]
+        if losses[pick] < best[0] - 1e-12:
+            best = (losses[pick], size)
+    weights = np.bincount(picked[: best[1]], minlength=len(predictions)).astype(np.float64)
+    return weights / weights.sum()

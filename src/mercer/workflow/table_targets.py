@@ -1,0 +1,70 @@
+"""Targets on the scale on which they are learned, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+
+NONE, YEO_JOHNSON = "none", "yeo-johnson"
+
+#: A target of at least this skewness is also tried after a Yeo-Johnson transform.
+SKEWED = 0.75
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Each target centered and scaled, after a Yeo-Johnson transform where `power` is given."""
+
+    power: Array  # (t,) the exponents; empty without a transform
+    center: Array  # (t,)
+    spread: Array  # (t,)
+    low: Array  # (t,) predictions go back within these bounds, half a range beyond the training targets
+    high: Array  # (t,)
+
+    def forward(self, Y: Array) -> Array:  # (n, t)
+        """Targets as they are learned."""
+        values = Y if not len(self.power) else np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, self.power, strict=True)])
+        return (values - self.center) / self.spread
+
+    def backward(self, F: Array) -> Array:  # (n, t)
+        """Predictions in the units of the targets."""
+        values = F * self.spread + self.center
+        if not len(self.power):
+            return values
+        columns = [_inverse(np.clip(v, a, b), p) for v, p, a, b in zip(values.T, self.power, self.low, self.high, strict=True)]
+        return np.column_stack(columns)
+
+
+def transform_of(rule: str, Y: Array) -> Transform:  # (n, t)
+    """The transform fitted on training targets."""
+    power = np.empty(0)
+    values = Y
+    if rule == YEO_JOHNSON:
+        power = np.array([stats.yeojohnson_normmax(y) for y in Y.T])
+        values = np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, power, strict=True)])
+    center, spread = values.mean(axis=0), values.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.maximum(np.abs(center), 1e-300), spread, 1.0)
+    reach = 0.5 * np.ptp(values, axis=0)
+    return Transform(power, center, spread, values.min(axis=0) - reach, values.max(axis=0) + reach)
+
+
+def _inverse(values: Array, power: float) -> Array:
+    """The inverse of Yeo-Johnson; values outside its range go to the end of it."""
+    up = values >= 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        grown = np.maximum(power * values + 1.0, 1e-12)
+        positive = np.expm1(values) if abs(power) < 1e-8 else grown ** (1.0 / power) - 1.0
+        other = 2.0 - power
+        shrunk = np.maximum(1.0 - other * values, 1e-12)
+        negative = -np.expm1(-values) if abs(other) < 1e-8 else 1.0 - shrunk ** (1.0 / other)
+    return np.where(up, positive, negative)
+
+
+def is_skewed(y: Array) -> bool:
+    """Whether a target is worth trying after a transform."""
+    return len(y) >= 20 and float(np.std(y)) > 0 and abs(float(stats.skew(y))) >= SKEWED
