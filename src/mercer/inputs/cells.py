@@ -40,7 +40,9 @@ def as_categories(cells: Sequence[Any], name: str) -> list[Hashable]:
         if is_missing(value):
             raise InputError(f"{name} has a missing cell at row {row}; say what a hole is: k.missing(sample).")
         if isinstance(value, (list, dict, set, np.ndarray)):
-            raise InputError(f"{name} holds {describe(value)} at row {row}; a category is a word, a number or True or False.")
+            raise InputError(
+                f"{name} holds {describe(value)} at row {row}; a category is a word, a number or True or False."
+            )
         found.append(value)
     return found
 
@@ -58,12 +60,14 @@ def _day(cell: Any, name: str, row: int) -> float:
         try:
             cell = datetime.datetime.fromisoformat(cell)
         except ValueError:
-            raise InputError(f"{name} holds {cell!r} at row {row}; dates are written in ISO form, 2026-11-16T09:30.") from None
+            raise InputError(
+                f"{name} holds {cell!r} at row {row}; dates are written in ISO form, 2026-11-16T09:30."
+            ) from None
     if isinstance(cell, np.datetime64):
         return float(cell.astype("datetime64[us]").astype(np.int64)) / (1e6 * SECONDS)
     if isinstance(cell, datetime.datetime):
         if cell.tzinfo is not None:
-            cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+            cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
         return (cell - EPOCH).total_seconds() / SECONDS
     if isinstance(cell, datetime.date):
         return float((cell - EPOCH.date()).days)

@@ -89,12 +89,14 @@ def _as_kind(new: Column, old: Column, name: str) -> Column:
     if old.kind in words and new.kind == NUMBER:  # categories written as numbers
         return replace(new, kind=old.kind, levels=old.levels, cells=_plain(new.cells))
     raise InputError(
-        f"{name}: column {old.name!r} changed its type: it held {_many(old.kind)} in training and holds {_many(new.kind)} now."
+        f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now."
     )
 
 
 def _many(kind: str) -> str:
-    return {NUMBER: "numbers", CATEGORY: "categories", ORDERED: "ordered categories", DATE: "dates", TEXT: "text"}.get(kind, "graphs")
+    return {NUMBER: "numbers", CATEGORY: "categories", ORDERED: "ordered categories", DATE: "dates", TEXT: "text"}.get(
+        kind, "graphs"
+    )
 
 
 def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
@@ -171,7 +173,9 @@ def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> 
     if isinstance(unhashable, list):
         return Column(name, TEXT, clean, holes)  # tokens
     if unhashable is not None:
-        raise InputError(f"column {name!r} holds {describe(unhashable)}; argument must be a string or a number in every cell.")
+        raise InputError(
+            f"column {name!r} holds {describe(unhashable)}; argument must be a string or a number in every cell."
+        )
     return Column(name, _words(here), _plain(clean), holes)
 
 
@@ -187,7 +191,10 @@ def _numbers(name: str, values: NDArray[np.float64]) -> Column:
 
 def _plain(cells: Any) -> list[Any]:
     plain = (cell.item() if isinstance(cell, np.generic) else cell for cell in cells)
-    return [None if is_missing(cell) else (int(cell) if isinstance(cell, float) and cell.is_integer() else cell) for cell in plain]
+    return [
+        None if is_missing(cell) else (int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+        for cell in plain
+    ]
 
 
 def _words(cells: list[Any]) -> str:

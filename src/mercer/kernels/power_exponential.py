@@ -15,10 +15,11 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
 from mercer.kernels.pair import Pair
+from mercer.kernels.spectral.stable import StableLaw
 from mercer.kernels.stationary import Stationary
 from mercer.numeric.encodings import Encoding
 from mercer.numeric.medians import median_distance
-from mercer.numeric.points import power_slopes
+from mercer.numeric.points import power_slopes, weighted_sums
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,8 +88,7 @@ class PowerExponential(Stationary):
         if self._width() is None:
             return np.array([np.vdot(S, self._sums(pair))])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
-        terms = (np.abs(np.subtract.outer(a[:, k], b[:, k])) ** self.norm for k in range(a.shape[1]))
-        return np.array([np.vdot(S, term) for term in terms])
+        return weighted_sums(a, b, S, self.norm)
 
     def _input_slopes(self, pair: Pair, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
         weights = -self._weights(pair, pair.block(self)) * coef
@@ -101,10 +101,13 @@ class PowerExponential(Stationary):
     def _median(self, rows: Rows) -> float:
         return median_distance(rows.vectors(), "manhattan" if self.norm < 1.5 else "euclidean", rows.weights)
 
+    def _spectral(self, width: int) -> StableLaw:
+        return StableLaw(self._inverse_scales(width), self.norm, self.power)
+
     def _derivation(self) -> Derivation:
         because = (
             f"|t|^p is negative definite for 0 < p = {self.norm!r} <= 2, so is the sum over columns, so is its power "
-            f"q/p = {self.power / self.norm:.3g} <= 1 (a Bernstein function), and exp(-psi) of such a psi is a kernel (Schoenberg)"
+            f"q/p = {self.power / self.norm:.3g} <= 1 (a Bernstein function), and exp(-psi) of such a psi is a kernel"
         )
         return Derivation("Schoenberg", because)
 
@@ -117,5 +120,3 @@ class PowerExponential(Stationary):
             step = m.absolute(a - b) / m.number(float(self.length_scale if scales is None else scales[i]))  # type: ignore[arg-type]
             total = total + (step if self.norm == 1.0 else step * step)
         return m.exp(m.number(-1.0) * (total if self.power == self.norm else m.sqrt(total)))
-
-

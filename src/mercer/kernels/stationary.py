@@ -23,7 +23,7 @@ from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
 from mercer.numeric.medians import median_distance
-from mercer.numeric.points import Points
+from mercer.numeric.points import Points, weighted_sums
 
 Exp = Callable[..., NDArray[Any]]
 
@@ -291,7 +291,7 @@ class Laplacian(Stationary):
         if self._width() is None:
             return np.array([self._factor() ** 0.5 * np.vdot(S, pair.manhattan_distances())])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
-        return np.array([np.vdot(S, np.abs(np.subtract.outer(a[:, k], b[:, k]))) for k in range(a.shape[1])])
+        return weighted_sums(a, b, S, 1.0)
 
     def _median(self, rows: Rows) -> float:
         return median_distance(rows.vectors(), "manhattan", rows.weights)

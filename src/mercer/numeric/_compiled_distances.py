@@ -88,3 +88,16 @@ def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float,
                     out[i, k] += W[i, j] * step ** (norm - 1.0)
                 elif step < 0.0:
                     out[i, k] -= W[i, j] * (-step) ** (norm - 1.0)
+
+
+@numba.njit(cache=True, nogil=True)
+def absolute_sums(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], out: NDArray[Any]) -> None:
+    # (n, d), (m, d), (n, m) -> (d,)
+    """out[k] += sum_ij W[i, j] |a[i, k] - b[j, k]|."""
+    for i in range(a.shape[0]):
+        row = a[i]
+        for j in range(b.shape[0]):
+            weight = W[i, j]
+            other = b[j]
+            for k in range(row.size):
+                out[k] += weight * abs(row[k] - other[k])

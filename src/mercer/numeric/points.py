@@ -170,3 +170,15 @@ def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float)
     else:
         power_slopes(np.ascontiguousarray(a), np.ascontiguousarray(b), W, norm, out)
     return out
+
+
+def weighted_sums(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float) -> NDArray[np.float64]:
+    # (n, d), (m, d), (n, m) -> (d,)
+    """Return sum_ij W_ij |a_ik - b_jk|^norm for every column k."""
+    if norm == 1.0:
+        from mercer.numeric._compiled_distances import absolute_sums
+
+        out = np.zeros(a.shape[1])
+        absolute_sums(np.ascontiguousarray(a), np.ascontiguousarray(b), W, out)
+        return out
+    return np.array([np.vdot(W, np.abs(np.subtract.outer(a[:, k], b[:, k])) ** norm) for k in range(a.shape[1])])

@@ -7,6 +7,8 @@ from typing import Any
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines
+from mercer.kernels.linear_map import LinearMap
+from mercer.kernels.tables.missing import Missing
 from mercer.kernels.text import parse
 from mercer.kernels.vectors import Bilinear, Constant
 from mercer.kernels.wrappers import Centered
@@ -48,6 +50,11 @@ def _parts(kernel: Kernel, path: str) -> Any:
     if isinstance(kernel, Centered):
         data = kernel.sample.data
         yield path, ["centered", kernel.inner, list(data) if isinstance(data, tuple) else data]
+    elif isinstance(kernel, Missing):
+        data = kernel.sample.data
+        yield path, ["missing", kernel.inner, list(data) if isinstance(data, tuple) else data, kernel.rule]
+    elif isinstance(kernel, LinearMap):
+        yield path, ["linear", kernel.inner, kernel.S.array]
     elif isinstance(kernel, Bilinear):
         yield path, ["bilinear", kernel.B.array]
     elif isinstance(kernel, Cosines):
@@ -61,6 +68,10 @@ def _made(part: list[Any]) -> Kernel:
     match part:
         case ["centered", Kernel() as inner, sample]:
             return inner.centered(sample)
+        case ["missing", Kernel() as inner, sample, str() as rule]:
+            return inner.missing(sample, rule)
+        case ["linear", Kernel() as inner, S]:
+            return inner.linear(S)
         case ["bilinear", B]:
             return Bilinear(B)
         case ["cosines", frequencies, weights]:

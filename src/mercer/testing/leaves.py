@@ -21,6 +21,7 @@ from mercer.kernels.graphs import (
 )
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
+from mercer.kernels.power_exponential import PowerExponential
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.strings.all_substrings import AllSubstrings
 from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
@@ -111,6 +112,13 @@ def _rational_quadratic(rng: np.random.Generator, width: int) -> Grown:
     return Grown(RationalQuadratic(scale, shape=shape), twin, 1.0)
 
 
+def _power_exponential(rng: np.random.Generator, width: int) -> Grown:
+    scale, norm = _scale(rng, width), float(rng.choice([0.8, 1.0, 1.5, 2.0]))
+    power = round(norm * float(rng.choice([0.5, 0.8, 1.0])), 2)
+    twin = partial(naive.power_exponential, norm=norm, power=power, length_scale=scale)
+    return Grown(PowerExponential(norm, power=power, length_scale=scale), twin, 1.0)
+
+
 def _periodic(rng: np.random.Generator, width: int) -> Grown:
     scale, period = _scale(rng, width), _number(rng, 1.0, 4.0)
     twin = partial(naive.periodic, length_scale=scale, period=period)
@@ -196,7 +204,7 @@ def _random_walk(rng: np.random.Generator, width: int) -> Grown:
 _FINITE = (_linear, _bilinear, _polynomial, _constant)
 _SPARSE = (*_FINITE, _gaussian, _exponential, _matern, _rational_quadratic)
 LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
-    "vectors": (*_SPARSE, _laplacian, _periodic),
+    "vectors": (*_SPARSE, _laplacian, _power_exponential, _periodic),
     "finite": _FINITE,
     "sparse": _SPARSE,
     "strings": (

@@ -62,6 +62,17 @@ def laplacian(x: Vector, z: Vector, length_scale: Scale = 1.0) -> float:
     return math.exp(-math.fsum(abs(step) for step in _steps(x, z, length_scale)))
 
 
+def power_exponential(x: Vector, z: Vector, norm: float = 2.0, power: float = 1.0, length_scale: Scale = 1.0) -> float:
+    """exp(-(sum_k |(x_k - z_k) / l_k|^p)^(q/p))."""
+    total = math.fsum(abs(step) ** norm for step in _steps(x, z, length_scale))
+    return math.exp(-(total ** (power / norm)))
+
+
+def categorical(x: Any, z: Any, similarity: float = 0.0) -> float:
+    """1 if equal, else similarity."""
+    return 1.0 if x == z else similarity
+
+
 def rational_quadratic(x: Vector, z: Vector, length_scale: Scale = 1.0, shape: float = 1.0) -> float:
     """(1 + r^2 / (2 shape))^-shape with r^2 = sum_k (x_k - z_k)^2 / l_k^2."""
     return float((1.0 + _radius(x, z, length_scale) ** 2 / (2.0 * shape)) ** -shape)

@@ -19,7 +19,7 @@ from mercer.kernels.vectors import Linear
 Array = NDArray[np.float64]
 
 #: Rows on which a marginal likelihood is climbed, and steps of the climb.
-CLIMBED, CLIMB = 800, 25
+CLIMBED, CLIMB = 700, 20
 
 #: Length scales per column are learned up to this many columns, full metrics and diagonal ones up to these.
 ARD_COLUMNS, FULL_COLUMNS, DIAGONAL_COLUMNS = 80, 200, 2000

@@ -1,4 +1,4 @@
-"""A table of mixed columns as what kernels take: vectors where every cell is there, numbered columns of objects otherwise."""
+"""A table of mixed columns as what kernels take: vectors where all cells are there, else numbered columns of objects."""
 
 from __future__ import annotations
 
@@ -156,3 +156,33 @@ class Encoding:
 def encoding_of(columns: list[Column], rule: str) -> Encoding:
     """Blocks for complete numbers, categories, ordered levels and dates."""
     return Encoding(tuple(block_of(column, rule) for column in columns))
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A table with holes, text or graphs as numbered columns of objects: numbers scaled, everything else as it is."""
+
+    names: tuple[str, ...]
+    scales: dict[str, Scale]
+
+    def __call__(self, columns: dict[str, Column]) -> Any:  # -> (n, width), floats where every column is a number
+        """The table of new rows."""
+        found: list[Any] = []
+        for name in self.names:
+            column = columns[name]
+            found.append(self.scales[name](numbers_of(column)) if name in self.scales else column.cells)
+        if len(self.scales) == len(self.names):
+            return np.column_stack(found)
+        out = np.empty((len(columns[self.names[0]].holes), len(found)), dtype=object)
+        for place, cells in enumerate(found):
+            for row, cell in enumerate(cells):
+                out[row, place] = cell
+        return out
+
+
+def numbered(columns: list[Column]) -> Numbered:
+    """Numbers, ordered levels and dates on quantile scales, the rest as it is."""
+    scaled = {
+        column.name: scale_of(numbers_of(column), "quantile") for column in columns if column.kind in (NUMBER, ORDERED, DATE)
+    }
+    return Numbered(tuple(column.name for column in columns), scaled)

@@ -10,7 +10,7 @@ from scipy import stats
 
 Array = NDArray[np.float64]
 
-NONE, YEO_JOHNSON = "none", "yeo-johnson"
+NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
 
 #: A target of at least this skewness is also tried after a Yeo-Johnson transform.
 SKEWED = 0.75
@@ -28,7 +28,7 @@ class Transform:
 
     def forward(self, Y: Array) -> Array:  # (n, t)
         """Targets as they are learned."""
-        values = Y if not len(self.power) else np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, self.power, strict=True)])
+        values = _powers(Y, self.power) if len(self.power) else Y
         return (values - self.center) / self.spread
 
     def backward(self, F: Array) -> Array:  # (n, t)
@@ -36,8 +36,8 @@ class Transform:
         values = F * self.spread + self.center
         if not len(self.power):
             return values
-        columns = [_inverse(np.clip(v, a, b), p) for v, p, a, b in zip(values.T, self.power, self.low, self.high, strict=True)]
-        return np.column_stack(columns)
+        values = np.clip(values, self.low, self.high)
+        return np.column_stack([_inverse(column, power) for column, power in zip(values.T, self.power, strict=True)])
 
 
 def transform_of(rule: str, Y: Array) -> Transform:  # (n, t)
@@ -46,11 +46,17 @@ def transform_of(rule: str, Y: Array) -> Transform:  # (n, t)
     values = Y
     if rule == YEO_JOHNSON:
         power = np.array([stats.yeojohnson_normmax(y) for y in Y.T])
-        values = np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, power, strict=True)])
+        values = _powers(Y, power)
+    if rule == CODES:
+        return Transform(power, *np.multiply.outer([0.0, 1.0, -1e300, 1e300], np.ones(Y.shape[1])))
     center, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 1e-12 * np.maximum(np.abs(center), 1e-300), spread, 1.0)
     reach = 0.5 * np.ptp(values, axis=0)
     return Transform(power, center, spread, values.min(axis=0) - reach, values.max(axis=0) + reach)
+
+
+def _powers(Y: Array, power: Array) -> Array:  # (n, t), (t,) -> (n, t)
+    return np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, power, strict=True)])
 
 
 def _inverse(values: Array, power: float) -> Array:

@@ -16,10 +16,10 @@ from mercer.numeric.medians import median_distance
 Array = NDArray[np.float64]
 
 #: Length scales that are tried, as multiples of the median distance: all of them at the start, then neighbors.
-MULTIPLES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+MULTIPLES = (0.5, 1.0, 2.0, 4.0, 16.0)
 
 #: Rows on which length scales are compared.
-COMPARED = 400
+COMPARED = 300
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,35 @@
+"""CV+ intervals: held-out residuals around what the model of their fold predicts at a new point."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+
+Array = NDArray[np.float64]
+
+#: New rows taken at a time.
+ROWS = 256
+
+
+def cv_plus(
+    by_fold: Array, scores: Array, folds: NDArray[np.intp], coverage: float, widths: Array | None = None
+) -> Array:  # (folds, n), (m,), (m,), number, (n,) -> (n, 2)
+    """Quantiles of f_-k(i)(x) -+ scores_i widths(x) over the training rows i, k(i) the fold of row i.
+
+    The lower end is the floor((1 - coverage)(m + 1))-th smallest, the upper end the ceil(coverage (m + 1))-th smallest;
+    infinite where there are too few rows.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")
+    m, n = len(scores), by_fold.shape[1]
+    low, high = int(np.floor((1.0 - coverage) * (m + 1) + 1e-9)), int(np.ceil(coverage * (m + 1) - 1e-9))
+    out = np.empty((n, 2))
+    for start in range(0, n, ROWS):
+        part = slice(start, start + ROWS)
+        middle = by_fold[folds][:, part]
+        reach = np.multiply.outer(scores, np.ones(middle.shape[1]) if widths is None else widths[part])
+        out[part, 0] = np.sort(middle - reach, axis=0)[low - 1] if low >= 1 else -np.inf
+        out[part, 1] = np.sort(middle + reach, axis=0)[high - 1] if high <= m else np.inf
+    return out

@@ -1,0 +1,110 @@
+"""Which metric and how many rounds: recursive feature machines compared on folds in which the metric is learned anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.estimators.metric import ridge
+from mercer.estimators.metric.folds import assign, row_groups
+from mercer.estimators.metric.ridge import Expansion
+from mercer.estimators.metric.steps import Step, steps
+from mercer.kernels.base import Kernel
+
+Array = NDArray[np.float64]
+Loss = Callable[[Array, Array], float]
+
+METRICS = ("diagonal", "full")
+
+#: "auto" tries full metrics up to this many columns: with more, d^2 numbers are too many for the rows there are.
+FULL_COLUMNS = 200
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The chosen metric with its held-out evidence.
+
+    `scores` has a row per metric tried and a column per round, the mean held-out loss; `held_out` are the predictions of
+    the chosen state on rows it has not seen, `folds` and `fold_models` those that made them.
+    """
+
+    metric: str
+    rounds: int
+    scores: dict[str, Array]
+    held_out: Array  # (n, t)
+    folds: NDArray[np.intp]  # (n,)
+    fold_models: tuple[Expansion, ...]
+    step: Step  # learned on the rows of the metric
+    rows: NDArray[np.intp]  # those rows
+
+
+def metrics_of(metric: str, width: int) -> tuple[str, ...]:
+    """The metrics to try."""
+    if metric == "auto":
+        return METRICS if width <= FULL_COLUMNS else METRICS[:1]
+    if metric not in METRICS:
+        raise InputError(f'metric must be "auto", "diagonal" or "full"; got {metric!r}.')
+    return (metric,)
+
+
+def search(
+    kernel: Kernel,
+    X: Array,
+    Y: Array,
+    *,
+    metric: str,
+    n_steps: int,
+    n_folds: int,
+    most_rows: int,
+    loss: Loss,
+    rng: np.random.Generator,
+    labels: NDArray[np.intp] | None = None,
+) -> Machine:  # (n, d), (n, t)
+    """Choose metric and round by the held-out loss, then learn that metric on all rows, or on most_rows of them."""
+    rows = np.arange(len(X)) if len(X) <= most_rows else np.sort(rng.permutation(len(X))[:most_rows])
+    part, targets = X[rows], Y[rows]
+    folds = assign(row_groups(part), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
+    folds = np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
+    scores: dict[str, Array] = {}
+    kept: dict[str, tuple[Array, list[list[Expansion]]]] = {}
+    for name in metrics_of(metric, X.shape[1]):
+        predictions, models = _over_folds(kernel, part, targets, folds, name == "full", n_steps)
+        scores[name] = np.array([loss(values, targets) for values in predictions])
+        kept[name] = predictions, models
+    best = min(scores, key=lambda name: float(scores[name].min()))
+    rounds = int(np.argmin(scores[best]))
+    *_, step = steps(kernel, part, targets, best == "full", rounds)
+    predictions, models = kept[best]
+    return Machine(best, rounds, scores, predictions[rounds], folds, tuple(fold[rounds] for fold in models), step, rows)
+
+
+def _over_folds(
+    kernel: Kernel, X: Array, Y: Array, folds: NDArray[np.intp], full: bool, n_steps: int
+) -> tuple[Array, list[list[Expansion]]]:
+    """Held-out predictions of every round, (rounds, n, t), and the models of every fold and round."""
+    out = np.full((n_steps + 1, *Y.shape), np.nan)
+    models = []
+    for fold in range(int(folds.max()) + 1):
+        train, test = folds != fold, folds == fold
+        found = []
+        for place, step in enumerate(steps(kernel, X[train], Y[train], full, n_steps)):
+            model = Expansion(step.kernel, X[train], step.fit.dual, step.fit.intercept, step.fit.alpha)
+            out[place, test] = model.predict(X[test])
+            found.append(model)
+        models.append(found)
+    return out, models
+
+
+def final(machine: Machine, X: Array, Y: Array, most_exact: int, n_landmarks: int, seed: int) -> tuple[Expansion, str]:
+    """The chosen state on all rows, and the words for the route: the fit at hand, exact, or landmarks."""
+    step = machine.step
+    if len(machine.rows) == len(X):
+        return Expansion(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha), "exact"
+    if len(X) <= most_exact:
+        return ridge.fit(step.kernel, X, Y, step.fit.alpha), f"metric from {len(machine.rows)} rows, exact fit on all"
+    model = ridge.fit(step.kernel, X, Y, step.fit.alpha, min(n_landmarks, len(X)), seed)
+    return model, f"metric from {len(machine.rows)} rows, {len(model.dual)} landmarks for all"

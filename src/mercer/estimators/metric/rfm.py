@@ -1,0 +1,252 @@
+"""`RFMRegressor` and `RFMClassifier`: recursive feature machines, kernels that learn their metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.estimators.base import DualModel, whole_or_nothing
+from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.metric.cv_plus import cv_plus
+from mercer.estimators.metric.machine import Machine, final, metrics_of, search
+from mercer.estimators.summary import Summary
+from mercer.inputs.labels import classes_of, encode, read_labels
+from mercer.kernels.power_exponential import PowerExponential
+from mercer.kernels.text import as_kernel
+from mercer.plan import Route, Shape
+
+Array = NDArray[np.float64]
+DEFAULT = PowerExponential()
+
+#: Rows from which the metric is learned, at most; rows fitted exactly, at most; landmarks beyond.
+METRIC_ROWS, EXACT_ROWS, LANDMARKS = 4000, 12_000, 2000
+
+
+class _RFM(DualModel):
+    """Abstract: parameters, search and attributes of both machines."""
+
+    metric: str
+    n_steps: int
+    cv: int
+    random_state: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _search(self, X: Array, Y: Array, loss: Any, labels: NDArray[np.intp] | None) -> Machine:
+        n_steps, n_folds = _whole("n_steps", self.n_steps, 0), _whole("cv", self.cv, 2)
+        metrics_of(self.metric, X.shape[1])
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        if len(X) < 3:
+            raise InputError(
+                f"{type(self).__name__} needs at least 3 rows for its folds; X has n_samples={len(X)} (1 sample?)."
+            )
+        kernel = as_kernel(self.kernel)
+        if kernel.unresolved:
+            kernel = kernel.resolve(X)
+        machine = search(
+            kernel, X, Y, metric=self.metric, n_steps=n_steps, n_folds=n_folds, most_rows=METRIC_ROWS, loss=loss,
+            rng=np.random.default_rng(seed), labels=labels,
+        )  # fmt: skip
+        model, self.route_ = final(machine, X, Y, EXACT_ROWS, LANDMARKS, seed)
+        self.kernel_, self.X_fit_, self.alpha_ = model.kernel, model.X, model.alpha
+        self.dual_coef_, self.intercept_ = model.dual, model.intercept
+        self.metric_ = machine.step.metric
+        self.n_steps_, self.scores_ = machine.rounds, machine.scores
+        return machine
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        n = min(shape.n, METRIC_ROWS)
+        return (
+            Route("rfm", 24 * n * n + 8 * shape.n * min(shape.n, LANDMARKS), 4e-10 * n**3 * (self.n_steps + 1), "folds"),
+        )
+
+    @property
+    def feature_importances_(self) -> Array:  # -> (d,)
+        """The diagonal of the metric M, divided by its sum: the mean squared slope of the model along each column."""
+        check_is_fitted(self)
+        diagonal = self.metric_ if self.metric_.ndim == 1 else np.diagonal(self.metric_)
+        return np.asarray(diagonal / diagonal.sum())
+
+    def directions(self, count: int = 3) -> tuple[Array, Array]:  # -> (count,), (count, d)
+        """The largest eigenvalues of M and their directions: along these the model changes most."""
+        check_is_fitted(self)
+        M = np.diag(self.metric_) if self.metric_.ndim == 1 else self.metric_
+        values, vectors = np.linalg.eigh(M)
+        return values[::-1][:count], vectors.T[::-1][:count]
+
+    def _summary(self) -> Summary:
+        kind = "diagonal" if self.metric_.ndim == 1 else "full"
+        facts = (
+            ("kernel", type(as_kernel(self.kernel)).__name__),
+            ("metric", f"{kind}, {self.n_steps_} rounds"),
+            ("alpha", f"{self.alpha_:.3g}"),
+            ("route", self.route_),
+        )
+        return Summary(type(self).__name__, facts)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return int(value)
+
+
+def squared_error(F: Array, Y: Array) -> float:
+    """The mean squared error."""
+    return float(np.mean((F - Y) ** 2))
+
+
+def class_loss(F: Array, Y: Array) -> float:
+    """The log-loss of probabilities made from scores."""
+    P = probabilities(F, FLOORS[1], POWERS[1])
+    return float(-np.log(np.sum(P * Y, axis=1)).mean())
+
+
+class RFMRegressor(RegressorMixin, _RFM):
+    """Kernel ridge regression whose kernel learns its metric: k(x, z) = exp(-(||S(x - z)||_p / L)^q), S = M^(1/2).
+
+    M starts as I; each round fits, and takes for M the average of grad f(x) grad f(x)' over the training rows (full), or
+    its diagonal, scaled to max |M| = 1. L and alpha are chosen by exact leave-one-out given M; diagonal or full and the
+    number of rounds by folds in which M is learned anew, since leave-one-out after metric learning is optimistic. Equal
+    rows stay in one fold. Round 0 is among the choices, so that the held-out error is never above the start's.
+
+    Parameters
+    ----------
+    kernel : Kernel with slopes in x, default PowerExponential(norm=2.0, power=1.0)
+    metric : "auto", "diagonal" or "full"
+    n_steps : int
+        Rounds, at most.
+    cv : int
+        Folds of the choice.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ (an ordinary kernel, with the metric inside), X_fit_, dual_coef_, intercept_, alpha_, metric_ (M, (d, d) or
+    its diagonal), n_steps_ (rounds chosen), scores_ (mean held-out squared error by metric and round),
+    feature_importances_, route_.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((150, 6))
+    >>> model = RFMRegressor(random_state=0).fit(X, np.sin(2.0 * X[:, 3]))  # one column matters
+    >>> int(np.argmax(model.feature_importances_))
+    3
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT,
+        *,
+        metric: str = "auto",
+        n_steps: int = 5,
+        cv: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.metric = metric
+        self.n_steps = n_steps
+        self.cv = cv
+        self.random_state = random_state
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any) -> RFMRegressor:
+        """Learn metric and coefficients from X (n, d) and y (n,) or (n, t)."""
+        data = np.asarray(self._read(X, reset=True), dtype=np.float64)
+        target = self._read_targets(y, len(data))
+        Y = target.reshape(len(target), -1)
+        center, spread = Y.mean(axis=0), Y.std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        machine = self._search(data, (Y - center) / spread, squared_error, None)
+        self.scores_ = {name: np.mean(spread**2) * values for name, values in self.scores_.items()}
+        self.dual_coef_ = self.dual_coef_ * spread
+        self.intercept_ = self.intercept_ * spread + center
+        if target.ndim == 1:
+            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
+        self.residuals_ = (Y[machine.rows] - center) - machine.held_out * spread
+        self._folds, self._fold_models = machine.folds, machine.fold_models
+        self._center, self._spread = center, spread
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return f(x) for every row."""
+        return self._decision(X)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Return CV+ intervals, (n, 2) or (n, 2, t): held-out residuals around the predictions of their folds' models.
+
+        At least 1 - 2 (1 - coverage) in theory, close to `coverage` in practice. Leave-one-out intervals are not valid
+        after metric learning and are not offered.
+        """
+        check_is_fitted(self)
+        new = np.asarray(self._read(X, reset=False), dtype=np.float64)
+        by_fold = np.stack([model.predict(new) for model in self._fold_models]) * self._spread + self._center
+        found = np.stack(
+            [
+                cv_plus(by_fold[:, :, j], np.abs(self.residuals_[:, j]), self._folds, coverage)
+                for j in range(by_fold.shape[2])
+            ],
+            axis=2,
+        )
+        return found[:, :, 0] if np.ndim(self.dual_coef_) == 1 else found
+
+
+class RFMClassifier(ClassifierMixin, _RFM):
+    """Classification by a recursive feature machine on indicators of the classes, with calibrated probabilities.
+
+    Metric and rounds are chosen by the held-out log-loss; the scores become probabilities by a floor and a power that
+    minimize it. See `RFMRegressor` for the machine and the parameters.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((120, 5))
+    >>> model = RFMClassifier(n_steps=2, random_state=0).fit(X, np.where(X[:, 1] > 0, "up", "down"))
+    >>> int(np.argmax(model.feature_importances_)), model.predict([[0.0, 2.0, 0.0, 0.0, 0.0]]).tolist()
+    (1, ['up'])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT,
+        *,
+        metric: str = "auto",
+        n_steps: int = 5,
+        cv: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.metric = metric
+        self.n_steps = n_steps
+        self.cv = cv
+        self.random_state = random_state
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any) -> RFMClassifier:
+        """Learn metric and coefficients from X (n, d) and one label per row."""
+        data = np.asarray(self._read(X, reset=True), dtype=np.float64)
+        labels = read_labels(type(self).__name__, y, len(data))
+        self.classes_ = classes_of(type(self).__name__, labels)
+        if len(self.classes_) < 2:
+            raise InputError(f"RFMClassifier needs at least two classes; y has one class, {self.classes_[0]!r}.")
+        codes = encode(type(self).__name__, labels, self.classes_)
+        Y = np.eye(len(self.classes_))[codes]
+        machine = self._search(data, Y, class_loss, codes)
+        self.floor_, self.power_ = calibrated(machine.held_out, Y[machine.rows])
+        return self
+
+    def predict_proba(self, X: Any) -> Array:  # -> (n, c)
+        """Return the probability of every class, in the order of classes_."""
+        return probabilities(self._decision(X), self.floor_, self.power_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of every row."""
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])

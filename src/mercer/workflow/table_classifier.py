@@ -1,0 +1,107 @@
+"""`TableClassifier`: a data frame in, calibrated class probabilities out."""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from mercer.errors import InputError
+from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
+from mercer.workflow.table_estimator import TableEstimator
+from mercer.workflow.table_regressor import MEASURED
+from mercer.workflow.table_targets import CODES
+
+Array = NDArray[np.float64]
+
+
+def log_loss(F: Array, Y: Array) -> Array:  # (n, c), (n, c) -> (n,)
+    """-log of the probability of the true class, for scores that are regressions on class indicators."""
+    P = probabilities(F, FLOORS[1], POWERS[1])
+    return np.asarray(-np.log(np.sum(P * Y, axis=1)))
+
+
+class TableClassifier(ClassifierMixin, TableEstimator):
+    """Classification on a data frame: as `TableRegressor`, on indicators of the classes, with calibrated probabilities.
+
+    Candidates are compared by the log-loss of held-out rows; scores become probabilities by a floor and a power that
+    minimize it. `predict` is the class of the largest probability.
+
+    Parameters
+    ----------
+    time, memory, random_state, verbose : as for TableRegressor
+
+    Attributes
+    ----------
+    classes_, members_, result_, feature_importances_, n_features_in_, feature_names_in_.
+
+    >>> import numpy as np
+    >>> from mercer import TableClassifier
+    >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+    >>> model = TableClassifier(time=0.1).fit(X, np.where(X[:, 0] > 3.0, "high", "low"))
+    >>> model.predict([[1.0], [5.0]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        *,
+        time: float | None = None,
+        memory: int | float | str | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.time = time
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any) -> TableClassifier:
+        """Learn from a table X (data frame or (n, d) array) and one label per row."""
+        started = clock.perf_counter()
+        columns = self._training_columns(X)
+        labels = _labels(y, len(columns[0].holes))
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"TableClassifier needs at least two classes; y has one class, {self.classes_[0]!r}.")
+        self._n_rows = len(labels)
+        self._targets = np.eye(len(self.classes_))[codes]
+        outcome = self._fit(columns, self._targets, log_loss, codes, (CODES,))
+        self.floor_, self.power_ = calibrated(outcome.held_out, self._Y_judged(outcome))
+        inputs = {rule: table[:MEASURED] for rule, table in outcome.search.tables.inputs.items()}
+        self._importances = self._importance([column.name for column in columns], inputs)
+        self.result_ = self._result(columns, outcome, "classification", "log-loss", False, started, [])
+        del self._targets
+        return self
+
+    def predict_proba(self, X: Any) -> Array:  # -> (n, c)
+        """Return the probability of every class, in the order of classes_."""
+        return probabilities(self._predictions(self._new_inputs(X)), self.floor_, self.power_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of every row."""
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+
+def _labels(y: Any, n: int) -> NDArray[Any]:
+    if y is None:
+        raise InputError("TableClassifier requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise InputError(
+            f"Input y contains NaN (row {missing[0]}): a target with holes teaches nothing there; drop such rows."
+        )
+    check_classification_targets(labels)
+    if len(labels) != n:
+        raise InputError(
+            f"y has {len(labels)} values for {n} rows of X; Found input variables with inconsistent numbers of samples."
+        )
+    return np.asarray(labels)

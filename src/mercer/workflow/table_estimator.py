@@ -1,0 +1,167 @@
+"""The door of the table estimators: what X and y may be, and what the fitted model says about itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.errors import InputError
+from mercer.inputs.frames import Column, like, noted, read_columns
+from mercer.workflow.table_model import Fitting, Member, Outcome
+from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
+
+Array = NDArray[np.float64]
+
+#: Fewer rows cannot be divided into folds with something to learn from in each.
+FEWEST = 4
+
+
+class TableEstimator(BaseEstimator):
+    """Abstract: an estimator on data frames or arrays with `time`, `memory`, `random_state`, `verbose`."""
+
+    time: float | None
+    memory: Any
+    random_state: Any
+    verbose: bool | None
+    members_: tuple[Member, ...]
+    result_: TableResult
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "members_")
+
+    # -- the door ----------------------------------------------------------------------------------------------------
+
+    def _training_columns(self, X: Any) -> list[Column]:
+        if sp.issparse(X):
+            raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
+        columns = noted(read_columns(X))
+        n = len(columns[0].holes)
+        if n < FEWEST:
+            raise InputError(f"{type(self).__name__} needs at least {FEWEST} rows; X has n_samples={n} ({n} sample(s)).")
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return columns
+
+    def _new_inputs(self, X: Any) -> dict[str, Any]:
+        check_is_fitted(self)
+        if sp.issparse(X):
+            raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
+        columns = read_columns(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        table = {column.name: column for column in like(columns, self._used)}
+        needed = {member.scaling for member in self.members_} | {self._spread_scaling()}
+        return {rule: encoder(table) for rule, encoder in self._encoders.items() if rule in needed}
+
+    def _spread_scaling(self) -> str:
+        return "quantile" if "quantile" in self._encoders else "columns"
+
+    def _seconds(self) -> float | None:
+        if self.time is None:
+            return None
+        if isinstance(self.time, bool) or not isinstance(self.time, (int, float)) or not self.time > 0:
+            raise InputError(f"time must be a number of seconds > 0, or None; got {self.time!r}.")
+        return float(self.time)
+
+    # -- fit ---------------------------------------------------------------------------------------------------------
+
+    def _fit(self, columns: list[Column], Y: Array, loss: Any, labels: Any, transforms: tuple[str, ...]) -> Outcome:
+        used = [column for column in columns if not column.note]
+        if not used:
+            said = "; ".join(f"{column.name!r} is {column.note}" for column in columns[:6])
+            used = [column for column in columns if column.note == "constant"][:1]
+            if not used:
+                raise InputError(f"{type(self).__name__}: no column says anything: {said}.")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
+        fitting = Fitting(
+            used, Y, loss, labels=labels, transforms=transforms, seconds=self._seconds(), memory=self.memory, seed=seed,
+            verbose=self.verbose,
+        )  # fmt: skip
+        outcome = fitting.run()
+        # the cells of the training table are not kept, only what a new table is compared with
+        self._used = [_bare(column) for column in used]
+        self._encoders = outcome.encoders
+        if not outcome.by_folds:
+            self._judged_inputs = {rule: table[outcome.judged] for rule, table in fitting.inputs.items()}
+        self.members_ = outcome.members
+        return outcome
+
+    def _predictions(self, inputs: dict[str, Any]) -> Array:  # -> (n, t)
+        return np.asarray(sum(member.weight * member.predict(inputs) for member in self.members_))
+
+    def _result(
+        self, columns: list[Column], outcome: Outcome, task: str, measure: str, root: bool, started: float, notes: list[str]
+    ) -> TableResult:
+        search = outcome.search
+        attempts = []
+        places = {id(trial): place for place, trial in enumerate(search.complete())}
+        for trial in sorted(search.trials.values(), key=search.error):
+            known = trial.known()
+            losses = search.loss(trial.predictions[known], search.tables.targets[known])
+            mean, error = float(losses.mean()), float(losses.std() / max(1, len(losses)) ** 0.5)
+            value = mean**0.5 if root else mean
+            slope = error / (2.0 * value) if root and value > 0 else error
+            weight = outcome.weights.get(places.get(id(trial), -1), 0.0)
+            candidate = trial.candidate
+            attempts.append(
+                Attempt(trial.label, candidate.scaling, candidate.transform, value, slope, bool(known.all()), weight)
+            )
+        targets = search.tables.targets
+        constant = float(np.mean(search.loss(np.broadcast_to(targets.mean(axis=0), targets.shape), targets)))
+        mine = float(np.mean(search.loss(outcome.held_out, self._Y_judged(outcome))))
+        if search.skipped:
+            notes = [*notes, f"the time was up: {len(search.skipped)} fits of candidates were left out"]
+        notes = [*notes, *[f"{name} failed: {reason}" for name, reason in search.failed.items()]]
+        listed = tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), c.note) for c in columns)
+        return TableResult(
+            task, measure, self._n_rows, len(outcome.rows), search.tables.n_folds, listed, tuple(attempts),
+            mine**0.5 if root else mine, constant**0.5 if root else constant, outcome.route,
+            time.perf_counter() - started, tuple(notes),
+        )  # fmt: skip
+
+    def _Y_judged(self, outcome: Outcome) -> Array:  # noqa: N802 - the target's name in the formulas
+        return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column of the training table moves the prediction, as shares that sum to 1."""
+        check_is_fitted(self)
+        return self._importances
+
+    def _importance(self, names: list[str], rows: dict[str, Any]) -> NDArray[np.float64]:
+        """Mean squared change of the prediction when one matrix column is replaced by another row's, per table column."""
+        base = self._predictions(rows)
+        found = np.zeros(len(names))
+        for place, name in enumerate(names):
+            moved = {rule: _shifted(table, self._places(rule, name)) for rule, table in rows.items()}
+            found[place] = float(np.mean((self._predictions(moved) - base) ** 2))
+        total = found.sum()
+        return found / total if total > 0 else found
+
+    def _places(self, rule: str, name: str) -> list[int]:
+        encoder = self._encoders[rule]
+        origins = list(encoder.names) if rule == "columns" else encoder.origins
+        return [i for i, origin in enumerate(origins) if origin == name]
+
+
+def _shifted(table: Any, places: list[int]) -> Any:
+    moved = table.copy()
+    moved[:, places] = np.roll(table[:, places], len(table) // 2, axis=0)
+    return moved
+
+
+def _bare(column: Column) -> Column:
+    return Column(column.name, column.kind, [], column.holes[:0], column.levels, column.note)

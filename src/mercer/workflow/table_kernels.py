@@ -1,0 +1,55 @@
+"""The kernel of a table with holes, text or graphs: a product over its numbered columns, every factor free to move."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs.frames import CATEGORY, GRAPH, TEXT, Column
+from mercer.kernels.base import Kernel
+from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.stationary import Laplacian
+from mercer.kernels.strings.spectrum import Spectrum
+from mercer.kernels.tables.categorical import Categorical
+
+#: Observed cells that stand for a hole.
+SAMPLE = 100
+
+
+def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, width), as `Numbered` makes it
+    """prod_j k_j(x_j, z_j): exp(-|x - z| / l) for numbers, a + b k for categories, text and graphs.
+
+    A hole has the mean features of the observed cells of its column. Length scales and weights are starts for a climb of
+    the marginal likelihood.
+    """
+    words = {CATEGORY, TEXT, GRAPH}
+    whole = [i for i, column in enumerate(columns) if column.kind not in words and not column.holes.any()]
+    factors: list[Kernel] = []
+    width = float(len(columns))
+    if whole:
+        factors.append(Laplacian((width,) * len(whole) if len(whole) > 1 else width).on(*whole))
+    for place, column in enumerate(columns):
+        if place in whole:
+            continue
+        factor = _words(column) if column.kind in words else Laplacian(width)
+        if column.holes.any():
+            factor = factor.missing(_sample(table[:, place], column))
+        factors.append(factor.on(place))
+    return reduce(lambda a, b: a * b, factors)
+
+
+def _words(column: Column) -> Kernel:
+    if column.kind == CATEGORY:
+        return 1.0 * Categorical() + 1.0
+    inner: Kernel = Spectrum(3, shortest=1).normalized() if column.kind == TEXT else VertexHistogram().normalized()
+    return 1.0 * inner + 1.0
+
+
+def _sample(cells: Any, column: Column) -> Any:
+    here = [cell for cell, hole in zip(cells, column.holes, strict=True) if not hole]
+    if column.kind not in (CATEGORY, TEXT, GRAPH):
+        here = sorted(here)
+    picks = np.linspace(0, len(here) - 1, min(SAMPLE, len(here))).round().astype(int)
+    return [here[i] for i in picks]
