@@ -95,7 +95,8 @@ class PowerExponential(Stationary):
         scale = self._scales()
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
         if scale is None:  # encoded rows are divided by several length scales, not by one
-            a, b, scale = a / self.length_scale, b / self.length_scale, np.array(float(self.length_scale))
+            scale = np.array(self._factor() ** -0.5)
+            a, b = a / scale, b / scale
         return power_slopes(a, b, weights, self.norm) / scale
 
     def _median(self, rows: Rows) -> float:

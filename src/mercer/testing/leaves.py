@@ -113,8 +113,8 @@ def _rational_quadratic(rng: np.random.Generator, width: int) -> Grown:
 
 
 def _power_exponential(rng: np.random.Generator, width: int) -> Grown:
-    scale, norm = _scale(rng, width), float(rng.choice([0.8, 1.0, 1.5, 2.0]))
-    power = round(norm * float(rng.choice([0.5, 0.8, 1.0])), 2)
+    scale, norm = _scale(rng, width), float(rng.choice([1.0, 1.5, 2.0]))
+    power = round(norm * float(rng.choice([0.8, 0.9, 1.0])), 2)  # smaller powers magnify rounding near 0
     twin = partial(naive.power_exponential, norm=norm, power=power, length_scale=scale)
     return Grown(PowerExponential(norm, power=power, length_scale=scale), twin, 1.0)
 

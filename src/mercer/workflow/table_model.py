@@ -182,7 +182,8 @@ class Fitting:
             transform = transform_of(candidate.transform, self.targets[rows])
             Z = self.inputs[candidate.scaling][rows]
             model = fitted(state, Z, transform.forward(self.targets[rows]), landmarks, self.seed)
-            folds, models = (), ()
+            folds: tuple[Transform, ...] = ()
+            models: tuple[Expansion, ...] = ()
             if search is not None:
                 kept = search.tables
                 models = tuple(trial.models[fold] for fold in range(kept.n_folds))
