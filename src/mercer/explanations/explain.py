@@ -1,4 +1,4 @@
-"""`explain`: one prediction of a linear-in-features model, taken apart by letters and by substrings."""
+"""`explain`: one prediction of a linear-in-features model, taken apart by letters or nodes, and by features."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ from typing import Any
 
 from mercer.errors import CapabilityError, InputError, describe
 from mercer.explanations.expansion import check_linear, check_model, expand, rows_of
+from mercer.explanations.graph_result import GraphExplanation
+from mercer.explanations.graphs import Places, term_nodes
 from mercer.explanations.result import StringExplanation
 from mercer.explanations.strings import Letters, term_letters
-from mercer.inputs import Rows
+from mercer.inputs import Graph, Rows
 from mercer.kernels.base import Kernel
 
 
-def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation:
-    """Say what every letter of x, and every substring, adds to the decision of a model on strings.
+def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation | GraphExplanation:
+    """Say what every letter of x, and every substring, adds to the decision of a model on strings; every node on graphs.
 
     f(x) - b = sum_i a_i k(x_i, x) = <w, phi(x)> with w = sum_i a_i phi(x_i). Where the features are substrings, this is a
     sum over the places of substrings in x; each place shares its part equally among its letters. The letters' parts add
-    up to the decision value minus the intercept exactly.
+    up to the decision value minus the intercept exactly. On graphs the features are labels, colors, paths and graphlets,
+    and their places are nodes; the result has a picture, `svg()`.
 
     Parameters
     ----------
     model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process
-        Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized().
-    x : one string, or one list of tokens
+        Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized(); on
+        graphs all kernels but RandomWalk.
+    x : one string, one list of tokens, or one graph in any form that kernels on graphs take
     target : a class, or the number of a target, optional
         For more than two classes the predicted one if not given; for two classes the second: positive speaks for it. An
         SVC of more than two classes compares pairs: (for, against), or the predicted class against the next.
@@ -51,14 +55,21 @@ def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation:
     kept = expansion.coefficients != 0  # rows without weight say nothing
     rows = Rows(expansion.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(expansion.X, "X_fit_")
     letters: Letters | None = None
+    places = Places()
     terms = zip(expansion.kernel._summands(rows), expansion.kernel._summands(Rows(new, "x")), strict=True)
     for known, here in terms:
         _check_term(known.kernel, expansion.kernel)
-        part = term_letters(known, here, expansion.coefficients[kept])
+        if known.kernel._domain == "graphs":
+            part = term_nodes(known, here, expansion.coefficients[kept], places)
+        else:
+            part = term_letters(known, here, expansion.coefficients[kept])
         letters = part if letters is None else letters.plus(part, known.kernel)
     assert letters is not None  # a kernel has at least one term
     found = letters.total + expansion.intercept
     check_linear(expansion, found, letters.size + abs(expansion.intercept), type(model).__name__)
+    if isinstance(letters.text, Graph):
+        intercept, parts = expansion.intercept + letters.base, places.parts(letters)
+        return GraphExplanation(letters.text, letters.contributions, found, intercept, parts, expansion.label)
     return StringExplanation(
         text=letters.text,
         contributions=letters.contributions,
@@ -89,5 +100,6 @@ def _check_term(term: Kernel, whole: Kernel) -> None:
         inside = "" if term is whole else f" (a term of {whole})"
         raise CapabilityError(
             f"explain: {term}{inside} has no features with a name and a place in x. Kernels that count substrings have: "
-            "Spectrum, Mismatch, GappedSpectrum, WeightedDegree, their sums, multiples and normalized()."
+            "Spectrum, Mismatch, GappedSpectrum, WeightedDegree; those on graphs but RandomWalk; their sums, multiples and "
+            "normalized()."
         )

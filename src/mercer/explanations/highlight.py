@@ -41,7 +41,7 @@ def table(substrings: Sequence[Substring]) -> list[str]:
     """One line per substring: its name, what it adds, how often it occurs."""
     names = ["".join(shown(letter) for letter in visible(one.name)) for one in substrings]
     width = max((_columns(name) for name in names), default=0)
-    numbers = [_signed(one.contribution) for one in substrings]
+    numbers = [signed(one.contribution) for one in substrings]
     wide = max((len(number) for number in numbers), default=0)
     return [
         f"{name}{' ' * (width - _columns(name))}  {number:>{wide}} ({one.count} time{'s' if one.count != 1 else ''})"
@@ -64,7 +64,7 @@ def colored(head: str, text: str | tuple[Hashable, ...], parts: NDArray[np.float
 
 
 def _row(one: Substring) -> str:
-    numbers = (_signed(one.contribution), _signed(one.weight), str(one.count))
+    numbers = (signed(one.contribution), signed(one.weight), str(one.count))
     cells = "".join(f"<td style='text-align:right'>{number}</td>" for number in numbers)
     return f"<tr><td><code>{html.escape(visible(one.name))}</code></td>{cells}</tr>"
 
@@ -74,7 +74,7 @@ def _span(piece: str, part: float, largest: float) -> str:
     if strength < 0.02:
         return html.escape(piece)
     color = FOR if part > 0 else AGAINST
-    return f"<span style='background:rgba({color},{strength:.2f})' title='{_signed(part)}'>{html.escape(piece)}</span>"
+    return f"<span style='background:rgba({color},{strength:.2f})' title='{signed(part)}'>{html.escape(piece)}</span>"
 
 
 def _marks(parts: NDArray[np.float64]) -> list[str]:
@@ -90,7 +90,8 @@ def _mark(share: float) -> str:
     return "=" if share <= -STRONG else "-"
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """A number with its sign, as short as it can be read."""
     return f"{value:+.3f}" if abs(value) >= 5e-4 else ("0.000" if abs(value) < 1e-12 else f"{value:+.1e}")
 
 

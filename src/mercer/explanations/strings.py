@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.explanations.result import Substring
+from mercer.inputs import Graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.summands import Occurrence, Summand
 from mercer.numeric.encodings import align
@@ -25,7 +26,7 @@ CHUNK = 128
 class Letters:
     """The parts of sum_t <w_t, phi_t(x)>: of every letter, of every feature, and what belongs to no letter."""
 
-    text: Text | None  # None: a term that does not look at letters
+    text: Text | Graph | None  # None: a term that does not look at letters; a graph has nodes for letters
     contributions: NDArray[np.float64]  # (length,)
     base: float
     features: tuple[tuple[str, float, float, int], ...]  # name, contribution, weight, how often it occurs
@@ -43,7 +44,7 @@ class Letters:
     def plus(self, other: Letters, kernel: Kernel) -> Letters:
         """Both terms together; they have to look at the same string."""
         if None not in (self.text, other.text) and self.text != other.text:
-            raise InputError(f"explain: {kernel} looks at another string than the terms before it; explain one at a time.")
+            raise InputError(f"explain: {kernel} looks at another object than the terms before it; explain one at a time.")
         first, second = (self, other) if self.text is not None else (other, self)
         contributions = first.contributions if second.text is None else first.contributions + second.contributions
         return Letters(first.text, contributions, self.base + other.base, self.features + other.features)

@@ -74,9 +74,13 @@ def quiet_text(kernel: Any) -> str:
 
 
 def label_text(label: Hashable) -> str:
-    """A label inside a longer name: plain words as they are, everything else as Python writes it."""
-    plain = isinstance(label, str) and label and all(c.isalnum() or c in "+-_" for c in label)
-    return str(label) if plain else repr(label)
+    """A label inside a longer name: plain words as they are, everything else as Python writes it.
+
+    >>> label_text("C"), label_text("N+"), label_text(1), label_text("1"), label_text("a b")
+    ('C', 'N+', '1', "'1'", "'a b'")
+    """
+    plain = isinstance(label, str) and label[:1].isalpha() and all(c.isalnum() or c in "+-_" for c in label)
+    return str(label) if plain and label not in ("None", "True", "False", "inf", "nan") else repr(label)
 
 
 def numbered_table(keys: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], first: Any, name: Any) -> Table:

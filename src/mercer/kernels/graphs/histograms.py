@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels.derivation import Derivation
-from mercer.kernels.graphs.base import GraphCounts, unlabeled_rule
+from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Codes, Ints
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.summands import Occurrence
@@ -71,12 +71,12 @@ class EdgeHistogram(GraphCounts):
 
     def _table(self, batch: Batch) -> Table:
         codes, names = batch.bonds
-        return _histogram(codes, batch.edges_first, names)
+        return _histogram(codes, batch.edges_first, [f"edge {label_text(name)}" for name in names])
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         codes, names = self._alone(item).bonds
         for pair, code in zip(item.edges, codes.tolist(), strict=True):
-            yield Occurrence(names[code], pair, 1.0)
+            yield Occurrence(f"edge {label_text(names[code])}", pair, 1.0)
 
     def _derivation(self) -> Derivation:
         return Derivation("explicit features", "<phi(x), phi(z)> with phi(x) the counts of edge labels")
