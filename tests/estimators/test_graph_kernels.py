@@ -20,7 +20,7 @@ DENSE = [random_graph(RNG, int(RNG.integers(5, 10)), 0.7, "CNO") for _ in range(
 GRAPHS, CLASSES = SPARSE + DENSE, np.array([0] * 24 + [1] * 24)
 COUNTS = np.array([float(g.n_edges) for g in GRAPHS])
 KERNELS = [
-    WeisfeilerLehman(2).normalized(), WLOptimalAssignment(2), ShortestPath().normalized(),
+    WeisfeilerLehman(2).normalized(), WLOptimalAssignment(2), ShortestPath(),
     Graphlet(3, connected=True).normalized(), RandomWalk(0.1, steps=3).normalized(),
 ]  # fmt: skip
 

@@ -256,7 +256,7 @@ def test_a_column_of_a_table() -> None:
         explain(both, frame.iloc[[2]])
     other = frame.assign(second=DNA[::-1])
     two = mercer.KernelRidge(Spectrum(2).on("dna") + Spectrum(2).on("second")).fit(other, TARGET)
-    with pytest.raises(InputError, match="looks at another string"):
+    with pytest.raises(InputError, match="looks at another object"):
         explain(two, other.iloc[[2]])
 
 

@@ -84,7 +84,7 @@ def _on_a_circle(one: Class) -> NDArray[np.float64]:  # -> (p, 2)
     turn = 2.0 * np.pi * np.arange(one.size) / one.size + np.pi / 2.0
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
 
-    def cost(order: tuple[int, ...]) -> tuple[int, float]:
+    def cost(order: Any) -> tuple[int, float]:
         chords = [sorted((order[u], order[v])) for u, v in one.edges]
         crossings = sum(a < c < b < d for a, b in chords for c, d in chords)
         return crossings, round(sum(float(np.hypot(*(circle[a] - circle[b]))) for a, b in chords), 9)
