@@ -43,8 +43,10 @@ def spread(
     """Add to table[(d - 1) k + b] the pairs of a source and a node with label b at distance d."""
     visited, now, then = words[0], words[1], words[2]
     visited[:] = np.uint64(0)
+    everyone = np.uint64(0)
     for i in range(sources.shape[0]):
         visited[sources[i] - base] = np.uint64(1) << np.uint64(i)
+        everyone |= np.uint64(1) << np.uint64(i)
     now[:] = visited
     distance, moving = 0, True
     while moving:
@@ -55,9 +57,10 @@ def spread(
             table = larger
         for v in range(local.shape[0]):
             word = np.uint64(0)
-            for a in range(indptr[base + v], indptr[base + v + 1]):
-                word |= now[neighbors[a] - base]
-            word &= ~visited[v]
+            if visited[v] != everyone:  # else nothing new can come
+                for a in range(indptr[base + v], indptr[base + v + 1]):
+                    word |= now[neighbors[a] - base]
+                word &= ~visited[v]
             then[v] = word
             if word:
                 moving = True

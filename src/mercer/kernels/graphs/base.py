@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Graph, Rows
 from mercer.kernels.fields import one_of
@@ -85,10 +86,14 @@ def label_text(label: Hashable) -> str:
 
 def numbered_table(keys: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], first: Any, name: Any) -> Table:
     """The table of (key, count) lists by graph; columns in the order of the keys, called name(key)."""
-    import scipy.sparse as sp
+    from mercer.kernels.strings.engine._compiled_counting import numbered
 
-    distinct, column = np.unique(keys, return_inverse=True)
-    shape = (len(first) - 1, len(distinct))
-    matrix = sp.csr_array((counts.astype(np.float64), column.reshape(-1).astype(np.int32), first), shape=shape)
+    column = np.empty(len(keys), dtype=np.int32)
+    found = numbered(keys, column)
+    order = np.argsort(found)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    shape = (len(first) - 1, len(found))
+    matrix = sp.csr_array((counts.astype(np.float64), rank[column], first), shape=shape)
     matrix.sort_indices()
-    return Table(matrix, lambda: [name(key) for key in distinct.tolist()])
+    return Table(matrix, lambda: [name(key) for key in found[order].tolist()])
