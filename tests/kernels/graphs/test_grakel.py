@@ -48,7 +48,7 @@ def test_optimal_assignment_and_shortest_paths(molecules: list[Any]) -> None:
 
 
 def test_graphlets_where_grakel_finds_them_all(molecules: list[Any]) -> None:
-    """GraKeL 0.1.11 misses connected sets in some graphs, and counts one too many of each class that an earlier graph has."""
+    """GraKeL 0.1.11 misses sets in some graphs, and counts one too many of each class that an earlier graph has."""
     from grakel.kernels import GraphletSampling
     from grakel.kernels.graphlet_sampling import sample_graphlets_all_connected
 
