@@ -28,6 +28,9 @@ class IntervalMixin:
             The jackknife takes f(x) -+ q, q the ceil(coverage (n + 1))-th smallest leave-one-out residual: no further
             factorization. The jackknife+ moves each end with the leave-one-out predictions at x; it covers at least
             1 - 2 (1 - coverage) whatever the data. After tuning on the same residuals both are approximate.
+
+        Sample weights count in the fit only: rows of weight zero are out, every other row is one residual, whatever its
+        weight, and is left out with all its copies.
         """
         if method not in ("jackknife", "jackknife+"):
             raise InputError(f'method must be "jackknife" or "jackknife+"; got {method!r}.')
@@ -43,12 +46,18 @@ class IntervalMixin:
     def _radii(self: Any, coverage: float) -> NDArray[np.float64]:  # -> (t,)
         """Half the width of the jackknife's interval, for each target."""
         loo = self.loo_residuals_
-        return np.array([jackknife_radius(column, coverage) for column in loo.reshape(len(loo), -1).T])
+        loo = loo.reshape(len(loo), -1)[self._in_fit(len(loo))]
+        return np.array([jackknife_radius(column, coverage) for column in loo.T])
+
+    def _in_fit(self, n: int) -> NDArray[np.bool_]:  # -> (n,)
+        """The rows that the fit rests on: one of weight zero is no row of the sample, and says nothing about new ones."""
+        return np.ones(n, dtype=bool)
 
     def _jackknife_plus(self: Any, X: Any, centers: NDArray[Any], coverage: float) -> NDArray[np.float64]:  # -> (m, 2, t)
         loo = self.loo_residuals_.reshape(-1, centers.shape[1])
+        used = self._in_fit(len(loo))
         intervals = np.empty((len(centers), 2, centers.shape[1]))
         for rows, target, influence in self._influence(X, ROWS):
             for j in target:
-                intervals[rows, :, j] = jackknife_plus(centers[rows, j], influence, loo[:, j], coverage)
+                intervals[rows, :, j] = jackknife_plus(centers[rows, j], influence[:, used], loo[used, j], coverage)
         return intervals

@@ -30,7 +30,7 @@ def median_distance(X: Any, metric: str, weights: NDArray[Any] | None = None) ->
     if weights is None:
         return float(np.median(distances[apart]))
     i, j = np.triu_indices(len(rows), 1)
-    return _weighted_median(distances[apart], (weights[rows[i]] * weights[rows[j]])[apart])
+    return weighted_median(distances[apart], (weights[rows[i]] * weights[rows[j]])[apart])
 
 
 def in_units(sample: NDArray[Any]) -> tuple[NDArray[np.float64], float]:  # (n, d) -> (n, d), number
@@ -42,7 +42,7 @@ def in_units(sample: NDArray[Any]) -> tuple[NDArray[np.float64], float]:  # (n, 
     return (sample, 1.0) if 2.0**-100 < unit < 2.0**100 else (sample / unit, float(unit))
 
 
-def _weighted_median(values: NDArray[Any], weights: NDArray[Any]) -> float:
+def weighted_median(values: NDArray[Any], weights: NDArray[Any]) -> float:
     """The median of values that occur `weights` times each."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])

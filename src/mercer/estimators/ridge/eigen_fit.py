@@ -137,18 +137,23 @@ class EigenFit:
         return self._stacked(self._evaluate(values)[0], values.size)
 
     def norm_squared(self, alphas: Array) -> Array:  # (L,) -> (L, *t)
-        """``||f||^2 = sum s (U'S(y - b))^2 / (s + alpha)^2``, without the intercept."""
+        """``||f||^2 = sum s (U'S(y - b))^2 / (s + alpha)^2``, without the intercept and without the null space.
+
+        An eigenvalue that is rounding carries no part of f, and 1e-15 / (1e-15 + 1e-9)^2 would be a large one.
+        """
         values = penalties(alphas, "alphas")
+        carrying = np.where(self.path.values > self.path.cutoff, self.path.values, 0.0)
         norms = []
         for batch in self._batches(values):
             basis, _, _, inverse = self._centered(*batch)
-            norms.append(self.path.values @ (inverse * basis) ** 2)
+            norms.append(carrying @ (inverse * basis) ** 2)
         return np.maximum(np.concatenate(norms), 0.0).reshape(values.size, *self._shape)
 
     def leave_one_out(self, alphas: Array) -> Array:  # (L,) -> (L, n, *t)
-        """``y_i - f_without_i(x_i) = r_i / (1 - h_i)`` for every alpha; NaN where the leverage is 1.
+        """``y_i - f_without_i(x_i) = r_i / (1 - h_i)`` for every alpha; at alpha = 0 the limit of alpha -> 0.
 
-        A row of weight zero is out of the fit already, so its residual is its leave-one-out residual.
+        A row of weight zero is out of the fit already, so its residual is its leave-one-out residual. NaN where the row
+        has leverage 1 for every alpha, since without it a direction or the intercept is not determined.
 
         >>> K, y = np.eye(2), np.array([1.0, 3.0])
         >>> EigenFit(EigenPath.from_gram(K), y).leave_one_out([1.0])  # nothing is known of a row but itself
@@ -159,7 +164,31 @@ class EigenFit:
         left = self.path.complement(values).T[:, :, None]  # (n, L, 1)
         by_alpha = residuals.reshape(self.path.n, values.size, -1)
         by_alpha /= np.where(left > 0, left, np.nan)
+        for index in np.flatnonzero(values == 0):
+            certain = np.flatnonzero(left[:, index, 0] == 0)
+            by_alpha[certain, index] = self._limits(certain)
         return self._stacked(residuals, values.size)
+
+    def _limits(self, rows: Array) -> Array:  # (f,) -> (f, t)
+        """Leave-one-out residuals at alpha = 0 of rows that the fit meets exactly.
+
+        Both r_i and 1 - h_i vanish like alpha there, and their ratio tends to (C y)_i / C_ii with C = K^+, or with
+        C = K^+ - K^+ 1 1'K^+ / (1'K^+ 1) where the constant is in the span of K and an intercept is fitted.
+        """
+        path, zero = self.path, np.zeros(1)
+        basis, _, shrunk, inverse = self._centered(zero, slice(None))
+        place = np.full(path.n, -1)
+        place[path.active] = np.arange(path.active.size)
+        U = path.vectors[place[rows]].astype(np.float64)
+        dual, diagonal = U @ (inverse * basis), U**2 @ inverse[:, 0]
+        outside = np.maximum(1.0 - (U**2).sum(axis=1), 0.0) + U**2 @ shrunk[:, 0]  # in the null space: no limit of this kind
+        if path.fit_intercept and not path.intercept_norm(zero, shrunk)[0] > 0:
+            direction = U @ (inverse[:, 0] * path.ones)
+            diagonal = diagonal - direction**2 / float(inverse[:, 0] @ path.ones**2)
+        floor = 10 * path.active.size * float(np.finfo(path.vectors.dtype).eps)
+        known = (diagonal > floor * (U**2 @ inverse[:, 0])) & (outside <= floor)
+        limits = dual / np.where(known, diagonal, np.nan)[:, None]
+        return np.asarray(limits / path.root[place[rows], None])
 
     def held_out(self, alphas: Array, folds: Sequence[Array]) -> list[Array]:  # (L,) -> per fold (L, f, *t)
         """Residuals of each fold under the fit without it: ``S_F^-1 (M_FF)^-1 (S r)_F``, less the intercept's part.

@@ -19,7 +19,7 @@ from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.mixed import mixed_radii
 from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, RidgeSolution, counted_features
 from mercer.estimators.ridge.robust import RobustFit, huber
-from mercer.estimators.ridge.routes import diagnose, dual_fits, feature_blocks, fit, routes
+from mercer.estimators.ridge.routes import diagnose, feature_blocks, fit, influences, routes
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
@@ -96,6 +96,10 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         check_is_fitted(self)
         return self._function(X)
 
+    def _in_fit(self, n: int) -> NDArray[np.bool_]:
+        weights = self._problem.weights
+        return super()._in_fit(n) if weights is None else np.asarray(weights > 0)
+
     def _radii(self, coverage: float) -> NDArray[np.float64]:
         """The first coverage asked for may be had for less than all residuals; the second pays for them, and all others."""
         if self._loo is None and self._quantile is None:
@@ -112,11 +116,11 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         K = GramOperator(self.kernel_, new, self.X_fit_)
         targets = range(self._problem.Y.reshape(self._problem.n, -1).shape[1])
         with Meter("jackknife+", self.verbose) as meter:
-            for columns, result in dual_fits(self._problem, meter):
+            for columns, influence in influences(self._problem, meter):
                 served = columns[1] if isinstance(columns, tuple) else targets
                 for start in range(0, K.shape[0], size):
                     rows = slice(start, min(start + size, K.shape[0]))
-                    yield rows, served, result.influence(K.block(rows, slice(None)))
+                    yield rows, served, influence(K.block(rows, slice(None)))
 
     def polynomial_coefficients(self) -> dict[str, float]:
         """Return the coefficient of every monomial of f, for kernels such as Polynomial(2) and Linear(), one target."""

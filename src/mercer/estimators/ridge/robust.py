@@ -10,6 +10,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.linalg.arguments import row_weights
 from mercer.linalg.solution import Array
+from mercer.numeric.medians import weighted_median
 from mercer.registry import record
 
 _TUNING = 1.345  # 95 % as efficient as least squares when the noise is Gaussian
@@ -107,12 +108,12 @@ def _settle_delta(  # base (n,) -> weights (n,), residuals (n,), penalty, delta,
     residuals, penalty = _fit(fit, current, base.size)
     if delta is not None:
         return current, residuals, penalty, float(delta), fits
-    scale = _scale(residuals[base > 0])
+    scale = _scale(residuals, base)
     while fits < max_iter and scale > 0:
         current = base * huber_weights(residuals, scale)
         residuals, penalty = _fit(fit, current, base.size)
         fits += 1
-        before, scale = scale, _scale(residuals[base > 0])
+        before, scale = scale, _scale(residuals, base)
         if abs(scale - before) <= 0.01 * before:
             break
     return current, residuals, penalty, scale, fits
@@ -128,7 +129,9 @@ def _fit(fit: Callable[[Array], tuple[Array, float]], weights: Array, n: int) ->
     return residuals, float(penalty)
 
 
-def _scale(residuals: Array) -> float:  # (n,)
-    spread = float(np.median(np.abs(residuals)))
+def _scale(residuals: Array, weights: Array) -> float:  # (n,), (n,)
+    """1.345 standard deviations of the noise; a row of weight two is two rows, one of weight zero none."""
+    size, weights = np.abs(residuals[weights > 0]), weights[weights > 0]
+    spread = weighted_median(size, weights)
     # More than half the rows fitted exactly: the rest decide, and an exact fit needs no reweighting at all.
-    return _TUNING * (_MAD * spread if spread > 0 else float(np.mean(np.abs(residuals))))
+    return _TUNING * (_MAD * spread if spread > 0 else float(np.average(size, weights=weights)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ from mercer.plan import Route, Shape
 #: Rows of explicit features made at a time.
 BLOCK = 2048
 
+#: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
+NORM_ROWS = 3000
+
 SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg")
 
 
@@ -48,6 +52,11 @@ def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
         raise InputError(
             'solver="primal" needs a kernel with a finite feature map, as Polynomial(degree=2) on vectors has; features '
             f"that count, as those of Spectrum(p=3), need {COUNTED_ROWS} rows or more."
+        )
+    if least_squares and solver in ("cholesky", "cg"):
+        raise InputError(
+            f'alpha = 0 is least squares of minimum norm, for which solver={solver!r} cannot tell zero eigenvalues from '
+            'rounding; take solver="eigh", "primal" or "auto", or a small alpha > 0.'
         )
     if solver != "auto":
         return (offered[solver],)
@@ -139,6 +148,18 @@ def dual_fits(problem: Problem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
         result.factor.restore()
 
 
+def influences(problem: Problem, meter: Meter) -> Iterator[tuple[Any, Callable[[Array], Array]]]:
+    """d f(x) / d y as a function of kernel rows (m, n), with the columns of the targets it serves."""
+    if problem.alpha.min() > 0:
+        for columns, result in dual_fits(problem, meter):
+            yield columns, result.influence
+        return
+    path = _path(problem, meter)  # minimum norm: only eigenvalues tell the null space from rounding
+    for alpha in np.unique(problem.alpha):
+        columns = slice(None) if problem.alpha.ndim == 0 else (slice(None), np.flatnonzero(problem.alpha == alpha))
+        yield columns, partial(path.influence, alpha=float(alpha))
+
+
 def _cholesky(problem: Problem, meter: Meter) -> Fitted:
     mixed = fit_mixed(problem, meter)
     if mixed is not None:
@@ -156,7 +177,21 @@ def _cholesky(problem: Problem, meter: Meter) -> Fitted:
             intercept, norms = result.intercept, result.norm_squared
         jitter, converged = max(jitter, result.jitter), converged and result.converged
         message = result.message
+    norms = _norms_with_digits(problem, dual, norms, meter)
     return Fitted(dual, intercept, residuals, norms, jitter, converged, 1, message)
+
+
+def _norms_with_digits(problem: Problem, dual: Array, norms: Array, meter: Meter) -> Array:  # (n, *t), (*t) -> (*t)
+    """dual'K dual, from eigenvalues where the product cancels: at a small alpha most of dual lies where K is 0."""
+    diagonal = problem.kernel.diag(problem.X)
+    eps = float(np.finfo(diagonal.dtype).eps)
+    doubt = problem.n * eps * float(np.abs(diagonal).max()) * np.sum(np.square(dual), axis=0)
+    if not (doubt > 1e-6 * norms).any():
+        return norms
+    if problem.n > NORM_ROWS:
+        return np.where(doubt > norms, np.nan, norms)
+    alphas = np.unique(problem.alpha)
+    return _pick(EigenFit(_path(problem, meter), problem.Y).norm_squared(alphas), alphas, problem)
 
 
 def _path(problem: Problem, meter: Meter) -> EigenPath:

@@ -27,8 +27,11 @@ def summarize(model: Any) -> Summary:
     loo = None if model._loo is None else model._loo.reshape(problem.n, -1)
     errors = model._fitted.residuals.reshape(problem.n, -1) if loo is None else loo
     kind = "training error (RMSE)" if loo is None else "leave-one-out error (RMSE)"
+    if problem.weights is not None:  # rows of weight zero are out of the fit, and no part of its error
+        errors, Y = errors[problem.weights > 0], Y[problem.weights > 0]
     error, mean = rms(errors), rms(_mean_loo(Y))
-    linear = linear_error(problem.X, Y)
+    X = problem.X[problem.weights > 0] if problem.weights is not None and isinstance(problem.X, np.ndarray) else problem.X
+    linear = linear_error(X, Y)
     lines = [
         ("kernel", f"{model.kernel_} ({_how(model)})"),
         ("alpha", _short(problem.alpha)),
