@@ -148,9 +148,10 @@ def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
     >>> geometry.distances(Linear(), np.array([[0.0], [3.0]]), np.array([[1.0]])).tolist()
     [[1.0], [2.0]]
     """
-    eps, kernel = float(np.finfo(np.float64).eps), "this matrix"
+    eps, what = float(np.finfo(np.float64).eps), "this matrix"
     if isinstance(K, (Kernel, str)):
         kernel = as_kernel(K)
+        what = repr(kernel)
         X, Z = without_offset(kernel, X, None if Z is X else Z)
         operator = _Points(kernel, X)
         left = operator.diagonal
@@ -173,7 +174,7 @@ def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
         )
     np.maximum(squared, 0.0, out=squared)
     apart = ~np.eye(len(squared), dtype=bool) if right is left else np.ones(squared.shape, dtype=bool)
-    warn_of_cancellation("geometry.distances", squared[apart], np.abs(sizes[apart]), eps, kernel, X)
+    warn_of_cancellation("geometry.distances", squared[apart], np.abs(sizes[apart]), eps, what, X)
     if right is left:
         np.fill_diagonal(squared, 0.0)
     return np.sqrt(squared, out=squared)

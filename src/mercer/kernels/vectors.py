@@ -57,8 +57,11 @@ class Linear(DotProduct):
         return np.asarray(encoding.norms())
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
-        width = lambda encoding: int(encoding.array.shape[1])  # noqa: E731
-        return FeatureMap(lambda encoding, combined: encoding.array, width, lambda e: monomials(width(e), 1))
+        return FeatureMap(
+            lambda encoding, combined: encoding.array,
+            lambda encoding: int(encoding.array.shape[1]),
+            lambda encoding: list(monomials(encoding.array.shape[1], 1)),
+        )
 
     def _derivation(self) -> Derivation:
         return Derivation("inner product", "c'XX'c = ||X'c||^2 >= 0, with phi(x) = x")
@@ -200,7 +203,7 @@ class Polynomial(DotProduct):
         return FeatureMap(
             lambda encoding, combined: self._monomials(dense(encoding.array), combined),
             lambda encoding: power_count(encoding.array.shape[1] + (self.offset > 0), self.degree),
-            lambda encoding: monomials(encoding.array.shape[1], self.degree, self.offset > 0),
+            lambda encoding: list(monomials(encoding.array.shape[1], self.degree, self.offset > 0)),
         )
 
     def _monomials(self, X: NDArray[Any], combined: bool) -> Any:  # (n, d) -> (n, D)
