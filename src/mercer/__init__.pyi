@@ -8,6 +8,8 @@ from mercer.estimators.features.random_fourier import RandomFourierFeatures as R
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
 from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
+from mercer.estimators.metric.rfm import RFMClassifier as RFMClassifier
+from mercer.estimators.metric.rfm import RFMRegressor as RFMRegressor
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
 from mercer.estimators.pca.kernel_pca import KernelPCA as KernelPCA
@@ -44,6 +46,7 @@ from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.matern import Matern as Matern
 from mercer.kernels.names import register as register
 from mercer.kernels.periodic import Periodic as Periodic
+from mercer.kernels.power_exponential import PowerExponential as PowerExponential
 from mercer.kernels.stationary import Exponential as Exponential
 from mercer.kernels.stationary import Gaussian as Gaussian
 from mercer.kernels.stationary import Laplacian as Laplacian
@@ -54,6 +57,9 @@ from mercer.kernels.strings.gapped import Mismatch as Mismatch
 from mercer.kernels.strings.spectrum import Spectrum as Spectrum
 from mercer.kernels.strings.subsequence import Subsequence as Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree as WeightedDegree
+from mercer.kernels.tables import Categorical as Categorical
+from mercer.kernels.tables import Ordered as Ordered
+from mercer.kernels.tables import frame_kernel as frame_kernel
 from mercer.kernels.text import parse as parse
 from mercer.kernels.vectors import Bilinear as Bilinear
 from mercer.kernels.vectors import Constant as Constant
@@ -68,6 +74,8 @@ from mercer.twosample import mmd_test as mmd_test
 from mercer.validity.counterexamples import find_counterexample as find_counterexample
 from mercer.validity.grams import check_gram as check_gram
 from mercer.validity.grams import repair as repair
+from mercer.workflow.table_classifier import TableClassifier as TableClassifier
+from mercer.workflow.table_regressor import TableRegressor as TableRegressor
 
 __version__: str
 __all__: list[str]

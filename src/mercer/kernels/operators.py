@@ -135,7 +135,7 @@ class Operators:
         return cast("Kernel", NODES["Dated"](self._self))
 
     def missing(self, sample: Any, rule: str = "mean") -> Kernel:
-        """k on a column with holes: a hole has the mean features of the sample, or (rule="indicator") is a value of its own."""
+        """k on a column with holes: a hole has the mean features of a sample, or (rule="indicator") a value of its own."""
         return cast("Kernel", NODES["missing"](sample, rule, self._self))
 
     def on(self, *columns: int | str) -> Kernel:

@@ -42,8 +42,8 @@ from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
     for kind in (
-        AllSubstrings, Bilinear, Categorical, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum, Gaussian,
-        Graphlet, Laplacian, Linear, Matern, Mismatch, Ordered, Periodic, Polynomial, PowerExponential,
+        AllSubstrings, Bilinear, Categorical, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum,
+        Gaussian, Graphlet, Laplacian, Linear, Matern, Mismatch, Ordered, Periodic, Polynomial, PowerExponential,
         Precomputed, RandomWalk,
         RationalQuadratic, ShortestPath, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram,
         WLOptimalAssignment, WeightedDegree, WeisfeilerLehman,

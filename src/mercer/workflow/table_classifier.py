@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
+from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_regressor import MEASURED
 from mercer.workflow.table_targets import CODES
@@ -27,6 +28,7 @@ def log_loss(F: Array, Y: Array) -> Array:  # (n, c), (n, c) -> (n,)
     return np.asarray(-np.log(np.sum(P * Y, axis=1)))
 
 
+@estimator
 class TableClassifier(ClassifierMixin, TableEstimator):
     """Classification on a data frame: as `TableRegressor`, on indicators of the classes, with calibrated probabilities.
 

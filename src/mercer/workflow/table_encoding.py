@@ -13,6 +13,7 @@ from mercer.errors import InputError
 from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.tables.frame import PERIODS
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -23,6 +24,7 @@ LEVELS = 30
 EDGE = 1e-3
 
 
+@record()
 @dataclass(frozen=True)
 class Scale:
     """How one column of numbers is put on a common scale, by the training rows alone.
@@ -61,6 +63,7 @@ def scale_of(values: Array, rule: str) -> Scale:
     return Scale(rule, center, spread, knots, (ranks - mean) / max(deviation, 1e-3))
 
 
+@record()
 @dataclass(frozen=True)
 class Block:
     """How one column becomes some columns of a matrix."""
@@ -132,6 +135,7 @@ def block_of(column: Column, rule: str) -> Block:
     return Block(column.name, column.kind, scale_of(values, rule), (), periods)
 
 
+@record()
 @dataclass(frozen=True)
 class Encoding:
     """The blocks of all columns that are complete and have a place in a vector."""
@@ -158,6 +162,7 @@ def encoding_of(columns: list[Column], rule: str) -> Encoding:
     return Encoding(tuple(block_of(column, rule) for column in columns))
 
 
+@record()
 @dataclass(frozen=True)
 class Numbered:
     """A table with holes, text or graphs as numbered columns of objects: numbers scaled, everything else as it is."""

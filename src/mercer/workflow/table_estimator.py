@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import InputError
 from mercer.inputs.frames import Column, like, noted, read_columns
+from mercer.registry import record
 from mercer.workflow.table_model import Fitting, Member, Outcome
 from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
 
 Array = NDArray[np.float64]
+
+record()(Column)  # what a new table is compared with
 
 #: Fewer rows cannot be divided into folds with something to learn from in each.
 FEWEST = 4

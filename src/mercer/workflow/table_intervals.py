@@ -15,6 +15,7 @@ from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.metric.steps import with_length_scale
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 NARROWEST, WIDEST = 0.2, 5.0
 
 
+@record()
 @dataclass(frozen=True)
 class Calibration:
     """Held-out residuals with the spread expected at their rows, and the model of the spread.

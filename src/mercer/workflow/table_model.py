@@ -17,6 +17,7 @@ from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.threads import cpu_count, one_thread, run
+from mercer.registry import record
 from mercer.workflow.table_candidates import Candidate, State, candidates
 from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_kernels import product_kernel
@@ -32,6 +33,7 @@ SEARCHED, SEARCHED_45, SEARCHED_20 = 2000, 1200, 700
 EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 
 
+@record()
 @dataclass(frozen=True)
 class Member:
     """One model of the mean: what it was learned as, its fit on all rows, and its fits on the folds."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
+from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_intervals import Calibration, calibrate, interval
 from mercer.workflow.table_model import Outcome
@@ -26,6 +27,7 @@ def squared(F: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:  # (n, t),
     return np.asarray(np.mean((F - Y) ** 2, axis=1))
 
 
+@estimator
 class TableRegressor(RegressorMixin, TableEstimator):
     """Regression on a data frame that does everything: kernels over mixed columns, learned metrics, honest choice.
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.registry import record
 
+
+@record()
 @dataclass(frozen=True)
 class ColumnNote:
     """One column of the training table."""
@@ -15,6 +18,7 @@ class ColumnNote:
     note: str  # why it was left out; empty for columns that were used
 
 
+@record()
 @dataclass(frozen=True)
 class Attempt:
     """One state of one candidate: its held-out error with standard error, and its share of the final mean."""
@@ -28,6 +32,7 @@ class Attempt:
     weight: float
 
 
+@record()
 @dataclass(frozen=True)
 class TableResult:
     """Everything a report needs; `print(model.result_)` shows it."""

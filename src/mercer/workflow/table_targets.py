@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from mercer.registry import record
+
 Array = NDArray[np.float64]
 
 NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
@@ -16,6 +18,8 @@ NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
 SKEWED = 0.75
 
 
+
+@record()
 @dataclass(frozen=True)
 class Transform:
     """Each target centered and scaled, after a Yeo-Johnson transform where `power` is given."""

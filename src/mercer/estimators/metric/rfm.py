@@ -20,6 +20,7 @@ from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
+from mercer.registry import estimator
 
 Array = NDArray[np.float64]
 DEFAULT = PowerExponential()
@@ -111,6 +112,7 @@ def class_loss(F: Array, Y: Array) -> float:
     return float(-np.log(np.sum(P * Y, axis=1)).mean())
 
 
+@estimator
 class RFMRegressor(RegressorMixin, _RFM):
     """Kernel ridge regression whose kernel learns its metric: k(x, z) = exp(-(||S(x - z)||_p / L)^q), S = M^(1/2).
 
@@ -200,6 +202,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         return found[:, :, 0] if np.ndim(self.dual_coef_) == 1 else found
 
 
+@estimator
 class RFMClassifier(ClassifierMixin, _RFM):
     """Classification by a recursive feature machine on indicators of the classes, with calibrated probabilities.
 

@@ -13,6 +13,7 @@ from mercer.errors import NumericalError
 from mercer.gram import GramOperator
 from mercer.gram.low_rank import low_rank
 from mercer.kernels.base import Kernel
+from mercer.registry import record
 
 Array = NDArray[np.float64]
 
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 
 
+@record()
 @dataclass(frozen=True)
 class Expansion:
     """f(x) = sum_i dual_i k(x_i, x) + intercept, for several targets side by side."""
