@@ -13,7 +13,7 @@ ROW    ?=
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-ridge show-strings show-svm clean
+.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-pca show-ridge show-strings show-svm clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -85,6 +85,9 @@ show-mmd: $(STAMPS)/bench  ## level and power of the two-sample tests, thousands
 
 show-gp: $(STAMPS)/bench  ## test errors, densities and interval coverage of Gaussian processes on real tables, resumable
 	$(PY) -m benchmarks.gp_quality
+
+show-pca: $(STAMPS)/bench  ## denoising, components as features and novelty scores of kernel PCA beside published ones, resumable
+	$(PY) -m benchmarks.pca_quality
 
 show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables
 	$(PY) -m benchmarks.ridge_quality

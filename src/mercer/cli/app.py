@@ -15,13 +15,14 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli.check import check
+from mercer.cli.denoise import denoise
 from mercer.cli.exit_codes import BAD_INPUT
 from mercer.cli.failures import guarded
 from mercer.cli.fit import fit
 from mercer.cli.predict import predict
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, check)
+COMMANDS = (fit, predict, check, denoise)
 
 
 def signed_last(arguments: list[str]) -> list[str]:

@@ -29,8 +29,8 @@ METHODS = ("auto", "fixed-point", "neighbors", "ridge", "edits", "candidates")
 #: Kernel values of points against anchors that are held at a time.
 PORTION = 2**21
 
-#: A pre-image further out than this many widths of the data in some column has left them.
-BEYOND = 0.5
+#: A pre-image further from the mean than this many times the furthest training row has left the data.
+BEYOND = 2.0
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,13 @@ def _learned(model: Any, X: Array, q: int) -> LearnedMap:
 
 def _iterated(model: Any, X: Array, targets: Targets, start: Array, near: Array) -> tuple[Array, Array]:
     """The fixed point, and the neighbors' answer where it vanished or left the data."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    margin = BEYOND * (high - low) + 1e-12 * (1.0 + np.abs(high))
+    mean = X.mean(axis=0)
+    reach = float(np.square(X - mean).sum(axis=1).max())
     spread = max(float(X.std(axis=0).max()), 1e-300)
     gamma = targets.gamma.astype(X.dtype)
     found = fixed_point(model.kernel_, X, gamma, start, near, model.regularization, spread)
-    outside = ((found.points < low - margin) | (found.points > high + margin)).any(axis=1)
+    size = float(np.square(mean).sum())
+    outside = np.square(found.points - mean).sum(axis=1) > BEYOND**2 * reach + 1e-12 * size
     given_up = found.lost | outside | ~np.isfinite(found.points).all(axis=1)
     return np.where(given_up[:, None], near, found.points), np.where(given_up, "neighbors", "fixed-point")
 

@@ -1,0 +1,70 @@
+"""From noisy images to clean ones: how strong the noise is, which setting undoes it, and the images without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.estimators.pca.kernel_pca import KernelPCA
+from mercer.estimators.pca.noise import noise_level
+
+Array = NDArray[Any]
+
+#: Clean rows kept back to choose on: this share, and at most so many.
+HELD, MOST = 0.2, 300
+#: Rows fitted at most, drawn at random, so that the same command takes the same time everywhere.
+FITTED = 3000
+
+
+@dataclass(frozen=True)
+class Denoised:
+    """Rows without noise, the model that made them, and the noise it was chosen for."""
+
+    rows: Array
+    model: KernelPCA
+    noise: str
+
+
+def add_noise(rows: Array, kind: str, level: float, rng: np.random.Generator) -> Array:
+    """Gaussian noise of that standard deviation, or speckle: that share of the entries becomes the least or the largest."""
+    if kind == "gaussian":
+        return np.asarray(rows + level * rng.normal(size=rows.shape), dtype=rows.dtype)
+    low, high = rows.min(), rows.max()
+    specks = np.where(rng.random(rows.shape) < 0.5, low, high)
+    return np.where(rng.random(rows.shape) < level, specks, rows).astype(rows.dtype)
+
+
+def parse_noise(text: str | None) -> tuple[str, float | None]:
+    """Read "gaussian", "gaussian:0.5", "speckle:0.4" or a number, the standard deviation of Gaussian noise."""
+    if text is None:
+        return "gaussian", None
+    kind, _, level = text.partition(":") if ":" in text else (text, "", "") if text.isalpha() else ("gaussian", "", text)
+    try:
+        value = float(level) if level else None
+    except ValueError:
+        value = -1.0
+    if kind not in ("gaussian", "speckle") or (value is not None and value < 0) or (kind == "speckle" and value is None):
+        raise InputError(f'noise must be "gaussian", "gaussian:0.5" (standard deviation) or "speckle:0.4"; got {text!r}.')
+    return kind, value
+
+
+def denoise_rows(noisy: Array, clean: Array, noise: str | None = None, seed: int = 0) -> Denoised:
+    """Choose a kernel PCA on clean rows with noise of the same strength put on, and apply it to the noisy ones.
+
+    The strength is measured on the noisy rows if it is not given (`noise_level`).
+    """
+    kind, level = parse_noise(noise)
+    if level is None:
+        level = noise_level(clean, noisy)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(clean))
+    held = min(MOST, max(1, int(HELD * len(clean))))
+    if len(clean) < 5:
+        raise InputError(f"denoising needs clean examples to learn from, at least 5; got {len(clean)}.")
+    choose, fit = clean[order[:held]], clean[order[held:][:FITTED]]
+    model = KernelPCA().tune_denoising(fit, choose, add_noise(choose, kind, level, rng))
+    return Denoised(np.asarray(model.denoise(noisy.astype(fit.dtype))), model, f"{kind} {level:.3g}")
