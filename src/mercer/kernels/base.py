@@ -54,6 +54,7 @@ class Kernel(Operators, abc.ABC):
 
     _precedence: ClassVar[int] = ATOM
     _domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
+    _quiet: ClassVar[tuple[str, ...]] = ()  # options that are not printed where they are off, as None never is
     _symmetric: bool = True  # False where the formula does not promise k(x, z) = k(z, x)
 
     def __post_init__(self) -> None:
@@ -363,7 +364,11 @@ class Kernel(Operators, abc.ABC):
         return self
 
     def _text(self) -> str:
-        shown = [f"{item.name}={getattr(self, item.name)!r}" for item in dataclasses.fields(self)]  # type: ignore[arg-type]
+        shown = []
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if value is not item.default or (value is not None and item.name not in self._quiet):
+                shown.append(f"{item.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     @final

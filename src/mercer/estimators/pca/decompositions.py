@@ -139,20 +139,11 @@ def by_landmarks(
     L = features.triangle
     coef, mean_coef = features.expansion(directions), features.expansion(mean)
     inner, means, anchors = L @ directions, L @ mean, features.landmarks
-    if kernel.given:  # kernel values have no landmarks to keep: coefficients 0 on all other rows
-        coef, mean_coef = _spread(coef, features.index, len(w)), _spread(mean_coef, features.index, len(w))
-        inner, means, anchors = found.factor @ directions, found.factor @ mean, X
     square = float(mean @ mean)
     done = Components(
         values, vectors, coef, mean @ directions, mean_coef, square, inner, means, total, float(w.sum()), found.missed
     )
     return done, anchors
-
-
-def _spread(values: Array, index: Array, n: int) -> Array:
-    out = np.zeros((n, *values.shape[1:]))
-    out[index] = values
-    return out
 
 
 def _mean_features(kernel: Kernel, X: Any, shares: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
@@ -21,9 +20,6 @@ from mercer.numeric.encodings import Encoding
 #: The rules for graphs without labels.
 UNLABELED_RULES = (None, "constant", "degree")
 
-#: Options that are printed only when they are on.
-_QUIET = ("labeled", "edge_labels")
-
 
 def unlabeled_rule() -> Any:
     """The field `unlabeled`: what stands for a missing label."""
@@ -34,6 +30,7 @@ class GraphCounts(CountKernel):
     """Abstract: the inner product of explicit features of a graph, which `_table` counts for many graphs at once."""
 
     _domain = "graphs"
+    _quiet = ("labeled", "edge_labels")
     _reads: ClassVar[tuple[str, ...]] = ("node",)  # the labels it looks at: of nodes, of edges
 
     def _encode(self, rows: Rows) -> Encoding:
@@ -56,22 +53,9 @@ class GraphCounts(CountKernel):
     def _table(self, batch: Batch) -> Table:
         """phi(x) of every graph."""
 
-    def _text(self) -> str:
-        return quiet_text(self)
-
 
 def _nothing(batch: Batch) -> None:
     """Graphs have no windows to compare: their table is always made."""
-
-
-def quiet_text(kernel: Any) -> str:
-    """The text of a kernel without the options that stand at None or are off."""
-    shown = []
-    for item in dataclasses.fields(kernel):
-        value = getattr(kernel, item.name)
-        if value is not None and not (item.name in _QUIET and value is False):
-            shown.append(f"{item.name}={value!r}")
-    return f"{type(kernel).__name__}({', '.join(shown)})"
 
 
 def label_text(label: Hashable) -> str:

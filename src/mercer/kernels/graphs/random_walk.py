@@ -12,7 +12,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.fields import positive, whole
-from mercer.kernels.graphs.base import quiet_text, unlabeled_rule
+from mercer.kernels.graphs.base import unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Ints
 from mercer.kernels.graphs.chunks import chunks
 from mercer.kernels.pair import Pair
@@ -119,9 +119,6 @@ class RandomWalk(Kernel):
         if numbers is not None:
             return np.asarray(numbers[encoding.rows] ** 2 @ self._weights())
         return np.array([self._walked(encoding.batch, one, one)[0, 0] for one in encoding.rows[:, None]])
-
-    def _text(self) -> str:
-        return quiet_text(self)
 
     def _derivation(self) -> Derivation:
         because = "<phi(x), phi(z)> with phi_s(x) = decay^(l/2) times the walks of l edges in x whose labels are s"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ class SubstringKernel(CountKernel):
     """Abstract: the inner product of explicit features of a string, which `_table` counts for many strings at once."""
 
     _domain = "strings"
+    _quiet = ("reverse_complement",)
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember(("profile", self), lambda: Profile(letters_of(rows), Recipe(self._table, self._windows)))
@@ -47,9 +47,6 @@ class SubstringKernel(CountKernel):
         """Windows to compare instead of making the table, for kernels with many more features than windows."""
         return None
 
-    def _text(self) -> str:
-        return quiet_text(self)
-
 
 def letters_of(rows: Rows) -> Letters:
     """The strings of a collection as numbers, shared by all terms that ask."""
@@ -59,17 +56,6 @@ def letters_of(rows: Rows) -> Letters:
 def whole_item(item: Any) -> Any:
     """One object as a str or a tuple of tokens, whose parts can be keys."""
     return item if isinstance(item, str) else tuple(item)
-
-
-def quiet_text(kernel: Any) -> str:
-    """The text of a kernel without the options that stand at None or, for what is off by default, at False."""
-    shown = []
-    for item in dataclasses.fields(kernel):
-        value = getattr(kernel, item.name)
-        if value is None or (item.name == "reverse_complement" and value is False):
-            continue
-        shown.append(f"{item.name}={value!r}")
-    return f"{type(kernel).__name__}({', '.join(shown)})"
 
 
 def canonical(u: Any) -> Any:
