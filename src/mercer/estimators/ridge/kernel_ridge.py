@@ -16,6 +16,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.formula import coefficients, written
+from mercer.estimators.ridge.large import predict_large
 from mercer.estimators.ridge.mixed import mixed_radii
 from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, RidgeSolution, counted_features
 from mercer.estimators.ridge.robust import RobustFit, huber
@@ -43,6 +44,8 @@ class RidgeFacts(DualModel):
         if self._fitted.weights is None:
             return self._decision(X)
         new = self._read(X, reset=False)
+        if self._problem.features is not None:
+            return predict_large(self._problem.features, new, self._fitted.weights, self.intercept_)
         problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=self.X_fit_)
         return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
 
@@ -51,7 +54,8 @@ class RidgeFacts(DualModel):
         return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n))
 
     def _keep(self, solution: RidgeSolution) -> None:
-        problem, fitted = solution.problem, solution.fitted
+        fitted = solution.fitted
+        problem = replace(solution.problem, features=fitted.features)
         self.kernel_ = problem.kernel
         self.dual_coef_, self.intercept_ = fitted.dual, fitted.intercept[()]
         self.coef_ = fitted.weights
@@ -63,7 +67,7 @@ class RidgeFacts(DualModel):
         check_is_fitted(self)
         if self._diagnosis is None:
             with Meter("leave-one-out", self.verbose) as meter:
-                self._diagnosis = diagnose(self._problem, self.route_.solver, meter)
+                self._diagnosis = diagnose(self._problem, self._fitted, self.route_.solver, meter)
         return self._diagnosis
 
     @property
@@ -113,6 +117,11 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, NDArray[np.float64]]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""
         new = self._read(X, reset=False)
+        if self.route_.solver not in ("cholesky", "eigh", "primal"):
+            raise InputError(
+                f'method="jackknife+" needs the Gram matrix, which route {self.route_.solver} does not make; '
+                'use method="jackknife".'
+            )
         K = GramOperator(self.kernel_, new, self.X_fit_)
         targets = range(self._problem.Y.reshape(self._problem.n, -1).shape[1])
         with Meter("jackknife+", self.verbose) as meter:
@@ -155,8 +164,11 @@ class KernelRidge(RidgeModel):
         The penalty, one for all targets or one per target. 0 is least squares of minimum norm.
     fit_intercept : bool, default False
         Add a constant that is not penalized (centering in feature space).
-    solver : "auto", "cholesky", "eigh", "primal" or "cg"
-        "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix.
+    solver : "auto", "cholesky", "eigh", "primal", "cg", "nystroem" or "fourier"
+        "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix up to 100,000
+        rows, and landmarks ("nystroem") beyond. "fourier" takes Fourier features of a stationary kernel.
+    n_components : int, optional
+        The number of landmarks or Fourier features; 2000 if not given. For "cg", the landmarks of the preconditioner.
     loss : "squared" or "huber", default "squared"
         "huber" weighs rows down whose residual exceeds `delta`, by repeated weighted fits.
     delta : float, optional
@@ -187,6 +199,7 @@ class KernelRidge(RidgeModel):
         alpha: Any = 1.0,
         fit_intercept: bool = False,
         solver: str = "auto",
+        n_components: int | None = None,
         loss: str = "squared",
         delta: float | None = None,
         tol: float = 1e-8,
@@ -198,6 +211,7 @@ class KernelRidge(RidgeModel):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.n_components = n_components
         self.loss = loss
         self.delta = delta
         self.tol = tol
@@ -216,7 +230,8 @@ class KernelRidge(RidgeModel):
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> RidgeSolution:
         alpha = read_alpha(self.alpha, data.y)
         problem = Problem(
-            data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter
+            data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter,
+            n_components=self.n_components,
         )  # fmt: skip
         robust = None
         if self.loss == "huber":
@@ -241,7 +256,7 @@ class KernelRidge(RidgeModel):
             self.huber_ = solution.robust
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)))
+        return routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components)
 
 
 def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     alphas, length_scales, param_grid : the grids for alpha="loo"; chosen from the data if not given.
     cv : None (leave-one-out), int or splitter, for alpha="loo".
     fit_intercept : bool, default True
-    solver, memory, verbose : as in KernelRidge.
+    solver, n_components, memory, verbose : as in KernelRidge.
 
     >>> import numpy as np
     >>> from mercer import KernelRidgeClassifier
@@ -63,6 +63,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         cv: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
+        n_components: int | None = None,
         memory: int | float | str | None = None,
         verbose: bool | None = None,
     ) -> None:
@@ -74,6 +75,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.n_components = n_components
         self.memory = memory
         self.verbose = verbose
 
@@ -105,9 +107,11 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
             splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
             part = Data(data.X, Y, data.weights, self.fit_intercept, splits)
             surface = explore(self, data.kernel, part, ACCURACY, route, meter)
-            return tuned(surface, choose_point(surface, "best"), part, meter)
+            return tuned(surface, choose_point(surface, "best"), part, route, meter, self.n_components)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
-        problem = Problem(data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept)
+        problem = Problem(
+            data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept, n_components=self.n_components
+        )  # fmt: skip
         return RidgeSolution(problem, fit(problem, route.solver, meter))
 
     def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
@@ -156,4 +160,4 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         if self.alpha == "loo":
             return surface_routes(self, shape)
-        return routes(shape, self.solver, least_squares=self.alpha == 0)
+        return routes(shape, self.solver, self.alpha == 0, self.n_components)

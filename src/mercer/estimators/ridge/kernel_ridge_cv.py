@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
+from mercer.estimators.ridge.large import SOLVERS as LARGE
+from mercer.estimators.ridge.large import large_routes
+from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit
 from mercer.kernels.base import Kernel
@@ -24,6 +27,9 @@ from mercer.selection.grids import length_scale_paths, read_alphas, read_grid, r
 from mercer.selection.scoring import Scoring, as_scoring
 from mercer.selection.surface import Data, Surface, choose_per_target
 from mercer.selection.surface import choose as choose_point
+
+#: Up to this many rows a budget that no exact route fits is an error, as the data are small enough to do better.
+FEWEST_ROWS = 10_000
 
 
 @estimator
@@ -53,7 +59,9 @@ class KernelRidgeCV(RidgeModel):
         The second takes the largest alpha whose score is within one standard error of the best.
     alpha_per_target : bool
         Choose an alpha for every target.
-    memory, verbose : as in KernelRidge.
+    solver : "auto", "nystroem" or "fourier"
+        "auto" takes the exact surface where its matrix fits `memory`, else landmarks with exact leave-one-out of their own.
+    n_components, memory, verbose : as in KernelRidge.
 
     Attributes
     ----------
@@ -79,6 +87,8 @@ class KernelRidgeCV(RidgeModel):
         fit_intercept: bool | None = None,
         rule: str = "best",
         alpha_per_target: bool = False,
+        solver: str = "auto",
+        n_components: int | None = None,
         memory: int | float | str | None = None,
         verbose: bool | None = None,
     ) -> None:
@@ -91,6 +101,8 @@ class KernelRidgeCV(RidgeModel):
         self.fit_intercept = fit_intercept
         self.rule = rule
         self.alpha_per_target = alpha_per_target
+        self.solver = solver
+        self.n_components = n_components
         self.memory = memory
         self.verbose = verbose
 
@@ -101,6 +113,8 @@ class KernelRidgeCV(RidgeModel):
     def _check_parameters(self) -> None:
         if self.rule not in ("best", "one_standard_error"):
             raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
+        if self.solver not in ("auto", *LARGE):
+            raise InputError(f"solver must be one of auto, {', '.join(LARGE)} for a surface; got {self.solver!r}.")
 
     def _read(self, X: Any, reset: bool) -> Any:
         return as_double(super()._read(X, reset)) if reset else super()._read(X, reset)
@@ -114,7 +128,7 @@ class KernelRidgeCV(RidgeModel):
         splits = read_splits(self.cv, data.X, data.y, data.more["groups"])
         part = Data(data.X, data.y, data.weights, self._intercept(), splits)
         surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
-        return tuned(surface, choose_point(surface, self.rule), part, meter, self.alpha_per_target)
+        return tuned(surface, choose_point(surface, self.rule), part, route, meter, self.n_components, self.alpha_per_target)
 
     def _store(self, data: TrainingSet, solution: Tuned) -> None:
         self._keep(solution.ridge)
@@ -135,6 +149,8 @@ def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Rou
 
     def evaluate(settings: list[dict[str, Any]], part: Data) -> Surface:
         kernels = [kernel.set_params(**params) for params in settings]
+        if route.solver in LARGE:
+            return large_surface(settings, kernels, part, alphas, scoring, route.solver, model.n_components, meter)
         return ridge_surface.surface(settings, kernels, part, alphas, scoring, route.solver, meter)
 
     return grid.explore(evaluate, data, model.rule)
@@ -151,7 +167,15 @@ class Tuned:
     route: Route
 
 
-def tuned(surface: Surface, index: tuple[int, int], data: Data, meter: Meter, alpha_per_target: bool = False) -> Tuned:
+def tuned(
+    surface: Surface,
+    index: tuple[int, int],
+    data: Data,
+    route: Route,
+    meter: Meter,
+    n_components: int | None = None,
+    alpha_per_target: bool = False,
+) -> Tuned:
     """Fit at the chosen point, with what the surface knows of it."""
     row, column = index
     alpha = np.asarray(surface.alphas[column])
@@ -161,11 +185,11 @@ def tuned(surface: Surface, index: tuple[int, int], data: Data, meter: Meter, al
         alpha = surface.alphas[columns]
         loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
     problem = Problem(surface.kernels[row], data.X, data.Y, alpha, data.weights, data.fit_intercept)
-    solver = "primal" if surface.route == "primal" else "eigh" if alpha.min() == 0 else "cholesky"
+    problem = replace(problem, n_components=n_components)
+    solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
     fitted = fit(problem, solver, meter)
-    cost = ridge_surface.route_bytes(surface.route, len(data.Y), None if fitted.weights is None else len(fitted.weights))
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
-    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), Route(solver, cost, 0.0, reason))
+    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), Route(solver, route.bytes, 0.0, reason, route.exact))
 
 
 def store_choice(model: Any, found: Tuned) -> None:
@@ -194,9 +218,22 @@ def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
     flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
     reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
+    solver, large = model.solver, {route.solver: route for route in large_routes(shape, model.n_components)}
+    if solver in LARGE:
+        return (_surface_route(large[solver], len(alphas), shape),)
     names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
     size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
-    return tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
+    exact = tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
+    if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
+        return exact
+    return (*exact, _surface_route(large["nystroem"], len(alphas), shape))
+
+
+def _surface_route(route: Route, n_alphas: int, shape: Shape) -> Route:
+    """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
+    reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
+    held = route.bytes + 8 * n_alphas * shape.n * shape.n_targets
+    return replace(route, bytes=held, seconds=30 * route.seconds, reason=reason)
 
 
 def tabulate(surface: Surface) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Problem:
     tol: float = 1e-8
     max_iter: int | None = None
     like: Any = None  # rows whose features are to be taken, where features are named by what occurs
+    n_components: int | None = None  # landmarks or Fourier features of a route that takes them
+    features: Any = None  # the feature map of such a route, once it is chosen
 
     @property
     def n(self) -> int:
@@ -78,6 +80,7 @@ class Fitted:
     weights: Array | None = None  # (d, *t) primal weights of explicit features
     mixed: bool = False  # whether a float32 factor was refined in float64
     ones: Array | None = None  # (n,) G^-1 1, where a mixed fit has an intercept
+    features: Any = None  # the feature map whose weights these are, where it stands for the kernel
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge import large
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.least_squares import minimum_norm
 from mercer.estimators.ridge.mixed import fit_mixed
+from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
 from mercer.estimators.ridge.primal import normal_equations, solve_primal
 from mercer.estimators.ridge.problem import (
     COUNTED_ROWS,
@@ -40,14 +42,19 @@ BLOCK = 2048
 #: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
 NORM_ROWS = 3000
 
-SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg")
+SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg", *large.SOLVERS)
+
+#: Up to this many rows the full system is solved by conjugate gradients where its matrix does not fit; beyond, landmarks.
+MOST_ROWS_OF_CG = 100_000
 
 
-def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
+def routes(shape: Shape, solver: str, least_squares: bool, n_components: int | None = None) -> tuple[Route, ...]:
     """The ways to fit a ridge of this shape, best first."""
     if solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
-    offered = {route.solver: route for route in _all_routes(shape)}
+    offered = {
+        route.solver: route for route in (*_all_routes(shape, n_components), *large.large_routes(shape, n_components))
+    }
     if solver == "primal" and "primal" not in offered:
         raise InputError(
             'solver="primal" needs a kernel with a finite feature map, as Polynomial(degree=2) on vectors has; features '
@@ -62,11 +69,12 @@ def routes(shape: Shape, solver: str, least_squares: bool) -> tuple[Route, ...]:
         return (offered[solver],)
     fewest = shape.n_features if shape.n_features is not None else shape.n_counted
     order = ["primal"] if "primal" in offered and (fewest or 0) < shape.n else []
-    order += ["eigh"] if least_squares else ["cholesky", "cg"]
+    far = ["cg"] if shape.n <= MOST_ROWS_OF_CG else ["nystroem"]
+    order += ["eigh"] if least_squares else ["cholesky", *far]
     return tuple(offered[name] for name in order)
 
 
-def _all_routes(shape: Shape) -> Iterator[Route]:
+def _all_routes(shape: Shape, n_components: int | None) -> Iterator[Route]:
     n, t, rate = float(shape.n), shape.n_targets, gemm_rate()
     gram_seconds = n * n * (2.0 * shape.width / rate + 1.0 / entry_rate()) / 2.0
     square = shape.n**2 * shape.itemsize
@@ -79,21 +87,28 @@ def _all_routes(shape: Shape) -> Iterator[Route]:
     seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
     yield Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
     yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: eigenvalues decide the rank")
-    reason = "the Gram matrix does not fit: products in tiles, solved to tol"
-    yield Route("cg", 8 * 8 * shape.n * (t + shape.width), 100 * gram_seconds, reason, exact=False)
+    rank = rank_for(shape.n, n_components)
+    reason = f"products in tiles, solved to tol; {f'{rank} landmarks' if rank else 'the diagonal'} as preconditioner"
+    steps = 40 if rank else 100
+    seconds = steps * gram_seconds + 2 * n * float(rank) ** 2 / rate
+    yield Route("cg", 8 * shape.n * (8 * (t + shape.width) + int(1.3 * rank)), seconds, reason, exact=False)
 
 
 def fit(problem: Problem, solver: str, meter: Meter) -> Fitted:
     """Solve by the named route."""
+    if solver in large.SOLVERS:
+        return large.fit_large(problem, solver, meter)
     return {"primal": _primal, "cholesky": _cholesky, "eigh": _eigh, "cg": _cg}[solver](problem, meter)
 
 
-def diagnose(problem: Problem, solver: str, meter: Meter) -> Diagnosis:
+def diagnose(problem: Problem, fitted: Fitted, solver: str, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages; one more factorization, and nothing n x n is kept."""
+    if solver in large.SOLVERS:
+        return large.diagnose_large(problem, solver, fitted.residuals, meter)
     if solver == "cg":
         raise InputError(
             "leave-one-out quantities need the Gram matrix, which did not fit the memory budget (route cg). "
-            "Raise memory=, or fit on fewer rows."
+            'Raise memory=, fit on fewer rows, or take solver="nystroem".'
         )
     if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and problem.counts:
         return _diagnose_counts(problem)
@@ -291,6 +306,12 @@ def _cg(problem: Problem, meter: Meter) -> Fitted:
         meter(state.n_iter, state.max_iter)
 
     solution = conjugate_gradient(
-        K, right_sides(problem), shift=shift, tol=problem.tol, max_iter=problem.max_iter, callback=watch
+        K,
+        right_sides(problem),
+        shift=shift,
+        preconditioner=landmark_preconditioner(problem, shift),
+        tol=problem.tol,
+        max_iter=problem.max_iter,
+        callback=watch,
     )
     return from_solution(problem, solution, shift, solution.message)

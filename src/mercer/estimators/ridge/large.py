@@ -1,0 +1,206 @@
+"""Ridge on features that stand for the kernel: landmarks or Fourier features, in one pass over blocks of rows.
+
+With z(x) = L^-1 k(S, x) for landmarks S (k(S, S) = L L'), or cosines and sines of frequencies, the fit is
+w = (Z'WZ + alpha I)^-1 Z'Wy. Z'WZ is summed in float64 from the raw values k(S, x) and divided by L at the end: one product
+of m^2 numbers per row, and no n x m array.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from mercer.errors import CapabilityError, InputError
+from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, predict_grid
+from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
+from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
+from mercer.gram.fourier_grid import FourierGrid, has_grid
+from mercer.gram.landmarks import ROWS_PER_LANDMARK, landmark_features
+from mercer.gram.low_rank import LandmarkFeatures
+from mercer.inputs import Rows
+from mercer.kernels.spectral.draws import draw
+from mercer.kernels.spectral.fourier_map import FourierMap
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.plan import Route, Shape
+
+SOLVERS = ("nystroem", "fourier")
+
+#: Landmarks or columns of Fourier features where n_components is not given.
+COMPONENTS = 2000
+
+#: Numbers of one block of raw features.
+BLOCK = 1 << 23
+
+#: The draws of a fit: the same script gives the same model.
+SEED = 0
+
+
+def components(shape: Shape, asked: int | None) -> int:
+    """How many landmarks or columns a fit takes."""
+    if asked is not None and (isinstance(asked, bool) or not isinstance(asked, (int, np.integer)) or asked < 1):
+        raise InputError(f"n_components must be a whole number >= 1, or None; got {asked!r}.")
+    return min(shape.n, COMPONENTS if asked is None else int(asked))
+
+
+def large_routes(shape: Shape, asked: int | None) -> Iterator[Route]:
+    """Routes whose memory does not grow with the square of the rows."""
+    m, n, t, rate = components(shape, asked), float(shape.n), shape.n_targets, gemm_rate()
+    rows = max(1, BLOCK // m)
+    held = 8 * (4 * m * m + 4 * rows * (m + shape.width)) + 8 * 4 * shape.n * t
+    entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
+    drawn = min(shape.n, ROWS_PER_LANDMARK * m)
+    seconds = (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
+    reason = f"{m} landmarks, one pass over the rows"
+    yield Route("nystroem", held + 8 * drawn * m, seconds, reason, exact=False)
+    reason = f"{m} columns of Fourier features, one pass over the rows"
+    yield Route("fourier", held + 8 * m * shape.width, seconds, reason, exact=False)
+
+
+def feature_map(problem: Problem, solver: str) -> LandmarkFeatures | FourierMap:
+    """The features of a route, chosen from the training rows with a fixed seed."""
+    if problem.features is not None:
+        return problem.features
+    m = min(problem.n, problem.n_components or COMPONENTS)
+    rng = np.random.default_rng(SEED)
+    if solver == "nystroem":
+        return landmark_features(problem.kernel, problem.X, m, rng)[0]
+    if not hasattr(problem.X, "shape") or len(problem.X.shape) != 2:
+        raise CapabilityError(f'solver="fourier" takes vectors, but {problem.kernel} compares others; use "nystroem".')
+    width = problem.X.shape[1]
+    drawn = draw(problem.kernel.spectral(width), (m + 1) // 2, "auto", rng)
+    center = np.zeros(width) if hasattr(problem.X, "toarray") else problem.X.mean(axis=0, dtype=np.float64)
+    return FourierMap(drawn.frequencies, drawn.weights, np.asarray(center), np.empty(0))
+
+
+def on_grid(problem: Problem, solver: str) -> bool:
+    """Whether the frequencies of a route lie on a grid: for kernels with a spectral density in one to three columns."""
+    if solver != "fourier" or isinstance(problem.features, FourierMap):
+        return False
+    dense = hasattr(problem.X, "shape") and len(problem.X.shape) == 2 and not hasattr(problem.X, "toarray")
+    return isinstance(problem.features, FourierGrid) or (dense and has_grid(problem.kernel, problem.X.shape[1]))
+
+
+def raw_values(features: LandmarkFeatures | FourierMap, X: Any) -> Array:  # -> (b, m) float64
+    """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64."""
+    if getattr(X, "dtype", None) == np.float32:
+        X = X.astype(np.float64)
+    if isinstance(features, FourierMap):
+        return features(X)
+    if features.kernel.given:
+        raise CapabilityError('a precomputed kernel is a matrix already; use solver="cholesky".')
+    return np.asarray(features.kernel(X, features.landmarks), dtype=np.float64)
+
+
+def whiten(features: LandmarkFeatures | FourierMap, values: Array) -> Array:  # (m, r) -> (m, r)
+    """L^-1 values: what is known of raw features, for the features themselves."""
+    if isinstance(features, FourierMap):
+        return values
+    return np.asarray(la.solve_triangular(features.triangle, values, lower=True, check_finite=False))
+
+
+def on_raw(features: LandmarkFeatures | FourierMap, weights: Array) -> Array:  # (m, *t) -> (m, *t)
+    """L^-T w: the weights that raw features take."""
+    return weights if isinstance(features, FourierMap) else features.expansion(weights)
+
+
+def raw_blocks(features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None) -> Iterator[tuple[slice, Array]]:
+    """Raw features, some rows at a time."""
+    rows = Rows(X)
+    m = features.n_columns if isinstance(features, FourierMap) else features.n_components
+    step = max(64, BLOCK // m)
+    for start in range(0, len(rows), step):
+        part = slice(start, min(start + step, len(rows)))
+        yield part, raw_values(features, rows.take(part).data)
+        if meter is not None:
+            meter(part.stop, len(rows))
+
+
+def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
+    """The normal equations of the features, from one pass."""
+    weights = problem.weights
+    blocks = (
+        (R, problem.Y[rows], None if weights is None else weights[rows])
+        for rows, R in raw_blocks(features, problem.X, meter)
+    )
+    raw = normal_equations(blocks, fit_intercept=problem.fit_intercept)
+    if isinstance(features, FourierMap):
+        return raw
+    half = whiten(features, raw.gram)
+    gram = whiten(features, half.T)
+    columns = whiten(features, np.column_stack([raw.sums, raw.shift]))
+    return dataclasses.replace(
+        raw, gram=(gram + gram.T) / 2.0, moment=whiten(features, raw.moment), sums=columns[:, 0], shift=columns[:, 1]
+    )
+
+
+def fit_large(problem: Problem, solver: str, meter: Meter) -> Fitted:
+    """Solve on the features of a route."""
+    if np.any(problem.alpha == 0):
+        raise InputError(f'solver="{solver}" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
+    if on_grid(problem, solver):
+        return fit_grid(problem, meter)
+    features = feature_map(problem, solver)
+    sums = equations(problem, features, meter)
+    Y = problem.Y.reshape(problem.n, -1)
+    solved = [solve_primal(sums, float(a)) for a in np.unique(problem.alpha)]
+    value, intercept = _of_each_target(solved, problem)
+    c = on_raw(features, value)
+    residuals = np.empty(Y.shape)
+    for rows, R in raw_blocks(features, problem.X):
+        residuals[rows] = Y[rows] - R @ c - intercept
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    dual = weights[:, None] * residuals / problem.alpha
+    shape, message = problem.Y.shape[1:], solved[-1].message
+    return Fitted(
+        dual.reshape(problem.Y.shape), intercept.reshape(shape), residuals.reshape(problem.Y.shape),
+        np.sum(value**2, axis=0).reshape(shape), max(s.jitter for s in solved), all(s.converged for s in solved), 1, message,
+        weights=value.reshape(-1, *shape), features=features,
+    )  # fmt: skip
+
+
+def _of_each_target(solved: list[PrimalFit], problem: Problem) -> tuple[Array, Array]:  # -> (m, t), (t,)
+    """Weights and intercepts, each target's at its own alpha."""
+    value = solved[0].value.reshape(len(solved[0].value), -1).copy()
+    intercept = np.atleast_1d(solved[0].intercept).astype(np.float64).copy()
+    for fit in solved[1:]:
+        mine = problem.alpha == fit.alpha
+        value[:, mine] = fit.value[:, mine]
+        intercept[mine] = fit.intercept[mine]
+    return value, intercept
+
+
+def predict_large(features: LandmarkFeatures | FourierMap | FourierGrid, X: Any, weights: Array, intercept: Any) -> Array:
+    """f at new rows, some at a time."""
+    if isinstance(features, FourierGrid):
+        return predict_grid(features, X, weights, intercept)
+    c = on_raw(features, weights)
+    return np.concatenate([R @ c + intercept for _, R in raw_blocks(features, X)])
+
+
+def diagnose_large(problem: Problem, solver: str, residuals: Array, meter: Meter) -> Diagnosis:
+    """Leave-one-out residuals and leverages, from one more sum and one more pass."""
+    if on_grid(problem, solver):
+        return diagnose_grid(problem, residuals)
+    features = feature_map(problem, solver)
+    sums = equations(problem, features, meter)
+    Y = problem.Y.reshape(problem.n, -1)
+    loo = np.empty(Y.shape)
+    leverage = np.empty(Y.shape if problem.alpha.ndim else (problem.n, 1))
+    for alpha in np.unique(problem.alpha):
+        mine = np.flatnonzero(np.broadcast_to(problem.alpha == alpha, Y.shape[1:]))
+        solved = solve_primal(sums, float(alpha))
+        for rows, R in raw_blocks(features, problem.X):
+            Z = whiten(features, R.T).T
+            own = None if problem.weights is None else problem.weights[rows]
+            h = solved.leverage(Z, own)
+            value = solved.value.reshape(len(solved.value), -1)[:, mine]
+            errors = Y[rows][:, mine] - Z @ value - np.atleast_1d(solved.intercept)[mine]
+            loo[rows.start : rows.stop, mine] = errors / (1.0 - h)[:, None]
+            leverage[rows.start : rows.stop, mine if problem.alpha.ndim else slice(None)] = h[:, None]
+    values = leverage if problem.alpha.ndim else leverage[:, 0]
+    return Diagnosis(loo.reshape(problem.Y.shape), values, values.sum(axis=0))

@@ -1,0 +1,187 @@
+"""Equispaced Fourier features of a stationary kernel in one to three columns, with the non-uniform fast Fourier transform.
+
+On a box of side B the kernel is k(x - z) = sum_j weight_j^2 e^(2 pi i h j'(x - z)) with weight_j^2 = h^d times the spectral
+density at 2 pi h j, for frequencies j in {-m … m}^d and a spacing h below 1 / (B + the reach of k). Sums over the rows are
+one transform each, and Phi*Phi is a Toeplitz matrix, known by one transform of ones: a fit takes n log n operations, and
+another length scale or penalty on the same grid none that depend on n (Greengard, Rachh and Barnett 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from mercer.errors import CapabilityError, InputError, MissingExtraError
+from mercer.kernels.base import Kernel
+from mercer.kernels.spectral.measure import Measure
+from mercer.registry import record
+
+Array = NDArray[Any]
+
+#: Columns up to which a grid of frequencies is smaller than the rows it stands for.
+MOST_COLUMNS = 3
+
+#: The grid is refined until the kernel is met to this share of k(0), or until it has MOST_FREQUENCIES.
+ACCURACY = 1e-5
+MOST_FREQUENCIES = 600_000
+
+#: Relative accuracy asked of the transform.
+TRANSFORM = 1e-9
+
+
+@record()
+@dataclass(frozen=True)
+class FourierGrid:
+    """Frequencies 2 pi h j on a grid with the weights that a kernel gives them."""
+
+    center: Array  # (d,) the middle of the box
+    spacing: Array  # (d,) h
+    halves: Array  # (d,) m
+    weights: Array  # (M,) in C order of the grid
+    missed: float  # k(0) - sum weights^2: the error at lag zero, the largest over all lags
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Frequencies per column, 2 m + 1."""
+        return tuple((2 * self.halves + 1).tolist())
+
+    def adjoint(self, X: Array, strengths: Array, *, doubled: bool = False) -> Array:  # (n, d), (t, n) -> (t, *grid)
+        """sum_i strengths_i e^(-2 pi i h j'x_i) for every j of the grid, or of the grid of differences j - j'."""
+        shape = tuple((4 * self.halves + 1).tolist()) if doubled else self.shape
+        transform = getattr(_finufft(), f"nufft{X.shape[1]}d1")
+        values = np.ascontiguousarray(strengths.astype(np.complex128))
+        found = transform(*self._angles(X), values, shape, eps=TRANSFORM, isign=-1)
+        return np.asarray(found).reshape(len(strengths), *shape)
+
+    def values(self, X: Array, coefficients: Array) -> Array:  # (n, d), (t, M) -> (n, t)
+        """The real part of sum_j coefficients_j e^(2 pi i h j'x)."""
+        transform = getattr(_finufft(), f"nufft{X.shape[1]}d2")
+        grid = np.ascontiguousarray(coefficients.reshape(-1, *self.shape).astype(np.complex128))
+        found = np.asarray(transform(*self._angles(X), grid, eps=TRANSFORM, isign=1))
+        return found.reshape(len(grid), -1).real.T.copy()
+
+    def _angles(self, X: Array) -> list[Array]:
+        theta = 2.0 * np.pi * self.spacing * (np.asarray(X, dtype=np.float64) - self.center)
+        return [np.ascontiguousarray(column) for column in theta.T]
+
+
+class ToeplitzSystem:
+    """D T D on vectors of M complex numbers written as 2 M real ones, with T_jk = sum_i w_i e^(-2 pi i h (j - k)'x_i)."""
+
+    def __init__(self, generator: Array, grid: FourierGrid) -> None:  # (4 m + 1, …)
+        self.grid = grid
+        self._padded = tuple(fft.next_fast_len(size) for size in generator.shape)
+        # differences j - k run from -2m to 2m: 0 has to come first for the transform
+        turned = np.zeros(self._padded, np.complex128)
+        turned[tuple(slice(0, size) for size in generator.shape)] = generator
+        turned = np.roll(turned, tuple((-2 * grid.halves).tolist()), axis=tuple(range(generator.ndim)))
+        self._spectrum = fft.fftn(turned, workers=-1)
+        self.shape = (2 * len(grid.weights), 2 * len(grid.weights))
+        self.total = float(generator[tuple((2 * grid.halves).tolist())].real)
+
+    def with_grid(self, grid: FourierGrid) -> ToeplitzSystem:
+        """The same rows with the weights of another kernel on the same frequencies."""
+        other = object.__new__(ToeplitzSystem)
+        other.__dict__.update(self.__dict__)
+        other.grid = grid
+        return other
+
+    def diag(self) -> Array:  # -> (2 M,)
+        """The diagonal."""
+        return np.tile(self.total * self.grid.weights**2, 2)
+
+    def __matmul__(self, vectors: Array) -> Array:  # (2 M, t) -> (2 M, t)
+        out = np.empty_like(vectors)
+        for column in range(vectors.shape[1]):
+            out[:, column] = as_real(self._product(as_complex(vectors[:, column])))
+        return out
+
+    def _product(self, v: Array) -> Array:  # (M,) complex
+        weights, shape = self.grid.weights, self.grid.shape
+        spread = fft.fftn((weights * v).reshape(shape), self._padded, workers=-1)
+        spread *= self._spectrum
+        back = fft.ifftn(spread, workers=-1, overwrite_x=True)[tuple(slice(0, size) for size in shape)]
+        return weights * back.ravel()
+
+
+def as_real(values: Array) -> Array:  # (M,) complex -> (2 M,)
+    """Real parts, then imaginary parts."""
+    return np.concatenate([values.real, values.imag])
+
+
+def as_complex(values: Array) -> Array:  # (2 M,) -> (M,) complex
+    """The inverse of as_real."""
+    half = len(values) // 2
+    return values[:half] + 1j * values[half:]
+
+
+def has_grid(kernel: Kernel, width: int) -> bool:
+    """Whether the kernel has a spectral density in one to three columns."""
+    try:
+        return width <= MOST_COLUMNS and kernel.spectral(width).has_density
+    except (CapabilityError, InputError):
+        return False
+
+
+def grid_for(kernels: Sequence[Kernel], low: Array, high: Array, accuracy: float = ACCURACY) -> list[FourierGrid]:
+    """Grids of several kernels with common frequencies, for rows in the box from low to high, (d,) each."""
+    _finufft()
+    measures = [kernel.spectral(len(low)) for kernel in kernels]
+    side = np.maximum(high - low, 1e-300)
+    reach = np.max([_reach(kernel, len(low), accuracy) for kernel in kernels], axis=0)
+    spacing = 1.0 / (side + reach)
+    scale = np.max([_scale(measure) for measure in measures], axis=0)
+    factor = 1.0
+    while True:
+        halves = np.maximum(1, np.ceil(factor * scale / (2.0 * np.pi * spacing))).astype(np.int64)
+        size = float(np.prod(2.0 * halves + 1.0))
+        found = [_weighted(measure, (low + high) / 2.0, spacing, halves) for measure in measures]
+        worst = max(grid.missed / measure.mass for grid, measure in zip(found, measures, strict=True))
+        if worst <= accuracy or size * 1.7 > MOST_FREQUENCIES:
+            return found
+        factor *= 1.3
+
+
+def _weighted(measure: Measure, center: Array, spacing: Array, halves: Array) -> FourierGrid:
+    axes = [2.0 * np.pi * h * np.arange(-m, m + 1) for h, m in zip(spacing, halves, strict=True)]
+    frequencies = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(center))
+    squares = measure.density(frequencies) * np.prod(2.0 * np.pi * spacing)
+    return FourierGrid(center, spacing, halves, np.sqrt(squares), max(0.0, measure.mass - float(squares.sum())))
+
+
+def _scale(measure: Measure) -> Array:  # -> (d,)
+    """The size of typical frequencies of every column."""
+    rng = np.random.default_rng(0)
+    return np.median(np.abs(measure.sample(rng.random((4000, measure.n_uniforms)))), axis=0) * 2.0
+
+
+def _reach(kernel: Kernel, width: int, accuracy: float) -> Array:  # -> (d,)
+    """The distance along every column beyond which k is below a share of k(0)."""
+    zero = np.zeros((1, width))
+    floor = accuracy * float(kernel.diag(zero)[0])
+    found = np.empty(width)
+    for k in range(width):
+        steps = np.zeros((400, width))
+        steps[:, k] = np.geomspace(1e-6, 1e6, 400)
+        above = np.flatnonzero(np.abs(kernel(steps, zero)[:, 0]) > floor)
+        last = int(above[-1]) if len(above) else 0
+        if last >= 398:
+            raise CapabilityError(f"{kernel} does not fall off with the distance, so no grid of frequencies is fine enough.")
+        found[k] = steps[last + 1, k]
+    return found
+
+
+def _finufft() -> Any:
+    try:
+        import finufft
+    except ImportError:
+        raise MissingExtraError(
+            'Fourier features on a grid (solver="fourier" in one to three columns) need the package finufft: '
+            'pip install "mercer[large]"'
+        ) from None
+    return finufft

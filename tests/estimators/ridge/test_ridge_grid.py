@@ -1,0 +1,71 @@
+"""Ridge on a grid of frequencies against the exact fit: values, intercept, weights, targets, search, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import Gaussian, KernelRidge, KernelRidgeCV, Matern
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+
+pytest.importorskip("finufft")
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(700, 2))
+Y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=700) + 3.0
+W = RNG.random(700) + 0.2
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.8), Matern(2.5)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_exact_fit(kernel: Kernel, fit_intercept: bool, weighted: bool) -> None:
+    weights = W if weighted else None
+    exact, model = (
+        KernelRidge(kernel, alpha=0.1, fit_intercept=fit_intercept, solver=solver).fit(X, Y, weights)
+        for solver in ("auto", "fourier")
+    )
+    assert np.abs(model.predict(X) - exact.predict(X)).max() < 1e-3
+    assert abs(model.rkhs_norm_ - exact.rkhs_norm_) < 2e-3 * exact.rkhs_norm_
+    assert abs(model.effective_dof_ - exact.effective_dof_) < 0.08 * exact.effective_dof_ + fit_intercept
+    assert np.sqrt(np.mean((model.loo_residuals_ - exact.loo_residuals_) ** 2)) < 0.12 * np.std(exact.loo_residuals_)
+    assert "at lag zero" in model._fitted.message
+
+
+def test_several_targets() -> None:
+    targets = np.column_stack([Y, -2 * Y])
+    exact, model = (KernelRidge(Gaussian(0.8), alpha=[0.1, 1.0], solver=s).fit(X, targets) for s in ("auto", "fourier"))
+    assert np.abs(model.predict(X[:40]) - exact.predict(X[:40])).max() < 2e-3
+    assert model.loo_residuals_.shape == (700, 2)
+
+
+def test_the_search_ranks_as_leave_one_out_does() -> None:
+    grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
+    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))  # type: ignore[arg-type]
+    ratio = model.surface_.scores / exact.surface_.scores
+    assert ratio.min() > 0.9 and ratio.max() < 1.1
+    best = exact.surface_.scores.max()
+    assert exact.surface_.scores[model.best_index_] > best - 0.05 * abs(best)
+
+
+def test_intervals_cover() -> None:
+    rng = np.random.default_rng(1)
+    new = rng.uniform(-2, 2, size=(2000, 2))
+    truth = np.sin(3 * new[:, 0]) * new[:, 1] + 0.1 * rng.normal(size=2000) + 3.0
+    low, high = KernelRidge(Gaussian(0.8), alpha=0.1, solver="fourier").fit(X, Y).predict_interval(new, coverage=0.9).T
+    assert 0.85 < np.mean((low <= truth) & (truth <= high)) < 0.95
+
+
+def test_files(tmp_path: object) -> None:
+    model = KernelRidge(Gaussian(0.8), alpha=0.1, solver="fourier").fit(X, Y)
+    mercer.save(model, f"{tmp_path}/g.mercer")
+    assert np.array_equal(mercer.load(f"{tmp_path}/g.mercer").predict(X), model.predict(X))
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError, match="alpha > 0"):
+        KernelRidge(Gaussian(0.8), alpha=0.0, solver="fourier").fit(X, Y)
+    with pytest.raises(InputError, match="squared error"):
+        KernelRidgeCV(Gaussian(0.8), solver="fourier", scoring="r2", alphas=[1.0], length_scales=[1.0]).fit(X, Y)
