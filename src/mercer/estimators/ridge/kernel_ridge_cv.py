@@ -189,7 +189,8 @@ def tuned(
     solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
     fitted = fit(problem, solver, meter)
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
-    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), Route(solver, route.bytes, 0.0, reason, route.exact))
+    taken = Route(solver, route.bytes, 0.0, reason, route.exact)
+    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), taken)
 
 
 def store_choice(model: Any, found: Tuned) -> None:

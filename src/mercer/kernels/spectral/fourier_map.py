@@ -13,7 +13,6 @@ from mercer.kernels.spectral.measure import Array
 from mercer.numeric import threads
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
-from mercer.registry import record
 
 #: A float32 phase above this has lost more digits than the features may: it is made in float64 and reduced to one turn.
 #: Above the float64 limit the compiled loops would lose digits of their own.
@@ -37,7 +36,6 @@ class Projection:
     compiled: bool
 
 
-@record()
 @dataclass(frozen=True)
 class FourierMap:
     """z(x) = sqrt(weights) [cos(w'x), sin(w'x)], or sqrt(2 weights) cos(w'x + b) where there are phases b.
