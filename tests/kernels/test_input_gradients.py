@@ -10,8 +10,8 @@ import pytest
 import mercer
 from mercer.errors import CapabilityError
 from mercer.inputs import Rows
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.input_gradients import diagonal_gradient, differentiable, input_gradient
-from mercer.kernels.pair import Pair
 
 KERNELS = [
     mercer.Gaussian(0.8),

@@ -194,7 +194,7 @@ def test_gradients_survive_near_duplicates(kind: Any) -> None:
 
 
 def test_terms_share_their_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    import mercer.kernels.pair as pair
+    import mercer.kernels.evaluation as pair
 
     calls = []
     real = pair.squared_distances

@@ -12,9 +12,9 @@ import pytest
 from mercer.kernels import features, parameters
 from mercer.kernels.algebra import Combination, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.matern import Matern
-from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.strings.engine import substrings, suffixes
@@ -333,7 +333,7 @@ def alignment_remembered_by_length(patch: pytest.MonkeyPatch) -> None:
     def stale(left: Any, right: Any, memo: Any = None) -> Any:
         return (left, left) if left is not right and len(left) == len(right) else real(left, right, memo)
 
-    patch.setattr("mercer.kernels.pair.align", lambda a, b: stale(a, b) if not isinstance(a, tuple) else real(a, b))
+    patch.setattr("mercer.kernels.evaluation.align", lambda a, b: stale(a, b) if not isinstance(a, tuple) else real(a, b))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import Gaussian, Laplacian, Linear, Polynomial, Precomputed, hsic_test, mmd_test
 from mercer.errors import InputError, MercerError, NumericalError
-from mercer.numeric.medians import median_distance
+from mercer.numeric.points import median_distance
 from mercer.twosample.hsic import _by_pairs_of_rows
 from mercer.twosample.procedure import Sample
 

@@ -14,8 +14,8 @@ from mercer.kernels.evaluation import REMEDY, Evaluation
 from mercer.kernels.text import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.memory import allocate
-from mercer.numeric.strips import fill_wide
 from mercer.numeric.threads import Progress
+from mercer.numeric.tiles import fill_wide
 
 
 class GramOperator(LinearOperator):

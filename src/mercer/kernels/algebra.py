@@ -16,10 +16,10 @@ from mercer.errors import ClosureError, InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, kronecker, stack, times
 from mercer.kernels.fields import nonnegative
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import n_own
 from mercer.kernels.spectral.composition import convolve, mix, multiple
 from mercer.kernels.spectral.measure import Measure

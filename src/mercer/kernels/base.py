@@ -25,10 +25,10 @@ from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows, as_rows
 from mercer.kernels import evaluation, parameters
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import MEDIAN
 from mercer.kernels.operators import NODES, Operators
-from mercer.kernels.pair import Pair
 from mercer.kernels.summands import Occurrence, Summand
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, projected

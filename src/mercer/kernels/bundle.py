@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.evaluation import checked_diag
-from mercer.kernels.pair import Pair
+from mercer.kernels.evaluation import Pair, checked_diag
 from mercer.numeric.encodings import dtype_of
 
 

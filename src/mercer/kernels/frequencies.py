@@ -15,9 +15,9 @@ from mercer.errors import ClosureError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import weights_free
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import Convolution, mix
 from mercer.kernels.spectral.laws import Atoms, GaussianLaw
 from mercer.kernels.spectral.measure import Measure

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.names import name_of
-from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import Encoding, Given, Raw
 
 

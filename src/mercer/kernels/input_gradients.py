@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from mercer.errors import CapabilityError
 from mercer.kernels.algebra import Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.matern import Matern
-from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Pointwise
 from mercer.kernels.stationary import Exponential, Gaussian, RationalQuadratic, Stationary
 from mercer.kernels.vectors import Constant, Linear, Polynomial

@@ -14,8 +14,8 @@ from mercer.inputs import Rows
 from mercer.kernels.algebra import child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import LinearImage
 from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.views import View

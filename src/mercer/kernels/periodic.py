@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import length_scale, positive
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.laws import CircleLaw
 from mercer.kernels.stationary import Exp, Gaussian, Stationary
 from mercer.numeric.encodings import Dots, Encoding

@@ -13,10 +13,10 @@ from mercer.errors import ClosureError, InputError, shown
 from mercer.kernels.algebra import STATIONARY, Wrapper, child
 from mercer.kernels.base import ATOM, POWER, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, power, power_count, stack, times
 from mercer.kernels.fields import whole
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral import composition
 from mercer.kernels.spectral.measure import Measure
 from mercer.numeric.encodings import Encoding

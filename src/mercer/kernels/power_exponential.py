@@ -13,13 +13,12 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import length_scale, positive
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.stable import StableLaw
 from mercer.kernels.stationary import Stationary
 from mercer.numeric.encodings import Encoding
-from mercer.numeric.medians import median_distance
-from mercer.numeric.points import power_slopes, weighted_sums
+from mercer.numeric.points import median_distance, power_slopes, weighted_sums
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,16 +14,14 @@ from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
-from mercer.kernels.evaluation import refuse_unresolved
+from mercer.kernels.evaluation import Pair, refuse_unresolved
 from mercer.kernels.fields import MEDIAN, length_scale, positive
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.laws import CauchyLaw, GammaLaw, GaussianLaw, StudentLaw
 from mercer.kernels.taylor import TaylorFeatures, taylor_features
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
-from mercer.numeric.medians import median_distance
-from mercer.numeric.points import Points, weighted_sums
+from mercer.numeric.points import Points, median_distance, weighted_sums
 
 Exp = Callable[..., NDArray[Any]]
 

@@ -16,11 +16,10 @@ from mercer.inputs import Rows, as_graph, is_frame
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
-from mercer.kernels.evaluation import checked_diag
+from mercer.kernels.evaluation import Pair, checked_diag
 from mercer.kernels.features import FeatureMap, times
 from mercer.kernels.names import check_callable, name_of
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.spectral.composition import multiple
 from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.summands import Summand

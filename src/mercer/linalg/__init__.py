@@ -2,8 +2,7 @@
 
 =====================  ============================================================================================
 `solution`             what an iterative or direct solver returns
-`arguments`            shapes, signs and types of arrays, each refused with one sentence
-`row_split`            rows of weight zero taken out of a matrix, in place
+`arguments`            shapes, signs and types of arrays, each refused with one sentence; rows of weight zero taken out
 `cholesky`             K + alpha I = L L' in the Gram's own memory, and the one owner of jitter
 `triangular`           products and inverses in the memory of a triangle
 `pivoted_cholesky`     rows that stand for all: pivoted Cholesky, greedy or random

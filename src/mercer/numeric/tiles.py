@@ -1,19 +1,47 @@
 """Tiles: a function of (rows, columns) in, a filled array, a product or a sum out.
 
 `block(rows, cols)` returns the values of one tile as an array the caller may keep and overwrite. Tiles are small enough
-to stay in cache; a symmetric matrix is made from the tiles on and above its diagonal. This module owns tile sizes.
+to stay in cache; a symmetric matrix is made from the tiles on and above its diagonal. Strips walk a matrix row by row of
+tiles, for what is found per row without holding the matrix: each strip belongs to one thread, which sees its tiles from left
+to right, so a running answer per row needs no lock and does not depend on the number of threads. This module owns tile
+sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.numeric.mirror import onto_lower
 from mercer.numeric.threads import Progress, cpu_count, run
+
+
+@lru_cache(maxsize=8)
+def _above(n: int) -> NDArray[np.bool_]:
+    # tiles come in few sizes, and making the mask takes as long as using it
+    mask = ~np.tri(n, dtype=bool)
+    mask.flags.writeable = False
+    return mask
+
+
+def onto_lower(tile: NDArray[Any]) -> None:  # (n, n)
+    """Write the strict upper triangle onto the lower one.
+
+    >>> tile = np.array([[1.0, 2.0], [9.0, 3.0]])
+    >>> onto_lower(tile)
+    >>> tile.tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    np.copyto(tile, tile.T.copy(), where=_above(len(tile)).T)
+
+
+def onto_upper(tile: NDArray[Any]) -> None:  # (n, n)
+    """Write the strict lower triangle onto the upper one."""
+    np.copyto(tile, tile.T.copy(), where=_above(len(tile)))
+
 
 Block = Callable[[slice, slice], NDArray[Any]]
 
@@ -145,3 +173,40 @@ def stacked(term: Block, shape: tuple[int, int], width: int) -> NDArray[np.float
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
+
+
+def walk(
+    block: Block,
+    shape: tuple[int, int],
+    visit: Callable[[slice, slice, NDArray[Any]], None],
+    progress: Progress | None = None,
+    side: int = SIDE,
+    width: int | None = None,
+) -> None:
+    """Call visit(rows, cols, values) for every tile of `side` rows, strip by strip; `values` may be overwritten."""
+    n, m = shape
+    strips = [slice(i, min(i + side, n)) for i in range(0, n, side)]
+    width = side if width is None else width
+
+    def work(rows: slice, worker: int) -> None:
+        for j in range(0, m, width):
+            cols = slice(j, min(j + width, m))
+            visit(rows, cols, block(rows, cols))
+
+    run(strips, work, min(cpu_count(), len(strips)), len(strips), progress)
+
+
+def fill_wide(block: Block, out: NDArray[Any]) -> NDArray[Any]:
+    """Write a matrix of few rows into `out`: tiles hold as many values as square ones, so that few calls are made."""
+    n, m = out.shape
+    height = min(n, SIDE)
+    width = max(SIDE, SIDE * SIDE // max(1, height))
+    pieces = [
+        (slice(i, min(i + height, n)), slice(j, min(j + width, m))) for i in range(0, n, height) for j in range(0, m, width)
+    ]
+
+    def work(tile: tuple[slice, slice], worker: int) -> None:
+        out[tile] = block(*tile)
+
+    run(pieces, work, min(cpu_count(), len(pieces)))
+    return out

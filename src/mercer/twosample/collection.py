@@ -19,7 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
-from mercer.numeric.medians import in_units
+from mercer.numeric.points import in_units
 from mercer.twosample.samples import Pooled
 
 #: Rows whose distances set the length scales.

@@ -16,7 +16,7 @@ from mercer.errors import CapabilityError, InputError
 from mercer.inputs import as_vectors
 from mercer.kernels.algebra import Wrapper
 from mercer.kernels.base import Kernel
-from mercer.kernels.pair import Pair
+from mercer.kernels.evaluation import Pair
 from mercer.numeric.encodings import Encoding
 from mercer.validity.intervals import Interval, IntervalArithmetic, UndecidedError
 from mercer.validity.rationals import Rational, RationalArithmetic

@@ -16,8 +16,8 @@ from mercer.errors import InputError, describe
 from mercer.kernels.algebra import Product, Scaled, Sum, Wrapper, child
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import real
-from mercer.kernels.pair import Pair
 from mercer.kernels.pointwise import Power
 from mercer.kernels.text import MAX_LENGTH, Kernels, read
 from mercer.kernels.vectors import Constant, Linear, Polynomial

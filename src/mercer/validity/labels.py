@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.algebra import Wrapper
 from mercer.kernels.base import Kernel
-from mercer.kernels.pair import Pair
+from mercer.kernels.evaluation import Pair
 from mercer.numeric.encodings import Encoding
 from mercer.validity.derive import Step
 

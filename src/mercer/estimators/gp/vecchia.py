@@ -20,8 +20,7 @@ from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.estimators.gp.vecchia_likelihood import conditional_gradient, conditionals, local_posterior
 from mercer.inputs import as_rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.evaluation import Evaluation
-from mercer.kernels.pair import Pair
+from mercer.kernels.evaluation import Evaluation, Pair
 from mercer.linalg.cholesky import cholesky
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import align, gather

@@ -19,7 +19,7 @@ from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, routes, to_features
 from mercer.numeric.memory import format_bytes
-from mercer.numeric.strips import walk
+from mercer.numeric.tiles import walk
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.estimators.metric import ridge
 from mercer.kernels.base import Kernel
-from mercer.numeric.medians import median_distance
+from mercer.numeric.points import median_distance
 
 Array = NDArray[np.float64]
 

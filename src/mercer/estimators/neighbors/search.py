@@ -11,8 +11,8 @@ from mercer.errors import InputError
 from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
-from mercer.numeric.strips import walk
 from mercer.numeric.threads import Progress
+from mercer.numeric.tiles import walk
 
 Array = NDArray[Any]
 

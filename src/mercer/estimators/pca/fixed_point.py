@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.input_gradients import diagonal_gradient, input_gradient
-from mercer.kernels.pair import Pair
 
 Array = NDArray[Any]
 

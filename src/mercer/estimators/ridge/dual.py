@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import penalties, targets
+from mercer.linalg.arguments import penalties, split_rows, targets
 from mercer.linalg.cholesky import Factor, Factored, cholesky, solve_refined
-from mercer.linalg.row_split import Rows, split_rows
 from mercer.linalg.solution import Array, relative_residual
 
 
@@ -31,7 +30,7 @@ class DualFit(Factored):
     message: str
     alpha: float
     factor: Factor
-    rows: Rows
+    rows: SplitRows
     means: Array | None  # (a,) v with b = v'y; None without an intercept
     total: float  # 1'G^-1 1, the denominator of v; 0 without an intercept
 
@@ -117,7 +116,7 @@ def solve_dual(  # K (n, n), Y (n, *t), weights (n,)
     return fit_rows(rows, Y, float(penalties(alpha)[0]), fit_intercept)
 
 
-def fit_rows(rows: Rows, Y: Array, alpha: float, fit_intercept: bool) -> DualFit:  # Y (n, *t)
+def fit_rows(rows: SplitRows, Y: Array, alpha: float, fit_intercept: bool) -> DualFit:  # Y (n, *t)
     """The dual fit in the memory of ``rows.matrix``; ``fit.factor.restore()`` gives the matrix back."""
     columns = targets(Y, rows.n).astype(np.float64, copy=False)
     known = columns[rows.active]

@@ -20,8 +20,7 @@ import scipy.linalg
 import scipy.linalg.lapack as lapack
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.arguments import penalties, row_weights
-from mercer.linalg.row_split import split_rows
+from mercer.linalg.arguments import penalties, row_weights, split_rows
 from mercer.linalg.solution import Array
 
 _LARGEST = 32_766  # syevd counts its 2 n^2 + 6 n + 1 numbers of workspace in 32 bits

@@ -31,8 +31,8 @@ from mercer.estimators.ridge.problem import (
 )
 from mercer.gram import GramOperator, gram
 from mercer.inputs import take
+from mercer.linalg.arguments import split_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
-from mercer.linalg.row_split import split_rows
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
 

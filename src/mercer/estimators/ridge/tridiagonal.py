@@ -13,8 +13,7 @@ import numpy as np
 import scipy.linalg.lapack as lapack
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.arguments import penalties, targets
-from mercer.linalg.row_split import split_rows
+from mercer.linalg.arguments import penalties, split_rows, targets
 from mercer.linalg.solution import Array
 from mercer.numeric.threads import cpu_count, run
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric.compiling import worth
-from mercer.numeric.strips import walk
 from mercer.numeric.threads import cpu_count
-from mercer.numeric.tiles import SIDE
+from mercer.numeric.tiles import SIDE, walk
 
 Array = NDArray[Any]
 

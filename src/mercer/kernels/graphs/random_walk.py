@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
 from mercer.kernels.graphs.base import unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Ints
 from mercer.kernels.graphs.chunks import chunks
-from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import Encoding, Index
 from mercer.numeric.threads import cpu_count, run
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
-from mercer.kernels.pair import Pair
 from mercer.numeric.encodings import Encoding
 
 

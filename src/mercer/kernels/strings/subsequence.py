@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
-from mercer.kernels.pair import Pair
 from mercer.kernels.strings.engine.subsequences import subsequence_block, subsequence_diag
 from mercer.kernels.strings.spectrum import letters_of
 from mercer.numeric.encodings import Encoding

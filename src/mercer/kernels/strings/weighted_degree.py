@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import whole
-from mercer.kernels.pair import Pair
 from mercer.kernels.strings.engine.aligned import match_block, match_diag, placed_table
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.substrings import Table

@@ -15,9 +15,9 @@ from mercer.inputs import Rows
 from mercer.inputs.cells import as_categories
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import Rule, positive
-from mercer.kernels.pair import Pair
 from mercer.kernels.vectors import Constant
 from mercer.numeric.encodings import Encoding, Index
 from mercer.numeric.points import Points

@@ -14,9 +14,9 @@ from mercer.inputs.cells import missing_cells
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.wrappers import Sample
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, Values, align, gather, length

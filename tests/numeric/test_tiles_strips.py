@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.numeric.strips import fill_wide, walk
+from mercer.numeric.tiles import fill_wide, walk
 
 
 @pytest.mark.parametrize("width", [None, 100, 1920])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.kernels.pair import Pair
+from mercer.kernels.evaluation import Pair
 from mercer.numeric.encodings import Dots
 from mercer.numeric.points import Points
 
