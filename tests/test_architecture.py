@@ -28,8 +28,8 @@ LAYERS: dict[str, set[str]] = {
     "numeric": {"errors", "inputs"},
     "linalg": {"errors", "numeric"},  # arrays and operators, never a kernel
     "plan": {"errors", "registry", "numeric"},
-    "kernels": {"errors", "inputs", "numeric"},
-    "validity": {"errors", "inputs", "numeric", "kernels"},
+    "kernels": {"errors", "registry", "inputs", "numeric"},
+    "validity": {"errors", "registry", "inputs", "numeric", "kernels"},
     "gram": _NUMBERS | {"kernels"},
     "geometry": _NUMBERS | {"kernels", "gram"},
     "selection": _KERNELS,

@@ -6,37 +6,28 @@ heading of a report and the id of a test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
 from mercer.kernels import notation as notation  # kernels print as formulas once it is loaded
 from mercer.kernels.algebra import Product, Sum, constant
 from mercer.kernels.base import Kernel
-from mercer.kernels.frequencies import Cosines, SpectralMixture
-from mercer.kernels.functions import Function, Precomputed
-from mercer.kernels.graphs import (
-    EdgeHistogram,
-    Graphlet,
-    RandomWalk,
-    ShortestPath,
-    VertexHistogram,
-    WeisfeilerLehman,
-    WLOptimalAssignment,
-)
-from mercer.kernels.matern import Matern
 from mercer.kernels.names import registered
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.power_exponential import PowerExponential
 from mercer.kernels.reader import ClassName, Language, Reader
-from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
-from mercer.kernels.strings.all_substrings import AllSubstrings
-from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
-from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.strings.subsequence import Subsequence
-from mercer.kernels.strings.weighted_degree import WeightedDegree
-from mercer.kernels.tables import Categorical, Ordered
-from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
+from mercer.kernels.stationary import Gaussian
+from mercer.registry import public_names
+
+
+def _public_kernels() -> Iterator[type[Kernel]]:
+    """The kernels among the public names, which are listed once, in __init__.pyi."""
+    for name, module in public_names().items():
+        if module.startswith("mercer.kernels.") and module != __name__:
+            found = getattr(import_module(module), name)
+            if isinstance(found, type) and issubclass(found, Kernel) and found is not Kernel:
+                yield found
+
 
 #: Every kernel that a text may name.
 KERNELS: dict[str, type[Kernel]] = {

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import penalties, split_rows, targets
+from mercer.linalg.arguments import SplitRows, penalties, split_rows, targets
 from mercer.linalg.cholesky import Factor, Factored, cholesky, solve_refined
 from mercer.linalg.solution import Array, relative_residual
 
