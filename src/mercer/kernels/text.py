@@ -30,16 +30,7 @@ def _public_kernels() -> Iterator[type[Kernel]]:
 
 
 #: Every kernel that a text may name.
-KERNELS: dict[str, type[Kernel]] = {
-    kind.__name__: kind
-    for kind in (
-        AllSubstrings, Bilinear, Categorical, Constant, Cosines, EdgeHistogram, Exponential, Function, GappedSpectrum,
-        Gaussian, Graphlet, Laplacian, Linear, Matern, Mismatch, Ordered, Periodic, Polynomial, PowerExponential,
-        Precomputed, RandomWalk,
-        RationalQuadratic, ShortestPath, SpectralMixture, Spectrum, Subsequence, Tanh, VertexHistogram,
-        WLOptimalAssignment, WeightedDegree, WeisfeilerLehman,
-    )
-}  # fmt: skip
+KERNELS: dict[str, type[Kernel]] = {kind.__name__: kind for kind in _public_kernels()}
 
 _VERBS = ("exp", "polynomial", "normalized", "map", "weighted", "on", "linear", "dates")
 _CONVERSIONS = ("from_gamma", "from_width", "from_variance", "from_denominator")

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.linalg.arguments import row_weights
 from mercer.linalg.solution import Array
-from mercer.numeric.medians import weighted_median
+from mercer.numeric.points import weighted_median
 from mercer.registry import record
 
 _TUNING = 1.345  # 95 % as efficient as least squares when the noise is Gaussian
