@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,6 +23,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.inputs import Rows, count, looks_like_vectors, take
+from mercer.inputs.vectors import refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
@@ -130,7 +132,7 @@ class KernelEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = as_kernel(self.kernel)
         views, tags.input_tags.pairwise = kernel._views(), kernel.given
-        tags.input_tags.sparse = not (kernel.given or views & {"strings", "graphs"})
+        tags.input_tags.sparse = not (kernel.given or views & {"strings", "graphs"}) and kernel.takes_sparse
         tags.input_tags.string = "strings" in views
         tags.input_tags.two_d_array = not views & {"strings", "graphs"}
         return tags
@@ -142,6 +144,9 @@ class KernelEstimator(BaseEstimator):
         kernel = as_kernel(self.kernel)
         views = kernel._views()
         if kernel.given or "vectors" in views or (views <= {"any"} and looks_like_vectors(X)):
+            refuse_text(X, "X")
+            if sp.issparse(X) and not kernel.takes_sparse:
+                raise InputError(f"{kernel} takes dense arrays; X is sparse. Use X.toarray().")
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)

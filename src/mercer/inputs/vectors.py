@@ -39,6 +39,7 @@ def as_vectors(X: Any, name: str) -> Matrix:
         return _from_frame(X, name)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(f"{name} has masked values; every value must be there. Drop or impute such rows first.")
+    refuse_text(X, name)
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -66,6 +67,16 @@ def check_dense(array: NDArray[Any], name: str) -> NDArray[Any]:
     result = np.ascontiguousarray(array, dtype=np.float32 if keep else np.float64)
     _check_finite(result, name)
     return result
+
+
+def refuse_text(X: Any, name: str) -> None:
+    """Refuse a collection of strings given to a kernel on vectors, with the kernels that take it."""
+    flat = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    if flat and len(X) and isinstance(X[0], str):
+        raise InputError(
+            f"{name} holds str {_short(str(X[0]))} at row 0, not a number. Vector kernels need numbers; for text use a string "
+            "kernel such as Spectrum(p=3), for one column of a table k.on(column)."
+        )
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:

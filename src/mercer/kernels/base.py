@@ -55,6 +55,7 @@ class Kernel(Operators, abc.ABC):
     _precedence: ClassVar[int] = ATOM
     _domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
     _quiet: ClassVar[tuple[str, ...]] = ()  # options that are not printed where they are off, as None never is
+    _dense: bool = False  # True where sparse arrays are refused
     _symmetric: bool = True  # False where the formula does not promise k(x, z) = k(z, x)
 
     def __post_init__(self) -> None:
@@ -224,6 +225,12 @@ class Kernel(Operators, abc.ABC):
         return certify(self)
 
     # -- parameters --------------------------------------------------------------------------------------------------
+
+    @final
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether sparse arrays of vectors are read; a kernel on columns of a table asks for the columns first."""
+        return not any(node._dense for node in self._walk())
 
     @property
     def children(self) -> tuple[Kernel, ...]:

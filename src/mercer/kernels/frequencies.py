@@ -143,6 +143,8 @@ class SpectralMixture(Kernel):
         object.__setattr__(self, "means", tuple(map(tuple, means.tolist())))
         object.__setattr__(self, "scales", tuple(map(tuple, scales.tolist())))
 
+    _dense = True
+
     def _width(self) -> int:
         return len(self.means[0])
 

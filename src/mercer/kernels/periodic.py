@@ -37,6 +37,7 @@ class Periodic(Stationary):
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
     period: float = positive(1.0)
     _rough = False
+    _dense = True
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()

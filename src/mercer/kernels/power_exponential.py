@@ -52,6 +52,10 @@ class PowerExponential(Stationary):
     def _rough(self) -> bool:  # type: ignore[override]
         return self.power < 2.0
 
+    @property
+    def _dense(self) -> bool:  # type: ignore[override]
+        return self.norm != 2.0
+
     def _encode(self, rows: Rows) -> Encoding:
         if self.norm != 2.0 and sp.issparse(rows.vectors()):
             raise InputError(f"PowerExponential with norm < 2 takes dense arrays; {rows.name} is sparse.")

@@ -276,6 +276,8 @@ class Laplacian(Stationary):
 
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
 
+    _dense = True
+
     def _encode(self, rows: Rows) -> Encoding:
         if sp.issparse(rows.vectors()):
             raise InputError(f"Laplacian takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")

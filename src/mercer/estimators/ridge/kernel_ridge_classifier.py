@@ -98,10 +98,10 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | RidgeSolution:
-        classes, codes = np.unique(data.y, return_inverse=True)
+        classes = _classes(data)
         if len(classes) < 2:
             raise InputError(f"KernelRidgeClassifier needs two classes or more; y has only one class: {classes[0]!r}.")
-        Y = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        Y = np.where(data.y[:, None] == classes, 1.0, -1.0)
         Y = Y[:, 1] if len(classes) == 2 else Y
         if self.alpha == "loo":
             splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
@@ -115,7 +115,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return RidgeSolution(problem, fit(problem, route.solver, meter))
 
     def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
-        self.classes_ = np.unique(data.y)
+        self.classes_ = _classes(data)
         self._keep(solution.ridge if isinstance(solution, Tuned) else solution)
         if isinstance(solution, Tuned):
             store_choice(self, solution)
@@ -161,3 +161,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         if self.alpha == "loo":
             return surface_routes(self, shape)
         return routes(shape, self.solver, self.alpha == 0, self.n_components)
+
+
+def _classes(data: TrainingSet) -> NDArray[Any]:
+    """The labels that occur; a class whose rows all weigh nothing is none."""
+    return np.unique(data.y if data.weights is None else data.y[data.weights > 0])

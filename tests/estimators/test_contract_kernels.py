@@ -1,0 +1,115 @@
+"""scikit-learn's contract for every estimator with five kinds of kernels, and what all estimators say to text."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import check_estimator
+
+import mercer
+from mercer import Constant, Gaussian, Laplacian, Linear, Polynomial
+from mercer.errors import InputError
+
+KERNELS = {
+    "leaf": Gaussian(2.0),
+    "sum": Laplacian(2.0) + Constant(1.0),
+    "product": Gaussian(3.0) * Polynomial(2),
+    "normalized": Polynomial(2).normalized(),
+    "l1": Laplacian(2.0),
+}
+ESTIMATORS = {
+    name: getattr(mercer, name)
+    for name in mercer.__all__
+    if inspect.isclass(getattr(mercer, name)) and issubclass(getattr(mercer, name), BaseEstimator)
+}
+CASES = [(name, kind) for name in ESTIMATORS for kind in KERNELS]
+
+#: One kind per estimator in the ordinary run; all of them in the slow one.
+SOME = [(name, list(KERNELS)[i % len(KERNELS)]) for i, name in enumerate(ESTIMATORS)]
+
+#: Single checks that an estimator is excused from, with the reason.
+EXCUSED: dict[str, dict[str, str]] = {}
+
+
+def model_of(name, kind):
+    kernel = Gaussian(2.0) if name == "RandomFourierFeatures" and kind in ("product", "normalized") else KERNELS[kind]
+    return ESTIMATORS[name](kernel)
+
+
+def check(name, kind):
+    with np.errstate(all="ignore"):
+        results = check_estimator(model_of(name, kind), on_fail=None, on_skip=None)
+    excused = EXCUSED.get(name, {})
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed" and r["check_name"] not in excused}
+    assert not failed, failed
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "kind"), SOME)
+def test_contract(name, kind):
+    check(name, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if case not in SOME])
+def test_contract_with_all_kernels(name, kind):
+    check(name, kind)
+
+
+@pytest.mark.parametrize(
+    "kernel", [*KERNELS.values(), mercer.Periodic(1.0), Linear().on(0), Linear() + Laplacian(1.0)], ids=str
+)
+def test_the_sparse_tag_is_true(kernel):
+    X = sp.csr_array(np.random.default_rng(0).normal(size=(6, 2)))
+    y = np.arange(6.0)
+    for name in ("KernelRidge", "KernelKNeighborsRegressor", "SVR"):
+        model = ESTIMATORS[name](kernel)
+        if model.__sklearn_tags__().input_tags.sparse:
+            model.fit(X, y).predict(X[:2])
+        else:
+            with pytest.raises(InputError, match="takes dense arrays; X is sparse"):
+                model.fit(X, y)
+
+
+WORDS = ["abc", "de", "fgh", "ijk"]
+MESSAGE = (
+    "holds str 'abc' at row 0, not a number. Vector kernels need numbers; for text use a string kernel such as Spectrum"
+)
+
+
+@pytest.mark.parametrize(
+    "words", [WORDS, np.array(WORDS), np.array(WORDS, dtype=object), tuple(WORDS)], ids=["list", "U", "O", "tuple"]
+)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_says_the_same_to_text(name, words):
+    with pytest.raises(InputError, match=MESSAGE):
+        ESTIMATORS[name](Gaussian(1.0)).fit(words, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Gaussian()(WORDS), lambda: Gaussian()(np.ones((2, 2)), WORDS), lambda: Linear().feature_map(WORDS),
+        lambda: Gaussian("median").resolve(WORDS), lambda: Linear().diag(WORDS), lambda: mercer.gram(Gaussian(), WORDS),
+        lambda: mercer.GramOperator(Gaussian(), WORDS), lambda: mercer.geometry.distances(Gaussian(), WORDS),
+        lambda: mercer.mmd_test(WORDS, WORDS, Gaussian()), lambda: mercer.hsic_test(WORDS, WORDS, Gaussian(), Gaussian()),
+        lambda: mercer.hsic_test(WORDS, WORDS),
+        lambda: mercer.KernelRidge(Gaussian()).fit(np.eye(4), range(4)).predict(WORDS),
+    ],
+)  # fmt: skip
+def test_everything_else_too(call):
+    with pytest.raises(InputError, match=MESSAGE):
+        call()
+
+
+def test_a_class_whose_rows_weigh_nothing_is_none():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.r_[np.zeros(10, int), np.ones(10, int)]
+    for alpha in (1.0, "loo"):
+        with pytest.raises(InputError, match="only one class"):
+            mercer.KernelRidgeClassifier(Gaussian(1.0), alpha=alpha).fit(X, y, sample_weight=1.0 - y)
+    y[3] = 2
+    model = mercer.KernelRidgeClassifier(Gaussian(1.0)).fit(X, y, sample_weight=(y < 2).astype(float))
+    assert model.classes_.tolist() == [0, 1] and model.decision_function(X).ndim == 1
