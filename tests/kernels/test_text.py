@@ -220,7 +220,7 @@ def test_any_heap_of_fragments_is_a_kernel_or_an_input_error(text: str) -> None:
         ("Linear() + 'ü'", 11, "a kernel or a number was expected"),
         ("'ü' + Linear() + x", 0, "a kernel or a number was expected"),
         ("Linear().on('ü') + x", 19, "'x' is not known"),
-        ("Linear().centered([1])", 0, "center"),
+        ("Linear().centered([1])", 0, "holds data"),
         ("2.0.exp()", 0, "belongs to a kernel"),
         ("Linear().polynomial(5)", 0, "polynomial"),
         ("Linear() / 0", 0, "closure rules"),

@@ -118,6 +118,13 @@ class Operators:
         """<phi(x) - mean, phi(z) - mean> with the feature mean of the sample X."""
         return NODES["Centered"](NODES["as_sample"](X), inner=self._self)
 
+    def repaired(self, X: Any, method: str = "clip") -> Kernel:
+        """A kernel from a function that is none: its matrix on the sample X with clipped, flipped or shifted eigenvalues.
+
+        New objects are mapped consistently, as `mercer.repair(K, method).rows` maps their rows.
+        """
+        return cast("Kernel", NODES["Repaired"](NODES["as_sample"](X), method=method, inner=self._self.resolve(X)))
+
     def map(self, phi: Callable[[Any], Any]) -> Kernel:
         """k(phi(x), phi(z)) for a function phi from a collection to a collection of the same length."""
         return NODES["Mapped"](phi, inner=self._self)

@@ -12,6 +12,7 @@ from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
 from mercer.kernels import notation as notation  # kernels print as formulas once it is loaded
+from mercer.kernels import repaired as repaired  # and k.repaired(X) is known
 from mercer.kernels.algebra import Product, Sum, constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import registered
@@ -112,7 +113,7 @@ class Kernels:
         if isinstance(owner, ClassName):
             known = owner.name == "Gaussian" and verb in _CONVERSIONS
             return "" if known else f"{owner.name} needs brackets: {owner.name}(…)"
-        if verb in ("centered", "missing"):
+        if verb in ("centered", "missing", "repaired"):
             return f"{verb}(sample) holds data, which a text cannot; write it in Python"
         if verb not in _VERBS:
             return f"there is no method .{verb}(){_similar(verb, _VERBS)}; there are .{'(), .'.join(_VERBS)}()"

@@ -8,6 +8,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines
 from mercer.kernels.linear_map import LinearMap
+from mercer.kernels.repaired import Repaired
 from mercer.kernels.tables.missing import Missing
 from mercer.kernels.text import parse
 from mercer.kernels.vectors import Bilinear, Constant
@@ -50,6 +51,9 @@ def _parts(kernel: Kernel, path: str) -> Any:
     if isinstance(kernel, Centered):
         data = kernel.sample.data
         yield path, ["centered", kernel.inner, list(data) if isinstance(data, tuple) else data]
+    elif isinstance(kernel, Repaired):
+        data = kernel.sample.data
+        yield path, ["repaired", kernel.inner, list(data) if isinstance(data, tuple) else data, kernel.method]
     elif isinstance(kernel, Missing):
         data = kernel.sample.data
         yield path, ["missing", kernel.inner, list(data) if isinstance(data, tuple) else data, kernel.rule]
@@ -68,6 +72,8 @@ def _made(part: list[Any]) -> Kernel:
     match part:
         case ["centered", Kernel() as inner, sample]:
             return inner.centered(sample)
+        case ["repaired", Kernel() as inner, sample, str() as method]:
+            return inner.repaired(sample, method)
         case ["missing", Kernel() as inner, sample, str() as rule]:
             return inner.missing(sample, rule)
         case ["linear", Kernel() as inner, S]:
