@@ -74,8 +74,8 @@ def refuse_text(X: Any, name: str) -> None:
     flat = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1)
     if flat and len(X) and isinstance(X[0], str):
         raise InputError(
-            f"{name} holds str {_short(str(X[0]))} at row 0, not a number. Vector kernels need numbers; for text use a string "
-            "kernel such as Spectrum(p=3), for one column of a table k.on(column)."
+            f"{name} holds str {_short(str(X[0]))} at row 0, not a number. Vector kernels need numbers; for text use a "
+            "string kernel such as Spectrum(p=3), for one column of a table k.on(column)."
         )
 
 
