@@ -25,10 +25,9 @@ from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Derivation
-from mercer.kernels.evaluation import Evaluation
+from mercer.kernels.evaluation import Evaluation, Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.operators import node
-from mercer.kernels.pair import Pair
 from mercer.kernels.wrappers import Sample
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Dots, Encoding, Values
