@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 ROUNDINGS = 1e3
 
 
-#: Data are shifted where their mean is so many times as large as their spread; nearer to 0 little is lost.
+#: Data are shifted where their mean is this many times as large as their spread; nearer to 0 little is lost.
 FAR = 100.0
 
 

@@ -13,7 +13,7 @@ from mercer.gram.low_rank import LandmarkFeatures, low_rank
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 
-#: Landmarks are drawn from at most so many rows each: the factor of all rows need not be held.
+#: Landmarks are drawn from at most this many rows each: the factor of all rows need not be held.
 ROWS_PER_LANDMARK = 20
 
 #: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.

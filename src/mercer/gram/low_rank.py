@@ -112,7 +112,7 @@ def low_rank(
     kernel : Kernel or str
     X : collection
     n_landmarks : int
-        At most so many; no more than there are rows.
+        At most this many; no more than there are rows.
     rng : numpy Generator, optional
         Without one the draws are the same every time.
     rule : "random" or "greedy"

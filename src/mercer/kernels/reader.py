@@ -260,7 +260,7 @@ class Reader:
         raise self.unexpected()
 
     def bracket(self, depth: int) -> Any:
-        """A bracket round an expression, or a list or tuple of some."""
+        """A bracket around an expression, or a list or tuple of some."""
         opened, closing = self.position, ")" if self.token == "(" else "]"
         square = self.token == "["
         self.step()

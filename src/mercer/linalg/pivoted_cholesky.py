@@ -20,7 +20,7 @@ from mercer.linalg.solution import Array
 
 RULES = ("greedy", "random")
 
-#: Candidates looked at together; one round is a product of the factor with so many of its rows.
+#: Candidates looked at together; one round is a product of the factor with this many of its rows.
 ROUND = 64
 
 #: A greedy round takes a candidate while its residual is at least this share of the largest one when the round began.

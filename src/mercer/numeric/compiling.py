@@ -12,7 +12,7 @@ LOADING = 2**23
 
 
 def worth(steps: int, saved: float) -> bool:
-    """Whether a compiled loop over so many steps, each of which saves so many nanoseconds, repays its loading.
+    """Whether a compiled loop over this many steps, each of which saves this many nanoseconds, repays its loading.
 
     >>> worth(2**15, saved=256), worth(2**15 - 1, saved=256)
     (True, False)

@@ -38,7 +38,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] |
     """Write a fitted model to a file, whole or not at all; return the size of the file in bytes.
 
     Functions inside a kernel are saved by the name given to `mercer.register`. `notes` are facts of your own beside the
-    model: plain values, for `load_with_notes`. scikit-learn's Pipeline and StandardScaler round a model are saved too.
+    model: plain values, for `load_with_notes`. scikit-learn's Pipeline and StandardScaler around a model are saved too.
 
     >>> import tempfile, numpy as np, mercer
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)

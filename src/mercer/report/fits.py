@@ -51,7 +51,7 @@ class FitDisplay(Panels):
     alphas: Array  # (columns,)
     length_scales: Array  # (rows,)
     truth: Array | None  # (m,)
-    around: bool = False  # whether the middle panel is the chosen fit, those round it too small or too large
+    around: bool = False  # whether the middle panel is the chosen fit, those around it too small or too large
 
     @classmethod
     def from_data(

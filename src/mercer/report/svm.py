@@ -26,7 +26,7 @@ __all__ = ["MarginDisplay", "SurfaceDisplay"]
 COLORS = (BLUE, VERMILLION, GREEN, ORANGE, SKY, GRAY)
 MARKS = ("o", "s", "^", "D", "v", "P")
 
-#: Points along each side of the picture, and the share of the range that is left round the data.
+#: Points along each side of the picture, and the share of the range that is left around the data.
 POINTS, MARGIN = 220, 0.08
 
 

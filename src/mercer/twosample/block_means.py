@@ -23,16 +23,16 @@ from mercer.numeric.encodings import dense
 from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.collection import Scales
 
-#: Blocks of the smaller sample; the unbiased statistic leaves out one pair in so many.
+#: Blocks of the smaller sample; the unbiased statistic leaves out one pair in this many.
 BLOCKS = 256
 
-#: Blocks of the larger sample are at most so many; rows beyond are left out, and the result says so.
+#: Blocks of the larger sample are at most this many; rows beyond are left out, and the result says so.
 MOST_BLOCKS = 4096
 
 #: Rows turned into features at a time: their cosines stay in a core's cache.
 ROWS = 256
 
-#: Explicit features are used up to so many columns (any number, where they are sparse).
+#: Explicit features are used up to this many columns (any number, where they are sparse).
 EXPLICIT = 4096
 
 
@@ -60,7 +60,7 @@ def lay_out(m: int, n: int, rng: np.random.Generator) -> Layout:
 
 
 def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
-    """Call work(blocks) on all cores: so many blocks together as make up a portion of rows, at least one."""
+    """Call work(blocks) on all cores: as many blocks together as make up a portion of rows, at least one."""
     step = max(1, ROWS // layout.size)
     starts = range(0, len(layout.index), step)
     parts = [slice(start, min(start + step, len(layout.index))) for start in starts]

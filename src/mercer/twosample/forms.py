@@ -16,13 +16,13 @@ from mercer.numeric import tiles
 from mercer.numeric.threads import cpu_count, one_blas_thread, run
 from mercer.twosample.labels import Labels, Moments
 
-#: Relabelings multiplied at a time: the product of one tile with so many stays in a core's L2.
+#: Relabelings multiplied at a time: the product of one tile with this many stays in a core's L2.
 PORTION = 512
 
-#: Tiles are kept between calls up to so many bytes; beyond, kernels are evaluated again.
+#: Tiles are kept between calls up to this many bytes; beyond, kernels are evaluated again.
 HOLD = 2**29
 
-#: Relabelings as float32 take at most so many bytes; more of them are done in several passes.
+#: Relabelings as float32 take at most this many bytes; more of them are done in several passes.
 SPREAD = 2**29
 
 #: Bound on the rounding error of a float32 form in units of eps * size * (largest entry); measured, it stays below 8.

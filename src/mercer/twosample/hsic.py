@@ -25,7 +25,7 @@ from mercer.twosample.combine import by_quantiles
 from mercer.twosample.procedure import TIES
 from mercer.twosample.units import gram_in_units
 
-#: Above so many rows, features of landmarks stand for the Gram matrices.
+#: Above this many rows, features of landmarks stand for the Gram matrices.
 EXACT_ROWS = 4000
 
 #: Permutations handed to a thread at a time.

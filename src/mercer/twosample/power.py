@@ -80,7 +80,7 @@ def _factor(known: PowerEstimate, target: float) -> float | None:
 
 
 def interval(known: PowerEstimate, confidence_level: float) -> tuple[float, float]:
-    """The normal interval round the estimated MMD^2."""
+    """The normal interval around the estimated MMD^2."""
     from scipy.special import ndtri
 
     half = float(ndtri(0.5 + confidence_level / 2.0) * np.sqrt(known.first_order + known.second_order))

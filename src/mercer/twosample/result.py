@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mercer.twosample.why import Explanation, Prototypes
 
 
-#: Prototypes are chosen among at most so many rows, drawn at random.
+#: Prototypes are chosen among at most this many rows, drawn at random.
 CANDIDATES = 5000
 
 

@@ -25,7 +25,7 @@ from mercer.twosample.columns import column_features
 from mercer.twosample.labels import Permuted
 from mercer.twosample.samples import Pooled
 
-#: Above so many rows, blocks of rows are relabeled instead of rows.
+#: Above this many rows, blocks of rows are relabeled instead of rows.
 MANY_ROWS = 20_000
 
 #: Counted features looked at, the most variable ones; and examples, drawn at random. Neither choice sees the labels.

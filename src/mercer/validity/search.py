@@ -29,10 +29,10 @@ STRETCHES = (1.0, 2.0**10, 2.0**20)
 #: Candidates of one collection and one size that are checked rigorously.
 ATTEMPTS = 3
 
-#: No new evaluation starts after so many seconds: for slow functions only, all built-in kernels need far less.
+#: No new evaluation starts after this many seconds: for slow functions only, all built-in kernels need far less.
 SECONDS = 5.0
 
-#: Triples are looked through among so many points of a collection: all of a generated one.
+#: Triples are looked through among this many points of a collection: all of a generated one.
 TRIPLE_POINTS = 45
 
 #: Moves downhill: points at a time, starts, steps and proposals per step.

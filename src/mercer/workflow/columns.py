@@ -45,7 +45,7 @@ class Question:
 
 
 def read_table(path: Path) -> Table:
-    """The table of a file, or a word on why it is none."""
+    """The table of a file, or the reason why it is none."""
     table = read(path)
     if not isinstance(table, Table):
         raise InputError(f"{path}: a table with named columns is needed: .csv, .tsv or .parquet.")

@@ -14,7 +14,7 @@ from mercer.estimators.pca.noise import noise_level
 
 Array = NDArray[Any]
 
-#: Clean rows kept back to choose on: this share, and at most so many.
+#: Clean rows kept back to choose on: this share, and at most this many.
 HELD, MOST = 0.2, 300
 #: Rows fitted at most, drawn at random, so that the same command takes the same time everywhere.
 FITTED = 3000

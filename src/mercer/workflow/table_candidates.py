@@ -76,7 +76,7 @@ def _some(Z: Any, Y: Array) -> tuple[Any, Array]:
 
 
 def candidates(width: int, mixed: Kernel | None) -> list[Candidate]:
-    """The list for a matrix of so many columns, the most promising first; with `mixed` the kernel over table columns."""
+    """The list for a matrix of this many columns, the most promising first; with `mixed` the kernel over table columns."""
     if mixed is not None:
         return [Candidate("columns", "columns", "likelihood", mixed)]
     if width > DIAGONAL_COLUMNS:

@@ -33,7 +33,7 @@ BLOCK = 512
 #: them: from 700 rows on they are worth loading.
 PER_ENTRY = 17.15
 
-#: Up to so many rows one thread evaluates as fast as two.
+#: Up to this many rows one thread evaluates as fast as two.
 ALONE_ROWS = 600
 REMEDY = 'Use solver="inducing" or "vecchia", or fit on fewer rows.'
 

@@ -26,7 +26,7 @@ SUBSET = 400
 #: On the part a climb may stop early: it only has to find the right hill.
 ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
 
-#: After so many steps on the part only the better half of the starts, rounded up, climbs on.
+#: After this many steps on the part only the better half of the starts, rounded up, climbs on.
 TRIAL_STEPS = 20
 
 #: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.

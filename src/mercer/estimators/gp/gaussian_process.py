@@ -61,9 +61,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
     bounds : dict, optional
         {"length_scale": (0.1, 10.0), "noise": (1e-4, 1.0)}: parameter paths of the kernel, "scale", "noise".
     fixed : sequence of str
-        GPParameters that keep their value.
+        Parameters that keep their value.
     priors : "weak", None or dict
-        "weak" puts a normal prior of standard deviation 3 on every logarithm, round a value taken from the data. A dict
+        "weak" puts a normal prior of standard deviation 3 on every logarithm, around a value taken from the data. A dict
         {"noise": (median, factor)} replaces single ones.
     optimizer : "bfgs" or None
         BFGS with bounds on the logarithms; None fits nothing.

@@ -63,7 +63,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, *, include_noise: Any = False) -> Any:
         """Return the posterior mean, and with return_std or return_cov the standard deviation or covariance of f.
 
-        GPParameters
+        Parameters
         ----------
         include_noise : bool or (m,) array
             True adds the noise, for the spread of new observations y instead of the function f; an array gives the noise

@@ -19,7 +19,7 @@ from mercer.registry import record
 
 Array = NDArray[np.float64]
 
-#: The weak prior: log(parameter) is normal round a value taken from the data, with this standard deviation. A factor of 20
+#: The weak prior: log(parameter) is normal around a value taken from the data, with this standard deviation. A factor of 20
 #: either way costs half a unit of log density.
 SPREAD = 3.0
 
@@ -196,7 +196,7 @@ def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Array, hi
     except (TypeError, ValueError):
         raise InputError(f"bounds[{name!r}] must be a pair of numbers (low, high); got {pair!r}.") from None
     if not 0 < least <= most < math.inf:
-        raise InputError(f"bounds[{name!r}] must be 0 < low <= high; got {pair!r}. GPParameters are positive numbers.")
+        raise InputError(f"bounds[{name!r}] must be 0 < low <= high; got {pair!r}. Parameters are positive numbers.")
     for i in _matching(name, names, "bounds"):
         if not held[i]:
             low[i], high[i] = math.log(least), math.log(most)

@@ -77,9 +77,9 @@ class Engine(Protocol):
     """One way to evaluate a process: exact, inducing points, neighbors. Made once per fit; it may keep what it chose."""
 
     rounds: int  # how often `prepare` and the ascent alternate on the whole data; 1 for engines that choose nothing
-    part_rows: int  # an exact climb on so many rows comes before the engine's own; 0 for none
+    part_rows: int  # an exact climb on this many rows comes before the engine's own; 0 for none
     tol_per_row: float  # a step that gains less per row is not worth its price
-    max_steps: int  # at most so many steps per round; 0 for no limit
+    max_steps: int  # at most this many steps per round; 0 for no limit
 
     def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
         """Choose what depends on a rough kernel (inducing points, neighbors) before an ascent starts from it."""

@@ -1,4 +1,4 @@
-"""The ball round the mean of a sample in feature space: distances, leave-one-out, conformal p-values, guarantees.
+"""The ball around the mean of a sample in feature space: distances, leave-one-out, conformal p-values, guarantees.
 
 With c_i = (1/m) sum_j k(x_i, x_j) and N = ||phi_S||^2 the mean of the c_i,
 
@@ -72,7 +72,7 @@ def guaranteed_radius(distances: Array, k: int) -> float:
     """A radius round phi_S that a new point from the same source exceeds with probability <= (m + 1 - k) / (m + 1).
 
     Round the mean of S and x together, x lies at m/(m+1) d and x_i within d_i + d/(m+1), by the triangle inequality.
-    So d > (m+1)/(m-1) d_(k) puts x farther out than k of the m points, round a mean in which all m + 1 count alike; and
+    So d > (m+1)/(m-1) d_(k) puts x farther out than k of the m points, around a mean in which all m + 1 count alike; and
     among exchangeable points that has probability at most (m + 1 - k) / (m + 1). Nothing is assumed of the source.
     """
     m = len(distances)

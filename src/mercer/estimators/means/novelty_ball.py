@@ -1,4 +1,4 @@
-"""Novelty detection by a ball round the mean in feature space."""
+"""Novelty detection by a ball around the mean in feature space."""
 
 from __future__ import annotations
 

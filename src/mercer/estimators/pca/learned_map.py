@@ -19,7 +19,7 @@ from mercer.registry import record
 
 Array = NDArray[Any]
 
-#: Landmarks of the map: with at most so many rows it is exact.
+#: Landmarks of the map: with at most this many rows it is exact.
 LANDMARKS = 2000
 
 

@@ -18,7 +18,7 @@ LANDMARKS = (2000, 1000, 500, 250, 100)
 #: A dense eigenproblem runs at about this share of the speed of a matrix product: half of it is limited by memory.
 EIGH_SHARE = 0.15
 
-#: Up to so many rows the dense eigenproblem takes milliseconds.
+#: Up to this many rows the dense eigenproblem takes milliseconds.
 SMALL = 400
 
 

@@ -4,10 +4,8 @@ With S = sqrt(W) and S K S = U diag(s) U', everything in ridge regression is M =
 = U diag(alpha / (s + alpha)) U': residuals S r = M S (y - b), leverage 1 - h_i = M_ii less the part of the intercept.
 M stays finite at alpha = 0, where it projects on the null space, so least squares is the same formula.
 
-Tridiagonalizing only (sytrd and orgqr) and solving a tridiagonal system per alpha was tried and left out. It costs 0.68
-of syevd, but the leverages, one product for all alphas from U, then take a recurrence over an n x n array for every
-alpha. n = 2000, 20 alphas, float64, one thread: syevd 1.24 s + 0.01 s; tridiagonal 0.85 s + 0.37 s by NumPy, as much
-in all (+ 0.10 s with a compiled loop, which would be a quarter less); folds would cost more as well.
+Where only leave-one-out residuals of many alphas are asked for, the tridiagonal form (`tridiagonal`) is cheaper than
+eigenvectors; folds need blocks of the inverse, for which eigenvectors are (benchmark row loo-path-n2000).
 """
 
 from __future__ import annotations

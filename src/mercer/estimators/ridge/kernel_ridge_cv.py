@@ -37,7 +37,7 @@ class KernelRidgeCV(RidgeModel):
     """Kernel ridge regression with alpha and kernel parameters chosen by exact cross-validation.
 
     One decomposition per kernel setting gives every alpha and every held-out residual in closed form: no refits.
-    `KernelRidgeCV().fit(X, y)` needs no argument: length scales in steps of sqrt(2) round the median distance, alphas over
+    `KernelRidgeCV().fit(X, y)` needs no argument: length scales in steps of sqrt(2) around the median distance, alphas over
     ten orders of magnitude, exact leave-one-out, an intercept.
 
     Parameters

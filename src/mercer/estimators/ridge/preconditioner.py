@@ -17,7 +17,7 @@ from mercer.gram.low_rank import low_rank
 #: Below this many rows the diagonal alone is taken: products are cheap, and a factor would cost as much as they save.
 FEWEST_ROWS = 5000
 
-#: One landmark per so many rows, and at most this many.
+#: One landmark per this many rows, and at most this many.
 ROWS_PER_LANDMARK, MOST = 20, 1000
 
 

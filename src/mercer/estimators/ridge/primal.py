@@ -1,7 +1,7 @@
 """Ridge regression in the features: w = (Z'WZ + alpha I)^-1 Z'Wy, accumulated over blocks of rows in float64.
 
 Z never has to be in memory at once, and no n x n matrix is made: d^2 numbers carry the whole fit. The intercept is
-fitted by centering, on sums taken round a shift near the mean, so that a large offset of the data costs no digits.
+fitted by centering, on sums taken around a shift near the mean, so that a large offset of the data costs no digits.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def refined(
 def unary(
     indptr: Ints, indices: Codes, data: NDArray[np.float64], width: int
 ) -> tuple[Ints, Ints, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each
-    """Counts as so many ones: column c becomes as many columns as its largest count."""
+    """Counts as that many ones: column c becomes as many columns as its largest count."""
     first = np.zeros(width + 1, np.int64)
     for k in range(indices.shape[0]):
         first[indices[k] + 1] = max(first[indices[k] + 1], np.int64(data[k]))

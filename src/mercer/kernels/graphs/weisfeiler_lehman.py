@@ -94,7 +94,7 @@ class WLOptimalAssignment(GraphCounts):
         return ("node", "edge") if self.edge_labels else ("node",)
 
     def _table(self, batch: Batch) -> Table:
-        """min(a, b) = sum over t >= 1 of [a >= t] [b >= t]: every count becomes so many ones."""
+        """min(a, b) = sum over t >= 1 of [a >= t] [b >= t]: every count becomes that many ones."""
         from mercer.kernels.graphs._compiled_colors import unary
 
         colors = refine(batch, self.iterations, self.edge_labels)

@@ -30,7 +30,7 @@ BATCH = 4096
 #: A letter between strings, and one before the first: they equal nothing, not even each other.
 APART, BEFORE = 254, 255
 
-#: Tallies are bytes: so many rows can be added before they are written out.
+#: Tallies are bytes: this many rows can be added before they are written out.
 ROWS = 255
 
 
@@ -110,7 +110,7 @@ def own(
 
 @numba.njit(cache=True, nogil=True)
 def _batch(codes, starts, chunk, others, begin, end, letters, width, least, gains, out):  # type: ignore[no-untyped-def]
-    """The strings others[begin:end], of so many letters together, side by side."""
+    """The strings others[begin:end], of this many letters together, side by side."""
     chunks = (letters + VECTOR - 1) // VECTOR
     size = chunks * VECTOR
     line = np.full(width + size, APART, np.uint8)  # the letters, after as many as a window has

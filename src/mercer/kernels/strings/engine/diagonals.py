@@ -18,7 +18,7 @@ MOST_LETTERS, MOST_PLACES = 254, 254
 PER_WINDOW = 64
 
 #: A pair of windows takes some 0.3 ns, and a window with one mask some 100 ns by sets of bits if these have an array of all
-#: codes, else ten times as much. With so many windows per mask the two ways are equal.
+#: codes, else ten times as much. With this many windows per mask the two ways are equal.
 BALANCE, WITHOUT_CODES = 350, 3500
 
 
@@ -34,7 +34,7 @@ class Diagonals:
 
     @classmethod
     def pay(cls, letters: Letters, width: int, masks: int, codes_fit: bool) -> bool:
-        """Whether this is the faster way for so many masks; letters and windows must fit into bytes."""
+        """Whether this is the faster way for this many masks; letters and windows must fit into bytes."""
         if len(letters.alphabet) > MOST_LETTERS or width > MOST_PLACES:
             return False
         windows = letters.codes.size

@@ -148,7 +148,7 @@ def _tables(mask: tuple[int, ...], cuts: list[tuple[int, int]], base: int) -> Ma
 
 
 def of_counts(indptr: Ints, indices: NDArray[np.int32], counts: NDArray[Any], width: int) -> Windows:
-    """Rows of whole numbers as if every count were so many windows."""
+    """Rows of whole numbers as if every count were that many windows."""
     times = counts.astype(np.int64)
     first = np.concatenate([[0], np.cumsum(times)])[indptr]
     keys = np.repeat(indices, times).astype(np.uint32)[None]

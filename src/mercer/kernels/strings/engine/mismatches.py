@@ -17,7 +17,7 @@ from mercer.kernels.strings.engine.substrings import COMPLEMENT, Table
 
 
 def neighbors(window: Any, alphabet: Sequence[Hashable], mismatches: int) -> list[Any]:
-    """All words that differ from a window in at most so many letters."""
+    """All words that differ from a window in at most this many letters."""
     found = []
     for count in range(min(mismatches, len(window)) + 1):
         for places in combinations(range(len(window)), count):

@@ -66,7 +66,7 @@ class Listed:
         self.indices, self.data = self.indices[~inside], self.data[~inside]
 
     def _as_windows(self) -> Windows | None:
-        """Small whole numbers as so many occurrences; None where that would be many times more."""
+        """Small whole numbers as that many occurrences; None where that would be many times more."""
         if float(self.data.sum(dtype=np.float64)) > 4.0 * len(self.data):
             return None
         return of_counts(self.indptr, self.indices, self.data, self.width)
