@@ -13,7 +13,7 @@ ROW    ?=
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-memory show-mmd show-pca show-ridge show-strings show-svm clean
+.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-graphs show-memory show-mmd show-pca show-ridge show-strings show-svm clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -88,6 +88,9 @@ show-gp: $(STAMPS)/bench  ## test errors, densities and interval coverage of Gau
 
 show-pca: $(STAMPS)/bench  ## denoising, components as features and novelty scores of kernel PCA beside published ones, resumable
 	$(PY) -m benchmarks.pca_quality
+
+show-graphs: $(STAMPS)/bench $(STAMPS)/graphs  ## accuracy of graph kernels on real sets beside published ones, resumable
+	$(PY) -m benchmarks.graph_quality
 
 show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables
 	$(PY) -m benchmarks.ridge_quality
