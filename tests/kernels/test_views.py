@@ -1,4 +1,4 @@
-"""k.on(columns): arrays by number, frames by name."""
+"""k.on(columns), arrays by number and frames by name, and k.map(phi)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from mercer import Gaussian, Linear, Spectrum
+from mercer import Gaussian, Linear, Polynomial, Spectrum
 from mercer.errors import InputError
 
-X = np.random.default_rng(0).normal(size=(6, 4))
+X, Z = np.random.default_rng(0).normal(size=(6, 4)), np.random.default_rng(1).normal(size=(5, 4))
 TABLE = {"age": [30.0, 40.0, 55.0], "name": ["anna", "hanna", "bob"], "visits": [1, 2, 3]}
 
 
@@ -91,3 +91,20 @@ def test_a_name_with_quotes_survives_the_text() -> None:
 
     kernel = Linear().on('the "one"', "it's", "line\nbreak", "größe")
     assert parse(repr(kernel)) == kernel
+
+
+def test_map_comes_before_the_kernel() -> None:
+    assert np.array_equal(Linear().map(np.tanh)(X, Z), np.tanh(X) @ np.tanh(Z).T)
+    lengths = Linear().map(lambda texts: [[float(len(t))] for t in texts])
+    assert lengths(["a", "abc"]).tolist() == [[1, 3], [3, 9]]
+
+
+def test_a_map_is_computed_once_per_collection() -> None:
+    calls = []
+
+    def phi(A: np.ndarray) -> np.ndarray:
+        calls.append(len(A))
+        return A
+
+    (Gaussian().map(phi) + Linear().map(phi) * Polynomial().map(phi))(X, Z)
+    assert calls == [6, 5]

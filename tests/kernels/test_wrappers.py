@@ -1,4 +1,4 @@
-"""Maps, weights, normalization and centering."""
+"""Weights, normalization and centering."""
 
 from __future__ import annotations
 
@@ -23,24 +23,7 @@ def root(A: np.ndarray) -> np.ndarray:
     return A[:, 0] ** 2 + 0.5
 
 
-# -- maps and weights ------------------------------------------------------------------------------------------------------
-
-
-def test_map_comes_before_the_kernel() -> None:
-    assert np.array_equal(Linear().map(np.tanh)(X, Z), np.tanh(X) @ np.tanh(Z).T)
-    lengths = Linear().map(lambda texts: [[float(len(t))] for t in texts])
-    assert lengths(["a", "abc"]).tolist() == [[1, 3], [3, 9]]
-
-
-def test_a_map_is_computed_once_per_collection() -> None:
-    calls = []
-
-    def phi(A: np.ndarray) -> np.ndarray:
-        calls.append(len(A))
-        return A
-
-    (Gaussian().map(phi) + Linear().map(phi) * Polynomial().map(phi))(X, Z)
-    assert calls == [12, 5]
+# -- weights ---------------------------------------------------------------------------------------------------------------
 
 
 def test_weights_multiply_both_sides() -> None:
