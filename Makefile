@@ -8,12 +8,15 @@ STAMPS := $(VENV)/.stamps
 # Two workers: the tests themselves use threads, and more workers only fight over the cores.
 WORKERS ?= 2
 ROW    ?=
+# the revision that bench-old-new compares with
+OLD    ?= faaf473
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Two installs into one environment at once would trip over each other, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup demo show-walk test test-slow lint format typecheck bench bench-long bench-gp show-attack show-gp show-graphs show-memory show-mmd show-pca show-ridge show-strings show-svm clean
+# Every target with a line of help is a command, not a file.
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*## .*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +76,9 @@ bench-long: $(STAMPS)/bench  ## the rows that take minutes
 
 bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
 	$(PY) -m benchmarks --group gp $(CHOSEN)
+
+bench-old-new: $(STAMPS)/bench  ## this tree against an older revision, alternating: make bench-old-new OLD=v0.1.0
+	$(PY) -m benchmarks.old_new $(OLD) $(CHOSEN)
 
 show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
