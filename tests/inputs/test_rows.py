@@ -90,7 +90,7 @@ def test_a_branch_knows_what_the_rows_know_and_keeps_its_own_to_itself() -> None
     assert rows.remember("own", lambda: 2) == 2
 
 
-@pytest.mark.parametrize("rows", [slice(1, 3), [2, 0], np.array([2, 0])], ids=str)
+@pytest.mark.parametrize("rows", [slice(1, 3), slice(-1, 0, -2), [2, 0], np.array([2, -4])], ids=str)
 @pytest.mark.parametrize(
     "make",
     [np.asarray, np.ndarray.tolist, sp.csr_array, sp.coo_array, pd.DataFrame, pl.DataFrame],
@@ -108,5 +108,6 @@ def test_rows_are_counted_taken_and_appended_in_their_container(make: Any, rows:
     assert count(both) == 6
     assert plain(both) == [*A.tolist(), *A[rows].tolist()]
     taken = Rows(X).take(rows)
-    assert taken.origin == 4
+    assert taken.origin == taken.take(slice(0, 1)).origin == 4
+    assert taken.take(slice(1, 2)).places == np.arange(4)[rows][1:2]
     assert np.arange(4)[rows].tolist() == np.asarray(taken.places).tolist()

@@ -101,7 +101,7 @@ class Rows:
     def take(self, rows: slice | NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, in the container they came in."""
         taken = Rows(take(self.data, rows), self.name)
-        taken.places, taken.origin = (np.arange(len(self)) if self.places is None else self.places)[rows], self.origin
+        taken.places, taken.origin = self._places(rows), self.origin
         return taken
 
     def branch(self) -> Rows:
@@ -114,6 +114,14 @@ class Rows:
         return other
 
     # -- how the views are made --------------------------------------------------------------------------------------
+
+    def _places(self, rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
+        if self.places is not None:
+            return np.asarray(self.places[rows])
+        if isinstance(rows, slice):  # in time that does not grow with the collection: blocks of many rows are taken
+            return np.arange(*rows.indices(len(self)))
+        index = np.asarray(rows)
+        return np.flatnonzero(index) if index.dtype == bool else np.where(index < 0, index + len(self), index)
 
     def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
         items = self._items("strings")
