@@ -21,6 +21,7 @@ Class = TypeVar("Class", bound=type)
 _estimators: dict[str, type] = {}
 _records: dict[str, type] = {}
 _left_out: dict[type, frozenset[str]] = {}
+_older: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def estimator(kind: Class) -> Class:
@@ -28,14 +29,19 @@ def estimator(kind: Class) -> Class:
     return _enter(_estimators, kind, (kind.__name__,))
 
 
-def record(*formerly: str, left_out: tuple[str, ...] = ()) -> Callable[[Class], Class]:
+def record(
+    *formerly: str, left_out: tuple[str, ...] = (), older: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Callable[[Class], Class]:
     """Register a frozen dataclass that fitted estimators hold.
 
-    `formerly` are names of older files; `left_out` names large fields that nothing needs after loading: they load as None.
+    `formerly` are names of older files; `left_out` names large fields that nothing needs after loading: they load as None;
+    `older` makes today's fields of those of older files.
     """
 
     def enter(kind: Class) -> Class:
         _left_out[kind] = frozenset(left_out)
+        if older is not None:
+            _older[kind] = older
         return _enter(_records, kind, (kind.__name__, *formerly))
 
     return enter
@@ -60,6 +66,11 @@ def find_estimator(name: str) -> type | None:
 def find_record(name: str) -> type | None:
     """The registered record of that name, once the module of the estimator that holds it is loaded."""
     return _records.get(name)
+
+
+def make_record(kind: type, fields: dict[str, Any]) -> Any:
+    """The record with the fields of a file, of this version or an older one."""
+    return kind(**(_older[kind](fields) if kind in _older else fields))
 
 
 def is_record(value: Any) -> bool:

@@ -59,12 +59,18 @@ class TrainingSet:
     y: Any  # what the family's _read_y returned
     weights: NDArray[np.float64] | None  # (n,)
     kernel: Kernel
+    rows: Rows  # X with what kernels have made of it: shared by all that evaluate kernels on it, and gone with the fit
     more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
 
     @property
     def n(self) -> int:
         """The number of rows."""
         return count(self.X)
+
+    @property
+    def counted(self) -> NDArray[np.float64]:  # (n,)
+        """The weights; ones where none were given."""
+        return np.ones(self.n) if self.weights is None else self.weights
 
 
 class KernelEstimator(BaseEstimator):
@@ -81,6 +87,7 @@ class KernelEstimator(BaseEstimator):
     kernel_: Kernel
     X_fit_: Any
     route_: Route
+    _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
 
     # -- the fit -----------------------------------------------------------------------------------------------------
 
@@ -91,11 +98,14 @@ class KernelEstimator(BaseEstimator):
         X = self._read(X, reset=True)
         target = self._read_y(y, count(X))
         weights = self._read_weights(sample_weight, count(X))
-        data = TrainingSet(X, target, weights, self._resolved(X, weights), more)
+        rows = Rows(X, weights=weights)
+        data = TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
         route = self._choose_route(data)
         with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter:
             solution = self._solve(data, route, meter)
-        self.kernel_, self.X_fit_, self.route_ = data.kernel, data.X, route
+        self.kernel_, self.route_ = data.kernel, route
+        if self._keeps_rows:
+            self.X_fit_ = data.X
         self._store(data, solution)
         return self
 

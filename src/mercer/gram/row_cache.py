@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.inputs import Rows
+from mercer.inputs import Rows, as_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.text import as_kernel
@@ -136,9 +136,9 @@ class KernelRows:
         kernel = as_kernel(kernel)
         dtype = np.dtype(np.float64 if tol < FINE else np.float32)
         budget = parse_bytes(memory)
-        if kernel.given:  # the matrix is there
+        if kernel.given:
             return cls.of(kernel(X), dtype=dtype)
-        n = len(Rows(X))
+        n = len(as_rows(X))
         if (again or n <= (4 * SMALL if most else SMALL)) and n * n * dtype.itemsize <= budget:
             return cls.held(kernel, X, dtype=dtype, memory=budget, progress=progress)
         return cls.cached(kernel, X, bytes=budget, dtype=dtype)
@@ -311,9 +311,11 @@ class _Values:
     """Kernel values on one collection, from encodings as coarse as the wanted dtype allows."""
 
     def __init__(self, kernel: Kernel, X: Any, dtype: np.dtype[Any], evaluation: Evaluation | None = None) -> None:
-        self.kernel, self.dtype, self.X = kernel, dtype, X
+        self.kernel, self.dtype, self.X = kernel, dtype, as_rows(X)
         if evaluation is None:
-            self.X = _coarse(kernel, X) if dtype == np.float32 else X
+            coarse = _coarse(kernel, self.X.data) if dtype == np.float32 else self.X.data
+            if coarse is not self.X.data:  # an encoding of its own
+                self.X = Rows(coarse)
             evaluation = Evaluation(kernel, self.X)
         self.evaluation = evaluation
         self.n = evaluation.shape[0]
@@ -335,7 +337,7 @@ class _Values:
 
     def part(self, index: Array) -> _Values:
         """The same values for some of the objects."""
-        return _Values(self.kernel, Rows(self.X).take(index).data, self.dtype, None)
+        return _Values(self.kernel, self.X.take(index), self.dtype, None)
 
 
 def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:

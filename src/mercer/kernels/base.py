@@ -182,7 +182,7 @@ class Kernel(Operators, abc.ABC):
     def resolve(self, X: Any, weights: NDArray[Any] | None = None) -> Kernel:
         """Return the kernel with every "median" replaced by a number taken from X, whose rows may count by weights."""
         rows = as_rows(X)
-        if weights is not None:
+        if weights is not None and rows.weights is not weights:
             rows = Rows(rows.data, rows.name, weights)
         return self._resolve(rows) if self.unresolved or self._adapts else self
 

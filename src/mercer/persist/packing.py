@@ -24,7 +24,7 @@ from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
-from mercer.registry import find_estimator, find_record, is_record, left_out
+from mercer.registry import find_estimator, find_record, is_record, left_out, make_record
 
 #: Classes of scikit-learn that may stand around a model.
 FOREIGN: dict[str, type] = {kind.__name__: kind for kind in (Pipeline, StandardScaler)}
@@ -256,7 +256,7 @@ class _Unpacker:
         kind = find_record(str(value["class"]))
         if kind is None:
             raise _unknown(value["class"])
-        return kind(**self._several(value["fields"]))
+        return make_record(kind, self._several(value["fields"]))
 
     def _estimator(self, value: Any) -> Any:
         kind = _class_of(value["class"])

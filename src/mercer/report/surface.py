@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, Drawing, edges, log_axis, one_axes, positive
 from mercer.selection.surface import Surface
-
-if TYPE_CHECKING:
-    from mercer.estimators.svm.surface import SVMSurface
 
 Array = NDArray[Any]
 
@@ -60,10 +57,9 @@ class SurfaceDisplay(Drawing):
         return cls.from_surface(surface, estimator.best_index_, ax=ax)
 
     @classmethod
-    def from_surface(cls, surface: Surface | SVMSurface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
+    def from_surface(cls, surface: Surface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
         """Draw a surface, however it was made, with a chosen (kernel, alpha or C) index."""
-        scores, spread = surface.mean_scores, surface.standard_errors
-        spread = spread if spread.ndim == 2 else spread.mean(axis=2)
+        scores, spread = surface.mean_scores, surface.mean_errors
         errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring)
         best = np.unravel_index(np.nanargmax(scores), scores.shape)
         near = scores >= scores[best] - np.nan_to_num(spread[best])
@@ -71,7 +67,7 @@ class SurfaceDisplay(Drawing):
         rows = np.arange(len(surface.params))
         if parameter is not None:
             rows = np.argsort([params[parameter] for params in surface.params], kind="stable")
-        axis, values = surface.axis
+        axis, values = surface.axis.name, surface.axis.values
         columns = np.argsort(values, kind="stable")
         pick = np.ix_(rows, columns)
         chosen = (int(np.flatnonzero(rows == best_index[0])[0]), int(np.flatnonzero(columns == best_index[1])[0]))

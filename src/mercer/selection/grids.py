@@ -1,4 +1,4 @@
-"""Grids of kernel parameters: as given, or chosen from the data, narrowed on a sample and widened at their edges."""
+"""Grids of kernel parameters and penalties: as given, or chosen from the data, narrowed on a sample and widened at edges."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
+from mercer.gram import GramOperator
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.selection.surface import Data, Surface, choose, default_alphas, length_scale_steps
+from mercer.selection.surface import PenaltyAxis, Surface, choose, merge
 
 #: With more rows than this, a grid of our own choosing is narrowed on a sample of this many first.
 SAMPLE, SEED = 2000, 0
@@ -22,7 +23,31 @@ SAMPLE, SEED = 2000, 0
 #: How often a grid of our own choosing is widened when the best point lies on its edge, and by how many steps.
 WIDENINGS, STEPS = 2, 3
 
-Evaluate = Callable[[list[dict[str, Any]], Data], Surface]
+#: Rows from which the spread of the data in feature space is taken.
+SPREAD_ROWS = 500
+
+Splits = tuple[tuple[NDArray[Any], NDArray[Any]], ...]  # (train, test) rows
+
+
+class Data(Protocol):
+    """What a surface is computed on, as far as a grid needs to know it."""
+
+    @property
+    def splits(self) -> Splits | None:
+        """(train, test) rows; None is leave-one-out."""
+        ...
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """(n,) False for rows of weight 0."""
+        ...
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Some of the rows."""
+        ...
+
+
+D = TypeVar("D", bound=Data)
 
 
 @dataclass(frozen=True)
@@ -33,18 +58,22 @@ class Grid:
     settings: tuple[dict[str, Any], ...]
     path: str | None = None
 
-    def explore(self, evaluate: Evaluate, data: Data, rule: str) -> Surface:
-        """The surface over the settings, with a word on how they came about."""
+    def explore(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
+        """The surface over the settings, with a word on how they came about; `evaluate` scores settings at all penalties.
+
+        Length scales of our own choosing are widened while the best lies on their edge, and for many rows narrowed on a
+        seeded sample first; given ones are taken as they are.
+        """
         if self.path is None:
             return _named(evaluate(list(self.settings), data), data, "")
-        if len(data.Y) <= SAMPLE:
+        if len(data.counted) <= SAMPLE:
             return _named(self._widened(evaluate, data, rule), data, "")
         coarse = self._widened(evaluate, sample(data), rule)
         center = coarse.params[choose(coarse, rule)[0]][self.path]
         around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
         return _named(evaluate(around, data), data, f", round the best of {len(coarse.kernels)} on {SAMPLE} rows")
 
-    def _widened(self, evaluate: Evaluate, data: Data, rule: str) -> Surface:
+    def _widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
         """The surface over the settings, and past its edge while the best point lies there."""
         surface = evaluate(list(self.settings), data)
         for _ in range(WIDENINGS):
@@ -68,29 +97,24 @@ class Grid:
 
 def _named(surface: Surface, data: Data, more: str) -> Surface:
     way = "leave-one-out" if data.splits is None else f"{len(data.splits)} splits"
-    how = f"best of {len(surface.kernels)} x {len(surface.alphas)} (kernels x alphas) by {way}{more}"
+    penalties = "alphas" if surface.axis.name == "alpha" else surface.axis.name
+    how = f"best of {len(surface.kernels)} x {len(surface.axis.values)} (kernels x {penalties}) by {way}{more}"
     return dataclasses.replace(surface, how=how)
 
 
-def merge(first: Surface, second: Surface) -> Surface:
-    """Two surfaces over the same alphas as one."""
-    loo = None if first.loo is None or second.loo is None else np.concatenate([first.loo, second.loo])
-    return dataclasses.replace(
-        first,
-        params=first.params + second.params,
-        kernels=first.kernels + second.kernels,
-        scores=np.concatenate([first.scores, second.scores]),
-        standard_errors=np.concatenate([first.standard_errors, second.standard_errors]),
-        loo=loo,
-    )
+def sample(data: D) -> D:
+    """At most SAMPLE of the rows that count, always the same ones."""
+    known = np.flatnonzero(data.counted)
+    return data.take(np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False)))
 
 
-def sample(data: Data) -> Data:
-    """Some of the rows, always the same ones, scored by leave-one-out."""
-    known = np.arange(len(data.Y)) if data.weights is None else np.flatnonzero(data.weights)
-    rows = np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False))
-    weights = None if data.weights is None else data.weights[rows]
-    return Data(Rows(data.X).take(rows).data, data.Y[rows], weights, data.fit_intercept, None)
+def length_scale_steps(center: float, first: int = -4, last: int = 5) -> list[float]:
+    """Length scales around a center in steps of sqrt(2), each Gaussian Gram the square of the one before.
+
+    >>> [round(s, 3) for s in length_scale_steps(1.0, -1, 2)]
+    [2.0, 1.414, 1.0, 0.707]
+    """
+    return [center * 2.0 ** (j / 2) for j in range(last, first - 1, -1)]
 
 
 def length_scale_paths(kernel: Kernel) -> list[str]:
@@ -102,9 +126,7 @@ def length_scale_paths(kernel: Kernel) -> list[str]:
     ]
 
 
-def read_grid(
-    kernel: Kernel, length_scales: Sequence[float] | None, param_grid: Mapping[str, Sequence[Any]] | None
-) -> Grid:
+def read_grid(kernel: Kernel, length_scales: Sequence[float] | None, param_grid: Mapping[str, Sequence[Any]] | None) -> Grid:
     """The settings to compare, checked against the kernel."""
     if param_grid is not None:
         if length_scales is not None:
@@ -126,19 +148,45 @@ def read_grid(
     return Grid(kernel, tuple({paths[0]: scale} for scale in length_scale_steps(center)), paths[0])
 
 
-def read_alphas(alphas: Sequence[float] | None, kernel: Kernel, X: Any) -> NDArray[np.float64]:
-    """The penalties to compare: as given, or half decades in units of the mean of k(x, x)."""
-    if alphas is None:
-        return default_alphas(kernel.diag(X))
-    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or values.min() < 0:
+def alpha_axis(alphas: Sequence[float] | None, kernel: Kernel, rows: Rows) -> PenaltyAxis:
+    """The values of alpha to compare: as given, or half decades in units of the mean of k(x, x)."""
+    values = default_alphas(kernel.diag(rows)) if alphas is None else _numbers(alphas)
+    if values.min(initial=0.0) < 0 or not len(values):
         raise InputError(f"alphas must be finite numbers >= 0, at least one; got {alphas!r}.")
-    return values
+    return PenaltyAxis("alpha", values, larger_is_simpler=True)
 
 
-def read_splits(
-    cv: Any, X: Any, y: Any, groups: Any, classifier: bool = False
-) -> tuple[tuple[NDArray[Any], NDArray[Any]], ...] | None:
+def default_alphas(diagonal: NDArray[Any]) -> NDArray[np.float64]:
+    """Half decades over ten orders of magnitude, in units of the mean of k(x, x)."""
+    scale = float(np.mean(diagonal))
+    return (scale if scale > 0 else 1.0) * np.logspace(-8, 2, 21)
+
+
+def cost_axis(Cs: Sequence[float] | None, kernel: Kernel, rows: Rows) -> PenaltyAxis:
+    """The values of C to compare: as given, or half decades from 0.1 to 10^4 divided by the spread in feature space."""
+    values = np.logspace(-1, 4, 11) / _spread(kernel, rows) if Cs is None else _numbers(Cs)
+    if not len(values) or values.min() <= 0:
+        raise InputError(f"Cs must be finite numbers > 0, at least one; got {Cs!r}.")
+    return PenaltyAxis("C", values, larger_is_simpler=False)
+
+
+def _numbers(given: Any) -> NDArray[np.float64]:  # -> (L,), empty where they are no finite numbers
+    values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    return values if values.ndim == 1 and np.isfinite(values).all() else np.empty(0)
+
+
+def _spread(kernel: Kernel, rows: Rows) -> float:
+    """Mean squared distance to the mean in feature space, tr K / m - j'Kj / m^2: the unit in which C is 1 / K's."""
+    if len(rows) <= SPREAD_ROWS:
+        K = np.asarray(kernel(rows), dtype=np.float64)
+    else:
+        chosen = np.sort(np.random.default_rng(SEED).choice(len(rows), SPREAD_ROWS, replace=False))
+        K = np.asarray(GramOperator(kernel, rows).submatrix(chosen, chosen), dtype=np.float64)
+    spread = float(np.trace(K) / len(K) - K.mean())
+    return spread if spread > 0 else 1.0
+
+
+def read_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool = False) -> Splits | None:
     """The (train, test) rows of a cross-validation; None is leave-one-out."""
     if cv is None:
         return None

@@ -1,10 +1,10 @@
-"""Scores of held-out predictions; greater is better."""
+"""Scores of held-out predictions and labels; greater is better."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,20 @@ from mercer.errors import InputError
 Array = NDArray[Any]
 
 
+class Scores(NamedTuple):
+    """What a score says of held-out predictions at every alpha (and target)."""
+
+    mean: Array  # (L, *t)
+    error: Array  # (L, *t) standard error of the mean
+    deviation: Array  # (L, *t) standard deviation of the splits' scores, or of the rows' in leave-one-out
+    splits: Array | None  # (m, L, *t); None for leave-one-out
+
+
 @dataclass(frozen=True)
 class Scoring:
-    """A score with a name: `rows` gives one number per row, (f, *t), (L, f, *t) -> (L, f, *t) or (L, f); `whole` per fold.
+    """A score of numbers with a name, per row or per fold.
+
+    `rows` gives one number per row, (f, *t), (L, f, *t) -> (L, f, *t) or (L, f); `whole` one per fold.
 
     `joint` marks scores that look at all targets of a row at once, such as the accuracy of coded classes.
     """
@@ -29,45 +40,48 @@ class Scoring:
 
     def evaluate(
         self, Y: Array, held: Sequence[Array], folds: Sequence[Array], weights: Array, leave_one_out: bool
-    ) -> tuple[Array, Array]:
-        """The mean over folds of a fold's score, and its standard error, for every alpha (and target)."""
+    ) -> Scores:
+        """The mean over folds of a fold's score, for every alpha (and target); `held` are residuals, (L, f, *t) per fold."""
+        parts = [(Y[rows], Y[rows] - errors, weights[rows]) for errors, rows in zip(held, folds, strict=True)]
         if self.rows is None:
-            return self._by_fold(Y, held, folds)
-        parts = [self.rows(Y[rows], Y[rows] - errors) for errors, rows in zip(held, folds, strict=True)]
+            assert self.whole is not None
+            return _over_folds(np.array([[self.whole(y, p) for p in predicted] for y, predicted, _ in parts]))
         if leave_one_out:  # each row is a fold of its own
-            mean, error = _weighted_mean(parts[0], weights[folds[0]])
+            [(y, predicted, own)] = parts
+            mean, count, deviation = _weighted_mean(self.rows(y, predicted), own)
+            found = Scores(mean, deviation / max(count - 1, 1.0) ** 0.5, deviation, None)
         else:
-            means = np.stack([_weighted_mean(part, weights[rows])[0] for part, rows in zip(parts, folds, strict=True)])
-            mean, error = _over_folds(means)
-        if self.root:
-            root = np.sqrt(-mean)
-            return -root, error / np.where(root > 0, 2 * root, np.inf)
-        return mean, error
-
-    def _by_fold(self, Y: Array, held: Sequence[Array], folds: Sequence[Array]) -> tuple[Array, Array]:
-        assert self.whole is not None
-        values = np.array(
-            [[self.whole(Y[rows], Y[rows] - e) for e in errors] for errors, rows in zip(held, folds, strict=True)]
-        )
-        return _over_folds(values)
+            found = _over_folds(np.stack([_weighted_mean(self.rows(y, p), own)[0] for y, p, own in parts]))
+        return _rooted(found) if self.root else found
 
 
-def _over_folds(values: Array) -> tuple[Array, Array]:  # (folds, L, *t) -> (L, *t), (L, *t)
+def _rooted(found: Scores) -> Scores:
+    """Of root mean squared errors: the root of the mean, and first-order errors around it."""
+    root = np.sqrt(-found.mean)
+    scale = np.where(root > 0, 2 * root, np.inf)
+    if found.splits is None:
+        return Scores(-root, found.error / scale, found.deviation / scale, None)
+    splits = -np.sqrt(-found.splits)
+    return Scores(-root, found.error / scale, splits.std(axis=0), splits)
+
+
+def _over_folds(values: Array) -> Scores:  # (m, L, *t)
     """The mean of the folds' scores and its standard error, which one fold does not have."""
-    mean = values.mean(axis=0)
-    return mean, values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.full(mean.shape, np.nan)
+    mean, several = values.mean(axis=0), len(values) > 1
+    error = values.std(axis=0, ddof=1) / len(values) ** 0.5 if several else np.full(mean.shape, np.nan)
+    return Scores(mean, error, values.std(axis=0), values)
 
 
-def _weighted_mean(values: Array, weights: Array) -> tuple[Array, Array]:  # (L, f, *t), (f,) -> (L, *t), (L, *t)
+def _weighted_mean(values: Array, weights: Array) -> tuple[Array, float, Array]:  # (L, f, *t), (f,) -> (L, *t), 1, (L, *t)
+    """The mean, the number of rows of equal weight that would say as much, and the standard deviation."""
     total = weights.sum()
     if total == 0:
         nothing = np.full(values.shape[:1] + values.shape[2:], np.nan)
-        return nothing, nothing
+        return nothing, 0.0, nothing
     shaped = weights.reshape(-1, *[1] * (values.ndim - 2))
     mean = (values * shaped).sum(axis=1) / total
     variance = (shaped * (values - mean[:, None]) ** 2).sum(axis=1) / total
-    count = total**2 / np.square(weights).sum()  # how many rows of equal weight would say as much
-    return mean, np.sqrt(variance / max(count - 1, 1.0))
+    return mean, float(total**2 / np.square(weights).sum()), np.sqrt(variance)
 
 
 def _squared(y: Array, predicted: Array) -> Array:
@@ -109,14 +123,55 @@ def as_scoring(scoring: Any) -> Scoring:
     if isinstance(scoring, str) and scoring in _KNOWN:
         return _KNOWN[scoring]
     if isinstance(scoring, str):
-        from sklearn.metrics import get_scorer
-
-        try:
-            scorer = get_scorer(scoring)
-        except ValueError as error:
-            raise InputError(f"scoring: {error}") from None
-        function, sign, options = scorer._score_func, scorer._sign, scorer._kwargs
-        return Scoring(scoring, whole=lambda y, p: float(sign * function(y, p, **options)), joint=True)
+        score, _ = _from_scikit_learn(scoring)
+        return Scoring(scoring, whole=score, joint=True)
     if callable(scoring):
         return Scoring(getattr(scoring, "__name__", "score"), whole=lambda y, p: float(scoring(y, p)), joint=True)
     raise InputError(f"scoring must be None, a scikit-learn scoring name or a function of (y, prediction); got {scoring!r}.")
+
+
+@dataclass(frozen=True)
+class LabelScoring:
+    """A score of labels with a name: `score(labels, predicted, decision)` of held-out rows, each (f,)."""
+
+    name: str
+    score: Callable[[Array, Array, Array], float]
+
+
+def as_label_scoring(scoring: Any, n_classes: int) -> LabelScoring:
+    """Return the score for None (accuracy), a scikit-learn name, or a function score(labels, predicted).
+
+    >>> as_label_scoring(None, 2).name
+    'accuracy'
+    """
+    if scoring is None or scoring == "accuracy":
+        return LabelScoring("accuracy", lambda y, p, d: float(np.mean(y == p)))
+    if callable(scoring):
+        return LabelScoring(getattr(scoring, "__name__", "score"), lambda y, p, d: float(scoring(y, p)))
+    if not isinstance(scoring, str):
+        raise InputError(
+            f"scoring must be None, a scikit-learn scoring name or a function of (labels, predicted); got {scoring!r}."
+        )
+    score, wanted = _from_scikit_learn(scoring)
+    if "predict" in wanted:
+        return LabelScoring(scoring, lambda y, p, d: score(y, p))
+    if "decision_function" in wanted and n_classes == 2:
+        return LabelScoring(scoring, lambda y, p, d: score(y, d))
+    what = "decision values of two classes" if "decision_function" in wanted else "probabilities"
+    raise InputError(
+        f"scoring={scoring!r} needs {what}, and the surface has labels for {n_classes} classes; "
+        'use a score of labels, such as "accuracy", "balanced_accuracy" or "f1_macro".'
+    )
+
+
+def _from_scikit_learn(name: str) -> tuple[Callable[[Array, Array], float], tuple[str, ...]]:
+    """The score of that name as a function of (truth, response), and the responses of an estimator that it takes."""
+    from sklearn.metrics import get_scorer
+
+    try:
+        scorer = get_scorer(name)
+    except ValueError as error:
+        raise InputError(f"scoring: {error}") from None
+    function, sign, options, response = scorer._score_func, scorer._sign, scorer._kwargs, scorer._response_method
+    wanted = (response,) if isinstance(response, str) else tuple(response)
+    return lambda y, p: float(sign * function(y, p, **options)), wanted

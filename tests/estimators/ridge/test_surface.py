@@ -8,17 +8,18 @@ import pytest
 
 from mercer import Gaussian, Linear
 from mercer.errors import InputError
-from mercer.estimators.ridge.surface import route_bytes, route_for, surface
-from mercer.selection.grids import read_grid
+from mercer.estimators.ridge.surface import Data, route_bytes, route_for, surface
+from mercer.inputs import Rows
+from mercer.selection.grids import length_scale_steps, read_grid
 from mercer.selection.scoring import as_scoring
-from mercer.selection.surface import Data, Surface, choose, length_scale_steps
+from mercer.selection.surface import PenaltyAxis, Surface, choose
 
 
 def made(scores: list[list[float]], errors: float = 0.0) -> Surface:
     values = np.array(scores)
     kernels = tuple(Gaussian(float(i + 1)) for i in range(len(values)))
-    alphas = np.logspace(-1, 1, values.shape[1])
-    return Surface(tuple({} for _ in kernels), kernels, alphas, values, np.full(values.shape, errors), None, "eigh", "s", "")
+    axis = PenaltyAxis("alpha", np.logspace(-1, 1, values.shape[1]), larger_is_simpler=True)
+    return Surface(tuple({} for _ in kernels), kernels, axis, values, np.full(values.shape, errors), "eigh", "s")
 
 
 def test_the_best_and_the_largest_alpha_among_ties() -> None:
@@ -49,9 +50,9 @@ def test_squaring_chains_give_the_same_surface_as_fresh_grams(rng: np.random.Gen
     kernels = [Gaussian(s) for s in length_scale_steps(1.0, -3, 4)]
     assert all(b._squares(a) for a, b in pairwise(kernels))
     params = [{} for _ in kernels]
-    alphas = np.array([0.1, 1.0])
+    alphas = PenaltyAxis("alpha", np.array([0.1, 1.0]), True)
     for weights in (None, np.arange(60.0) + 1, np.arange(60.0)):  # the last has a row of weight zero
-        data = Data(X, y, weights, True, None)
+        data = Data(Rows(X), y, weights, True, None)
         chained = surface(params, kernels, data, alphas, as_scoring(None), "cholesky", lambda done, total: None)
         fresh = surface(params, kernels, data, alphas, as_scoring(None), "eigh", lambda done, total: None)
         # each squaring doubles the relative error of a value: 2^7 eps at the end of the chain

@@ -9,16 +9,19 @@ from sklearn.svm import SVC as Peer  # noqa: N811
 from mercer import Gaussian
 from mercer.errors import InputError
 from mercer.estimators.svm import surface as svm_surface
-from mercer.estimators.svm.grid import merge, read_penalties, sample, tabulate
-from mercer.estimators.svm.path import Stop, solve_path
-from mercer.estimators.svm.surface import Labeled, SVMSurface, choose, held_together, surface
+from mercer.estimators.svm.path import solve_path
+from mercer.estimators.svm.solver import SolverSettings
+from mercer.estimators.svm.surface import Labeled, held_together, surface
 from mercer.gram.row_cache import KernelRows
-from mercer.selection.label_scoring import as_label_scoring
+from mercer.inputs import Rows
+from mercer.selection.grids import cost_axis, sample
+from mercer.selection.scoring import as_label_scoring
+from mercer.selection.surface import PenaltyAxis, Surface, choose, merge, statistics, tabulate
 
 N = 240
 CS = np.array([10.0, 0.3, 300.0])  # not sorted: the path is, the answer is not
 SCALES = [4.0, 2.0, 2.0**0.5, 1.0, 0.3]
-STOP = Stop(tol=1e-5)
+AXIS = PenaltyAxis("C", CS, larger_is_simpler=False)
 
 
 def rows_of(classes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -30,19 +33,20 @@ def rows_of(classes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 def labeled(X: np.ndarray, y: np.ndarray, folds: int = 4) -> Labeled:
     classes, codes = np.unique(y, return_inverse=True)
     splits = tuple(StratifiedKFold(folds).split(X, y))
-    return Labeled(X, codes, classes, lambda train: np.ones(len(train)), splits)
+    return Labeled(Rows(X), codes, classes, lambda train: np.ones(len(train)), splits)
 
 
-def compute(data: Labeled, scoring: object = None, budget: int = 2**30, scales: list[float] = SCALES) -> SVMSurface:
+def compute(data: Labeled, scoring: object = None, budget: int = 2**30, scales: list[float] = SCALES) -> Surface:
     params = [{"length_scale": scale} for scale in scales]
     kernels = [Gaussian(scale) for scale in scales]
     scored = as_label_scoring(scoring, len(data.classes))
-    return surface(params, kernels, data, CS, scored, stop=STOP, budget=budget, step=lambda done, total: None)
+    settings = SolverSettings(tol=1e-5, memory=budget)
+    return surface(params, kernels, data, AXIS, scored, settings, lambda done, total: None)
 
 
 def search(data: Labeled, y: np.ndarray, scoring: object = None) -> np.ndarray:  # (scales, Cs)
     grid = {"gamma": [0.5 / scale**2 for scale in SCALES], "C": CS}
-    found = GridSearchCV(Peer(tol=1e-5), grid, cv=data.splits, scoring=scoring).fit(data.X, y)
+    found = GridSearchCV(Peer(tol=1e-5), grid, cv=data.splits, scoring=scoring).fit(data.rows.data, y)
     return found.cv_results_["mean_test_score"].reshape(len(CS), len(SCALES)).T
 
 
@@ -54,7 +58,7 @@ def test_the_scores_of_a_grid_search(rng: np.random.Generator, classes: int, bud
     found = compute(data, budget=budget)
     # a held-out row whose decision value is nearly 0 may fall on either side
     assert np.abs(found.scores - search(data, y)).max() <= 1.01 / N
-    assert found.converged.all()
+    assert found.columns["converged"].all()
     assert found.split_scores.shape == (len(SCALES), len(CS), 4)
 
 
@@ -77,7 +81,7 @@ def test_a_function_as_score(rng: np.random.Generator) -> None:
 
 def test_squared_matrices_are_those_of_the_kernel(rng: np.random.Generator) -> None:
     X = rng.normal(size=(50, 3))
-    matrices = svm_surface._Matrices(X, 50, 4, 1e-3)
+    matrices = svm_surface._Matrices(Rows(X), 4, 1e-3)
     scale = 4.0
     for step in range(7):
         made = matrices.make(step % 4, Gaussian(scale))
@@ -88,7 +92,7 @@ def test_squared_matrices_are_those_of_the_kernel(rng: np.random.Generator) -> N
 
 def test_two_squarings_where_length_scales_are_halved(rng: np.random.Generator) -> None:
     X = rng.normal(size=(50, 3))
-    matrices = svm_surface._Matrices(X, 50, 2, 1e-3)
+    matrices = svm_surface._Matrices(Rows(X), 2, 1e-3)
     params = [{"length_scale": scale} for scale in (4.0, 2.0, 1.0, 0.7)]
     kernels = [Gaussian(**setting) for setting in params]
     for position, squared in enumerate([0, 2, 0, 0]):
@@ -108,13 +112,13 @@ def test_a_path_equals_fits_from_nothing(rng: np.random.Generator) -> None:
     X, y = rows_of(2, rng)
     signs, rows = np.where(y == 1, 1.0, -1.0), KernelRows.held(Gaussian(0.5), X, dtype=np.float64)
     Cs = np.array([0.1, 1.0, 50.0, 1e3, 1e6])
-    path = solve_path(rows, np.arange(N), signs, np.ones(N), Cs, Stop(1e-6))
+    path = solve_path(rows, np.arange(N), signs, np.ones(N), Cs, SolverSettings(1e-6))
     for C, machine in zip(Cs, path, strict=True):
-        [cold] = solve_path(rows, np.arange(N), signs, np.ones(N), np.array([C]), Stop(1e-6))
+        [cold] = solve_path(rows, np.arange(N), signs, np.ones(N), np.array([C]), SolverSettings(1e-6))
         K = rows.store
         objective = [0.5 * m.coef @ K @ m.coef - np.abs(m.coef).sum() for m in (machine, cold)]
         assert objective[0] == pytest.approx(objective[1], rel=1e-7)
-        np.testing.assert_allclose(K @ machine.coef - machine.offset, K @ cold.coef - cold.offset, atol=1e-3)
+        np.testing.assert_allclose(K @ machine.coef + machine.intercept, K @ cold.coef + cold.intercept, atol=1e-3)
     assert path[-1].n_iter == 0  # at C = 1000 nothing touches the box any more
 
 
@@ -122,7 +126,7 @@ def test_weights_and_rows_of_weight_zero(rng: np.random.Generator) -> None:
     X, y = rows_of(2, rng)
     weights = rng.integers(0, 3, N).astype(float)
     data = labeled(X, y)
-    data = Labeled(X, data.codes, data.classes, lambda train: weights[train], data.splits)
+    data = Labeled(Rows(X), data.codes, data.classes, lambda train: weights[train], data.splits)
     found = compute(data)
     for row, scale in enumerate(SCALES):
         for column, C in enumerate(CS):
@@ -138,7 +142,7 @@ def test_one_class_in_a_training_part_is_refused(rng: np.random.Generator) -> No
     X, y = rng.normal(size=(20, 2)), np.repeat([0, 1], 10)
     splits = ((np.arange(10), np.arange(10, 20)),)
     with pytest.raises(InputError, match="split 0 of the cross-validation trains on one class only"):
-        compute(Labeled(X, y, np.array([0, 1]), lambda train: np.ones(len(train)), splits))
+        compute(Labeled(Rows(X), y, np.array([0, 1]), lambda train: np.ones(len(train)), splits))
 
 
 def test_interrupting_ends_every_thread(rng: np.random.Generator) -> None:
@@ -149,16 +153,18 @@ def test_interrupting_ends_every_thread(rng: np.random.Generator) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        surface(params, [Gaussian(s) for s in SCALES], labeled(X, y), CS, as_label_scoring(None, 2), stop=STOP,
-                budget=2**30, step=step)  # fmt: skip
+        kernels, scoring = [Gaussian(s) for s in SCALES], as_label_scoring(None, 2)
+        surface(params, kernels, labeled(X, y), AXIS, scoring, SolverSettings(1e-5), step)
 
 
-def small_surface(scores: list[list[float]], Cs: list[float]) -> SVMSurface:
+def small_surface(scores: list[list[float]], Cs: list[float]) -> Surface:
     values = np.array(scores)[:, :, None] + np.array([-0.01, 0.01])
-    ones = np.ones(values.shape[:2])
     params = tuple({"length_scale": float(i + 1)} for i in range(len(values)))
     kernels = tuple(Gaussian(float(i + 1)) for i in range(len(values)))
-    return SVMSurface(params, kernels, np.array(Cs), values, ones, ones.astype(int), ones > 0, "accuracy")
+    axis, columns = PenaltyAxis("C", np.array(Cs), False), {"mean_support_vectors": np.ones(values.shape[:2])}
+    return Surface(
+        params, kernels, axis, route="gram", scoring="accuracy", split_scores=values, columns=columns, **statistics(values)
+    )
 
 
 def test_the_choice() -> None:
@@ -179,24 +185,24 @@ def test_the_table_and_two_surfaces_as_one() -> None:
 
 
 def test_penalties_from_the_data(rng: np.random.Generator) -> None:
-    X = rng.normal(size=(200, 3))
-    ours = read_penalties(None, Gaussian(1.0), X)
-    np.testing.assert_allclose(read_penalties(None, 4.0 * Gaussian(1.0), X), ours / 4.0)
+    rows = Rows(rng.normal(size=(200, 3)))
+    ours = cost_axis(None, Gaussian(1.0), rows).values
+    np.testing.assert_allclose(cost_axis(None, 4.0 * Gaussian(1.0), rows).values, ours / 4.0)
     for wrong in ([0.0], [], [np.inf], [-1.0, 1.0]):
         with pytest.raises(InputError, match="Cs must be finite numbers > 0"):
-            read_penalties(wrong, Gaussian(1.0), X)
+            cost_axis(wrong, Gaussian(1.0), rows)
 
 
 def test_a_sample_keeps_its_splits(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.estimators.svm.grid.SAMPLE", 100)
+    monkeypatch.setattr("mercer.selection.grids.SAMPLE", 100)
     X, y = rows_of(2, rng)
     whole = labeled(X, y)
     part = sample(whole)
     assert len(part.codes) == 100
     for (train, test), (all_train, all_test) in zip(part.splits, whole.splits, strict=True):
         assert len(train) + len(test) == 100
-        assert {tuple(row) for row in part.X[train]} <= {tuple(row) for row in X[all_train]}
-        assert {tuple(row) for row in part.X[test]} <= {tuple(row) for row in X[all_test]}
+        assert {tuple(row) for row in part.rows.data[train]} <= {tuple(row) for row in X[all_train]}
+        assert {tuple(row) for row in part.rows.data[test]} <= {tuple(row) for row in X[all_test]}
     np.testing.assert_array_equal(part.box(part.splits[0][0]), np.ones(len(part.splits[0][0])))
 
 

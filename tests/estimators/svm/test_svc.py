@@ -20,9 +20,10 @@ from tests.estimators.svm.reference import solve_qp
 import mercer
 from benchmarks.svm_quality import broken, compare, dual_objective, main, pair_coefficients, table
 from mercer.errors import InputError
-from mercer.estimators.svm.decision import one_against_rest, pair_values, pairs, sums_per_class, votes
+from mercer.estimators.svm.decision import sums_per_class
 from mercer.estimators.svm.float32_predict import _decided, screened_classes, worth_screening
 from mercer.estimators.svm.margin_bounds import _part, margin_bound
+from mercer.estimators.svm.one_vs_one import one_against_rest, pair_values, pairs, votes
 
 G = mercer.Gaussian.from_gamma(0.3)
 
@@ -322,8 +323,8 @@ def test_classes_by_float32_are_those_of_float64(classes, rng):
         model.fit(X, y)
     new = 1.5 * rng.normal(size=(4000, 4)) + 1e3
     exact = model._winners(model._columns(new))
-    assert worth_screening(model.kernel_, new, model.support_vectors_)
-    assert np.array_equal(screened_classes(model, new), exact)
+    assert worth_screening(model._functions(), new)
+    assert np.array_equal(screened_classes(model._functions(), new), exact)
     assert np.array_equal(model.predict(new), model.classes_[exact])
     # rows on the boundary itself: without the second look many of them would come out wrong
     low, high = new[:400].copy(), new[400:800].copy()
@@ -354,7 +355,7 @@ def test_explicit_features_give_the_same_values(classes, rng):
     k = mercer.Polynomial(degree=2)
     model = mercer.SVC(k, tol=1e-6, decision_function_shape="ovo").fit(X, y)
     assert model._weights is not None
-    assert np.allclose(model._through_support(X), model._columns(X), atol=1e-9)
+    assert np.allclose(model._functions()(X), model._columns(X), atol=1e-9)
     values = model.decision_function(X)
     assert np.allclose(k.feature_map(X) @ model.coef_.T + model.intercept_, values.reshape(80, -1))
     with pytest.raises(AttributeError, match="finite feature map"):

@@ -60,7 +60,7 @@ def test_no_argument_is_needed(data: tuple) -> None:  # type: ignore[type-arg]
 
 
 def test_many_rows_are_narrowed_on_a_sample_first(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.estimators.svm.grid.SAMPLE", 120)
+    monkeypatch.setattr("mercer.selection.grids.SAMPLE", 120)
     X = rng.normal(size=(300, 2))
     model = SVCCV(Cs=[1.0, 10.0]).fit(X, (X**2).sum(axis=1) > 1.5)
     assert len(model.surface_.params) == 3

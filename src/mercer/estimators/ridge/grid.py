@@ -16,12 +16,13 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
+from mercer.estimators.ridge.surface import Data
 from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, as_complex, as_real, grid_for
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.selection.scoring import Scoring
-from mercer.selection.surface import Data, Surface
+from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
 #: Residuals of the system below this are far below the error of the grid.
 TOLERANCE = 1e-6
@@ -152,7 +153,7 @@ def grid_surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
     data: Data,
-    alphas: Array,
+    axis: PenaltyAxis,
     scoring: Scoring,
     step: Callable[[int, int], None],
 ) -> Surface:
@@ -162,9 +163,9 @@ def grid_surface(
     low, high = (np.asarray(edge, dtype=np.float64) for edge in (data.X.min(axis=0), data.X.max(axis=0)))
     grids = grid_for(kernels, low, high)
     rows = GridRows(grids[0], data.X, data.Y, data.weights, data.fit_intercept)
-    scores = np.empty((len(kernels), len(alphas), len(rows.sums)))
+    scores = np.empty((len(kernels), len(axis.values), len(rows.sums)))
     for i, grid in enumerate(grids):
-        for j, alpha in enumerate(alphas):
+        for j, alpha in enumerate(axis.values):
             beta, intercept, _ = rows.solve(grid, float(alpha), SEARCH_TOLERANCE, None, None)
             dof = rows.effective_dof(grid, float(alpha), SEARCH_PROBES, 10 * SEARCH_TOLERANCE)
             mean_square = rows.residual_squares(grid, beta, intercept) / rows.total
@@ -172,4 +173,5 @@ def grid_surface(
         step(i + 1, len(kernels))
     found = scores[:, :, 0] if data.Y.ndim == 1 else scores
     errors = np.abs(found) * np.sqrt(2.0 / rows.total)  # of a mean of squares of normal residuals
-    return Surface(tuple(params), tuple(kernels), alphas, found, errors, None, "fourier", scoring.name, "")
+    deviations = over_targets(errors * np.sqrt(rows.total))
+    return Surface(tuple(params), tuple(kernels), axis, found, errors, "fourier", scoring.name, deviations)

@@ -20,12 +20,12 @@ from mercer.estimators.ridge.kernel_ridge_cv import Tuned, as_double, explore, s
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit, routes
 from mercer.estimators.ridge.summary import summarize_classifier
+from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.grids import read_splits
 from mercer.selection.scoring import ACCURACY
-from mercer.selection.surface import Data
 from mercer.selection.surface import choose as choose_point
 
 
@@ -105,7 +105,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         Y = Y[:, 1] if len(classes) == 2 else Y
         if self.alpha == "loo":
             splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
-            part = Data(data.X, Y, data.weights, self.fit_intercept, splits)
+            part = Data(data.rows, Y, data.weights, self.fit_intercept, splits)
             surface = explore(self, data.kernel, part, ACCURACY, route, meter)
             return tuned(surface, choose_point(surface, "best"), part, route, meter, self.n_components)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)

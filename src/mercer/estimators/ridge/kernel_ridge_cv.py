@@ -19,13 +19,14 @@ from mercer.estimators.ridge.large import large_routes
 from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit
+from mercer.estimators.ridge.surface import Data
 from mercer.kernels.base import Kernel
 from mercer.numeric.speed import gemm_rate
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
-from mercer.selection.grids import length_scale_paths, read_alphas, read_grid, read_splits
+from mercer.selection.grids import alpha_axis, length_scale_paths, read_grid, read_splits
 from mercer.selection.scoring import Scoring, as_scoring
-from mercer.selection.surface import Data, Surface, choose_per_target
+from mercer.selection.surface import Surface, choose_per_target, tabulate
 from mercer.selection.surface import choose as choose_point
 
 #: Up to this many rows a budget that no exact route fits is an error, as the data are small enough to do better.
@@ -126,7 +127,7 @@ class KernelRidgeCV(RidgeModel):
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
         splits = read_splits(self.cv, data.X, data.y, data.more["groups"])
-        part = Data(data.X, data.y, data.weights, self._intercept(), splits)
+        part = Data(data.rows, data.y, data.weights, self._intercept(), splits)
         surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
         return tuned(surface, choose_point(surface, self.rule), part, route, meter, self.n_components, self.alpha_per_target)
 
@@ -145,13 +146,13 @@ class KernelRidgeCV(RidgeModel):
 def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Route, meter: Meter) -> Surface:
     """The surface of an estimator with alphas, length_scales and param_grid."""
     grid = read_grid(kernel, model.length_scales, model.param_grid)
-    alphas = read_alphas(model.alphas, kernel, data.X)
+    axis = alpha_axis(model.alphas, kernel, data.rows)
 
     def evaluate(settings: list[dict[str, Any]], part: Data) -> Surface:
         kernels = [kernel.set_params(**params) for params in settings]
         if route.solver in LARGE:
-            return large_surface(settings, kernels, part, alphas, scoring, route.solver, model.n_components, meter)
-        return ridge_surface.surface(settings, kernels, part, alphas, scoring, route.solver, meter)
+            return large_surface(settings, kernels, part, axis, scoring, route.solver, model.n_components, meter)
+        return ridge_surface.surface(settings, kernels, part, axis, scoring, route.solver, meter)
 
     return grid.explore(evaluate, data, model.rule)
 
@@ -184,10 +185,11 @@ def tuned(
         columns = choose_per_target(surface, row)
         alpha = surface.alphas[columns]
         loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
+    solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
     problem = Problem(surface.kernels[row], data.X, data.Y, alpha, data.weights, data.fit_intercept)
     problem = replace(problem, n_components=n_components)
-    solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
-    fitted = fit(problem, solver, meter)
+    # the exact routes share what the surface has made of the rows; the model keeps the rows alone
+    fitted = fit(problem if solver in LARGE else replace(problem, X=data.rows), solver, meter)
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
     taken = Route(solver, route.bytes, 0.0, reason, route.exact)
     return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), taken)

@@ -17,17 +17,18 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.grid import grid_surface
 from mercer.estimators.ridge.large import equations, feature_map, on_raw, raw_blocks
 from mercer.estimators.ridge.problem import Array, Problem
+from mercer.estimators.ridge.surface import Data, assemble
 from mercer.gram.fourier_grid import has_grid
 from mercer.kernels.base import Kernel
 from mercer.selection.scoring import Scoring
-from mercer.selection.surface import Data, Surface
+from mercer.selection.surface import PenaltyAxis, Surface
 
 
 def large_surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
     data: Data,
-    alphas: Array,
+    axis: PenaltyAxis,
     scoring: Scoring,
     solver: str,
     n_components: int | None,
@@ -36,19 +37,18 @@ def large_surface(
     """The surface by landmarks or Fourier features: exact leave-one-out of the model with these features."""
     if data.splits is not None:
         raise InputError(f'route "{solver}" chooses by leave-one-out; leave cv=None, or raise memory= for the exact routes.')
+    alphas = axis.values
     if alphas.min() <= 0:
         raise InputError(f'route "{solver}" needs alphas > 0; got {alphas.min():g}.')
     if solver == "fourier" and all(has_grid(kernel, data.X.shape[1]) for kernel in kernels):
-        return grid_surface(params, kernels, data, alphas, scoring, step)
-    scores, errors = [], []
+        return grid_surface(params, kernels, data, axis, scoring, step)
+    found = []
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     for index, kernel in enumerate(kernels):
         held = held_out(kernel, data, alphas, solver, n_components)
-        score, error = scoring.evaluate(data.Y, [held], [np.arange(len(data.Y))], weights, leave_one_out=True)
-        scores.append(score)
-        errors.append(error)
+        found.append(scoring.evaluate(data.Y, [held], [np.arange(len(data.Y))], weights, leave_one_out=True))
         step(index + 1, len(kernels))
-    return Surface(tuple(params), tuple(kernels), alphas, np.stack(scores), np.stack(errors), None, solver, scoring.name, "")
+    return assemble(params, kernels, axis, found, solver, scoring.name)
 
 
 def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> Array:  # -> (L, n, *t)

@@ -16,6 +16,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.loo_quantile import loo_quantile
 from mercer.estimators.ridge.problem import Array, Fitted, Problem, from_solution, right_sides
 from mercer.gram import GramOperator, gram
+from mercer.inputs import as_rows
 from mercer.linalg.cholesky import Factor, cholesky, solve_refined
 
 #: From this many rows on a float32 factor is tried first: below it, less than a second could be saved.
@@ -37,7 +38,8 @@ class _Mixed:
 
 def _mixed(problem: Problem, meter: Meter) -> _Mixed | None:
     """Factor in float32 where cond(K + alpha I) <= tr(K) / alpha + 1 leaves enough digits to converge; else None."""
-    if problem.n < MIXED_ROWS or problem.alpha.ndim or problem.alpha <= 0 or getattr(problem.X, "dtype", None) != np.float64:
+    X = as_rows(problem.X).data
+    if problem.n < MIXED_ROWS or problem.alpha.ndim or problem.alpha <= 0 or getattr(X, "dtype", None) != np.float64:
         return None
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     if weights.min() == 0:
@@ -46,7 +48,7 @@ def _mixed(problem: Problem, meter: Meter) -> _Mixed | None:
     bound = float(np.sum(K.diag(), dtype=np.float64)) / shift.min() + 1.0
     if bound * float(np.finfo(np.float32).eps) > 0.05:
         return None
-    single = gram(problem.kernel, problem.X.astype(np.float32), memory=float("inf"), progress=meter)
+    single = gram(problem.kernel, X.astype(np.float32), memory=float("inf"), progress=meter)
     factor = cholesky(single, shift, overwrite=True)
     return None if factor.jitter else _Mixed(K, shift, factor)
 

@@ -36,7 +36,7 @@ class Problem:
     """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
 
     kernel: Kernel
-    X: Any
+    X: Any  # a collection, or Rows that share what other kernels have made of it
     Y: Array  # (n, *t)
     alpha: Array  # () or (t,)
     weights: Array | None  # (n,)

@@ -30,7 +30,7 @@ from mercer.estimators.ridge.problem import (
     right_sides,
 )
 from mercer.gram import GramOperator, gram
-from mercer.inputs import take
+from mercer.inputs import as_rows
 from mercer.linalg.arguments import split_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.numeric.speed import entry_rate, gemm_rate
@@ -240,7 +240,7 @@ def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
         return
     for start in range(0, problem.n, BLOCK):
         rows = slice(start, min(start + BLOCK, problem.n))
-        yield rows, problem.kernel.feature_map(take(problem.X, rows))
+        yield rows, problem.kernel.feature_map(as_rows(problem.X).take(rows))
 
 
 def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:

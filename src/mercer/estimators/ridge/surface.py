@@ -7,6 +7,7 @@ and for folds. One buffer holds each Gram matrix in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.tridiagonal import TridiagonalPath
 from mercer.gram import gram
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.selection.scoring import Scoring
-from mercer.selection.surface import Data, Surface
+from mercer.selection.grids import Splits
+from mercer.selection.scoring import Scores, Scoring
+from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
 Array = NDArray[Any]
 Step = Callable[[int, int], None]
@@ -35,6 +38,40 @@ PORTION = 2**24
 
 #: Leave-one-out residuals of the whole surface are kept up to this many numbers, so that the chosen ones are at hand.
 KEPT = 2**25
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a surface is computed on."""
+
+    rows: Rows  # encoded once for all kernel settings
+    Y: Array  # (n, *t)
+    weights: Array | None
+    fit_intercept: bool
+    splits: Splits | None  # (train, test) rows; None is leave-one-out
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The collection itself."""
+        return self.rows.data
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether every training part is all that is not in its test part, so that no refit is needed."""
+        n = len(self.Y)
+        return self.splits is None or all(
+            len(train) + len(test) == n and len(np.union1d(train, test)) == n for train, test in self.splits
+        )
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:  # (n,)
+        """False for rows of weight 0."""
+        return np.ones(len(self.Y), bool) if self.weights is None else self.weights > 0
+
+    def take(self, rows: NDArray[np.intp]) -> Data:
+        """Some of the rows, scored by leave-one-out."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Data(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept, None)
 
 
 def route_for(alphas: Array, n: int, n_features: int | None, leave_one_out: bool) -> str:
@@ -57,34 +94,52 @@ def surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
     data: Data,
-    alphas: Array,
+    axis: PenaltyAxis,
     scoring: Scoring,
     route: str,
     step: Step,
 ) -> Surface:
     """Compute the whole surface; `step(done, total)` is called after each kernel setting."""
-    n = len(data.Y)
+    n, alphas = len(data.Y), axis.values
     buffer = None if route == "primal" else np.empty((n, n))
     keep = data.splits is None and len(kernels) * len(alphas) * data.Y.size <= KEPT
-    scores, errors, kept = [], [], []
-    previous: Kernel | None = None
+    found: list[Scores] = []
+    kept: list[Array | None] = []
     for index, kernel in enumerate(kernels):
+        # all settings share what the first has made of the rows; what a later one needs beyond it goes with that one
+        here = data if index == 0 else replace(data, rows=data.rows.branch())
         if buffer is not None:
             # after the Cholesky route the Gram is whole again, and squaring it is cheaper than a new exponential
-            if previous is not None and _kept_whole(route, data) and kernel._squares(previous):
+            if index > 0 and _kept_whole(route, data) and kernel._squares(kernels[index - 1]):
                 np.multiply(buffer, buffer, out=buffer)
             else:
-                gram(kernel, data.X, out=buffer)
-        score, error, loo = _settings(kernel, buffer, data, alphas, scoring, route, keep)
-        scores.append(score)
-        errors.append(error)
+                gram(kernel, here.rows, out=buffer)
+        scores, loo = _settings(kernel, buffer, here, alphas, scoring, route, keep)
+        found.append(scores)
         kept.append(loo)
-        previous = kernel
         step(index + 1, len(kernels))
-    stacked = np.stack([part for part in kept if part is not None]) if keep else None
+    loo = np.stack([part for part in kept if part is not None]) if keep else None
+    return assemble(params, kernels, axis, found, route, scoring.name, loo)
+
+
+def assemble(
+    params: Sequence[dict[str, Any]],
+    kernels: Sequence[Kernel],
+    axis: PenaltyAxis,
+    found: Sequence[Scores],
+    route: str,
+    scoring: str,
+    loo: Array | None = None,
+) -> Surface:
+    """The surface from the scores of every kernel setting."""
+    splits = [over_targets(scores.splits).T for scores in found if scores.splits is not None]  # (m, L, *t) -> (L, m)
+    deviations = [scores.deviation.reshape(len(axis.values), -1).mean(axis=1) for scores in found]
     return Surface(
-        tuple(params), tuple(kernels), alphas, np.stack(scores), np.stack(errors), stacked, route, scoring.name, ""
-    )
+        tuple(params), tuple(kernels), axis, np.stack([scores.mean for scores in found]),
+        np.stack([scores.error for scores in found]), route, scoring,
+        np.stack([part.std(axis=1) for part in splits] if splits else deviations),
+        np.stack(splits) if splits else None, loo,
+    )  # fmt: skip
 
 
 def _kept_whole(route: str, data: Data) -> bool:
@@ -94,17 +149,17 @@ def _kept_whole(route: str, data: Data) -> bool:
 
 def _settings(
     kernel: Kernel, K: Array | None, data: Data, alphas: Array, scoring: Scoring, route: str, keep: bool
-) -> tuple[Array, Array, Array | None]:
-    """Scores, standard errors and (if kept) leave-one-out residuals of one kernel at all alphas."""
+) -> tuple[Scores, Array | None]:
+    """Scores and (if kept) leave-one-out residuals of one kernel at all alphas."""
     if not data.closed_form:
         assert K is not None
-        return *_refits(K, data, alphas, scoring), None
+        return _refits(K, data, alphas, scoring), None
     folds = None if data.splits is None else [test for _, test in data.splits]
     if route == "cholesky" and K is not None:
         held = cholesky_held_out(
             K, data.Y, alphas, folds=folds, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True
         ).residuals
-        return *_score(held, data, folds, scoring), held[0] if keep else None
+        return _score(held, data, folds, scoring), held[0] if keep else None
     path = _path(kernel, K, data, route)
     columns = data.Y.reshape(len(data.Y), -1)
     size = max(1, PORTION // (len(columns) * len(alphas)))
@@ -112,18 +167,30 @@ def _settings(
         size = columns.shape[1]
     parts = [slice(j, j + size) for j in range(0, columns.shape[1], size)]
     results = [_path_portion(path, columns[:, part], data, folds, alphas, scoring, keep) for part in parts]
-    loo = np.concatenate([r[2] for r in results if r[2] is not None], axis=2) if keep else None
-    axis = min(1, results[0][0].ndim - 1)
-    score, error = (np.concatenate([r[i] for r in results], axis=axis) for i in (0, 1))
+    loo = np.concatenate([r[1] for r in results if r[1] is not None], axis=2) if keep else None
     if data.Y.ndim == 1:
-        score, error = score.reshape(len(alphas)), error.reshape(len(alphas))
         loo = None if loo is None else loo[:, :, 0]
-    return score, error, loo
+    return _join([r[0] for r in results], single=data.Y.ndim == 1), loo
+
+
+def _join(parts: list[Scores], single: bool) -> Scores:
+    """Scores of portions of the targets as those of all; of a `single` target without the axis of targets."""
+
+    def joined(values: list[Array], targets: int) -> Array:  # the axis of targets, which joint scores do not have
+        if values[0].ndim == targets:
+            return values[0]
+        return values[0][..., 0] if single else np.concatenate(values, axis=targets)
+
+    splits = [part.splits for part in parts if part.splits is not None]
+    return Scores(
+        joined([part.mean for part in parts], 1), joined([part.error for part in parts], 1),
+        joined([part.deviation for part in parts], 1), joined(splits, 2) if splits else None,
+    )  # fmt: skip
 
 
 def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath | TridiagonalPath:
     if K is None:
-        Z = kernel.feature_map(data.X)
+        Z = kernel.feature_map(data.rows)
         Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
         return EigenPath.from_features(Z, weights=data.weights, fit_intercept=data.fit_intercept)
     kind = TridiagonalPath if route == "tridiagonal" else EigenPath
@@ -138,23 +205,22 @@ def _path_portion(
     alphas: Array,
     scoring: Scoring,
     keep: bool,
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Scores, Array | None]:
     if isinstance(path, TridiagonalPath):
         held = [path.leave_one_out(alphas, Y)]
     else:
         fit = EigenFit(path, Y)
         held = [fit.leave_one_out(alphas)] if folds is None else fit.held_out(alphas, folds)
-    portion = Data(data.X, Y, data.weights, data.fit_intercept, data.splits)
-    return *_score(held, portion, folds, scoring), held[0] if keep else None
+    return _score(held, replace(data, Y=Y), folds, scoring), held[0] if keep else None
 
 
-def _score(held: list[Array], data: Data, folds: Sequence[Array] | None, scoring: Scoring) -> tuple[Array, Array]:
+def _score(held: list[Array], data: Data, folds: Sequence[Array] | None, scoring: Scoring) -> Scores:
     rows = [np.arange(len(data.Y))] if folds is None else list(folds)
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     return scoring.evaluate(data.Y, held, rows, weights, leave_one_out=folds is None)
 
 
-def _refits(K: Array, data: Data, alphas: Array, scoring: Scoring) -> tuple[Array, Array]:
+def _refits(K: Array, data: Data, alphas: Array, scoring: Scoring) -> Scores:
     """Splits whose training part is not the complement of the test part are refitted, all alphas at once."""
     assert data.splits is not None
     held = []

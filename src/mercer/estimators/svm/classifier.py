@@ -1,9 +1,10 @@
-"""What SVC and NuSVC share: pairs of classes on one set of kernel values, votes, probabilities, the ledger."""
+"""What SVC, NuSVC and SVCCV share: pairs of classes on one set of kernel values, votes, probabilities, the ledger."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,27 +14,20 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.base import TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.svm.decision import one_against_rest, pairs, votes
-from mercer.estimators.svm.fit import (
-    Job,
-    check_solver_parameters,
-    coefficients,
-    fit_pairs,
-    fold_numbers,
-    open_job,
-    warn_if_open,
-)
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
-from mercer.estimators.svm.margin_bounds import MarginLedger, open_ledgers
+from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers
+from mercer.estimators.svm.margins import Margin, fit_pairs
 from mercer.estimators.svm.model import SupportModel, Training
+from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
-from mercer.estimators.svm.problems import Machine
-from mercer.inputs import count
+from mercer.estimators.svm.problems import SupportFunction
+from mercer.estimators.svm.solver import fit_status, fold_numbers
 from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.plan import Shape
+from mercer.kernels.base import Kernel
+from mercer.plan import Route, Shape
 
 Array = NDArray[Any]
 
@@ -44,94 +38,102 @@ FOLDS = 5
 DELTA = 0.05
 
 
+@dataclass(frozen=True)
+class Labels:
+    """Class labels as numbers, with the weights of rows and of classes."""
+
+    classes: Array  # (k,) sorted; a class whose rows all weigh nothing is none
+    codes: Array  # (n,) 0 … k - 1, and -1 for rows of weight 0
+    weights: Array  # (n,)
+    class_weight: Array  # (k,)
+
+    @classmethod
+    def of(cls, what: str, data: TrainingSet, class_weight: Any) -> Labels:
+        """From the labels that a fit has read."""
+        labels, weights = data.y, data.counted
+        classes, kept = classes_of(what, labels, data.weights), weights > 0
+        codes = np.full(len(labels), -1)
+        codes[kept] = encode(what, labels[kept], classes)
+        return cls(classes, codes, weights, compute_class_weight(class_weight, classes=classes, y=labels[kept]))
+
+    def times_class(self, weights: Array) -> Array:  # (n,) -> (n,)
+        """Weights of rows times the weights of their classes."""
+        return weights * self.class_weight[self.codes]
+
+
+@dataclass(frozen=True)
+class FittedPairs:
+    """The functions of all pairs of classes."""
+
+    kernel: Kernel
+    labels: Labels
+    found: list[SupportFunction | None]
+    upper: Array  # (n,) bounds of the multipliers
+    diagonal: Array  # (n,) k(x, x)
+
+
 class SupportClassifier(ClassifierMixin, SupportModel):
     """Abstract: support vector classification, one against one beyond two classes."""
+
+    class_weight: Any
+    decision_function_shape: Any
+    break_ties: Any
+    random_state: Any
 
     classes_: Array
     ledger_: Any
 
-    def _machine(self, job: Job, signs: Array, rows: Array, weights: Array) -> Machine:  # all (v,)
-        """Fit one pair: rows of the training set with signs and weights, some of which may be 0."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to rows X with class labels y; a weight multiplies the C of its row, and 0 leaves the row out."""
+        return self._fit(X, y, sample_weight)
+
+    def _margin(self) -> Margin:
+        """What is asked of the functions; of a tuned classifier after its fit only."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _check_parameters(self) -> None:
-        raise NotImplementedError  # pragma: no cover - abstract
+        super()._check_parameters()
+        asked = {"decision_function_shape": self.decision_function_shape, "break_ties": self.break_ties}
+        for (name, value), allowed in zip(asked.items(), (("ovr", "ovo"), (True, False)), strict=True):
+            if value not in allowed:
+                raise InputError(f"{type(self).__name__}: {name} must be {allowed[0]!r} or {allowed[1]!r}; got {value!r}.")
 
-    @whole_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X with class labels y; a weight multiplies the C of its row, and 0 leaves the row out."""
-        self._check_parameters()
-        check_solver_parameters(self)
-        name = type(self).__name__
-        X = self._read(X, reset=True)
-        labels, weights = read_labels(name, y, count(X)), self._read_weights(sample_weight, count(X))
-        self.classes_ = classes_of(name, labels, weights)
-        kept = np.ones(len(labels), bool) if weights is None else weights > 0
-        codes = np.full(len(labels), -1)
-        codes[kept] = encode(name, labels[kept], self.classes_)
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=labels[kept])
-        training = Training(X, codes, np.ones(len(labels)) if weights is None else weights)
-        kernel = self._resolved(X, weights)
-        self.route_ = self._route_for(kernel, X, labels)
-        with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
-            job = open_job(self, kernel, X, meter)
-            machines = self._machines(job, training, training.weights)
-        self._keep(kernel, training, machines, np.asarray(job.rows.diag(), dtype=np.float64))
-        self.fit_status_ = warn_if_open(name, machines, self)
-        return self
+    def _read_y(self, y: Any, n: int) -> Array:
+        return read_labels(type(self).__name__, y, n)
 
-    def _machines(self, job: Job, training: Training, weights: Array) -> list[Machine | None]:
-        """One machine per pair; rows of weight 0 have no say, but get their decision values."""
-        weights, k = weights * self.class_weight_[training.y], len(self.classes_)
-        penalty = self._penalty()
-        if k > 2 and penalty is not None:
-            return job.pairs(training.y, penalty * weights)
-        done = iter(range(1, k * k))
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
+        labels = Labels.of(type(self).__name__, data, self.class_weight)
+        return self._pairs(data, labels, data.kernel, self._margin(), meter)
 
-        def solve(signs: Array, rows: Array) -> Machine | None:
-            job.tell(next(done), k * (k - 1) // 2)
-            own = weights[rows]
-            known = (own[signs > 0] > 0).any() and (own[signs < 0] > 0).any()
-            return self._machine(job, signs, rows, own) if known else None
+    def _pairs(self, data: TrainingSet, labels: Labels, kernel: Kernel, margin: Margin, meter: Meter) -> FittedPairs:
+        """Fit all pairs of classes on all rows."""
+        solver, weights = self._solver(kernel, data.rows, data.n, meter), labels.times_class(labels.weights)
+        found = fit_pairs(solver, margin, labels.codes, len(labels.classes), weights)
+        return FittedPairs(kernel, labels, found, margin.upper(weights), np.asarray(solver.rows.diag(), dtype=np.float64))
 
-        return fit_pairs(training.y, k, solve)
+    def _store(self, data: TrainingSet, solution: Any) -> None:
+        self._store_pairs(data, solution)
+        self.fit_status_ = fit_status(type(self).__name__, solution.found, stacklevel=5)
 
-    def _penalty(self) -> float | None:
-        """C where it is one finite number, as a tuned classifier has chosen it: then pairs are solved side by side."""
-        return getattr(self, "best_C_", None)
-
-    def _keep(self, kernel: Any, training: Training, machines: list[Machine | None], diagonal: Array) -> None:
-        codes, k = training.y, len(self.classes_)
-        found = [machine for machine in machines if machine is not None]
-        table, intercepts = coefficients(machines, codes, k)
+    def _store_pairs(self, data: TrainingSet, solution: FittedPairs) -> None:
+        labels, codes, k = solution.labels, solution.labels.codes, len(solution.labels.classes)
+        self.classes_, self.class_weight_ = labels.classes, labels.class_weight
+        found = [function for function in solution.found if function is not None]
+        table, intercepts = coefficients(solution.found, codes, k)
         support = np.flatnonzero(table.any(axis=0))
         support = support[np.argsort(codes[support], kind="stable")]
-        self._expand(kernel, training.X, table, intercepts, support, np.bincount(codes[support], minlength=k))
-        self.n_iter_ = np.array([machine.n_iter for machine in found], dtype=np.int32)
-        self.dual_objective_ = float(sum(machine.dual for machine in found))
-        self.duality_gap_ = float(sum(machine.gap for machine in found))
+        self._expand(solution.kernel, data.X, table, intercepts, support, np.bincount(codes[support], minlength=k))
+        self.n_iter_ = np.array([function.n_iter for function in found], dtype=np.int32)
+        self.dual_objective_ = float(sum(function.dual for function in found))
+        self.duality_gap_ = float(sum(function.gap for function in found))
         self.primal_objective_ = self.dual_objective_ + self.duality_gap_
-        ledgers = self._open_ledgers(found, training, diagonal)
+        ledgers = _ledgers(solution)
         self.ledger_ = ledgers[0] if k == 2 else ledgers
         self.margin_ = ledgers[0].margin if k == 2 else np.array([ledger.margin for ledger in ledgers])
-        self.radius_ = math.sqrt(max(float(diagonal[codes >= 0].max()), 0.0))
+        self.radius_ = math.sqrt(max(float(solution.diagonal[codes >= 0].max()), 0.0))
         self.loo_bound_ = len(support) / int((codes >= 0).sum())
         self.margin_bound_ = ledgers[0].margin_bound if k == 2 else np.array([ledger.margin_bound for ledger in ledgers])
-        self._later = {"training": training}
-
-    def _open_ledgers(self, machines: list[Machine], training: Training, diagonal: Array) -> list[MarginLedger]:
-        names, codes = self.classes_.tolist(), training.y
-        everyone = replace(machines[0], rows=np.arange(len(codes)))  # the boxes of all rows at once
-        upper = self._uppers(everyone, training)
-        if len(names) == 2:
-            return open_ledgers([names[1]], machines, [codes[machines[0].rows] == 1], upper, diagonal, DELTA)
-        both = pairs(len(names))
-        positive = [codes[machine.rows] == i for (i, _), machine in zip(both, machines, strict=True)]
-        return open_ledgers([(names[i], names[j]) for i, j in both], machines, positive, upper, diagonal, DELTA)
-
-    def _uppers(self, machine: Machine, training: Training) -> Array:
-        """The upper ends of the boxes of a machine's rows, before the nu forms are scaled."""
-        return training.weights[machine.rows] * self.class_weight_[training.y[machine.rows]]
+        self._later = {"training": Training(data.X, codes, labels.weights)}
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
@@ -156,17 +158,13 @@ class SupportClassifier(ClassifierMixin, SupportModel):
                 f'{type(self).__name__}: break_ties must be False when decision_function_shape is "ovo": '
                 'ties are broken by the values of "ovr".'
             )
-        new = self._read(X, reset=False)
-        winners = None
-        if self._weights is None and not self.break_ties and worth_screening(self.kernel_, new, self.support_vectors_):
-            winners = screened_classes(self, new)
-        return self.classes_[self._winners(self._columns_of(new)) if winners is None else winners]
+        new, functions, won = self._read(X, reset=False), self._functions(), None
+        if self._weights is None and not self.break_ties and worth_screening(functions, new):
+            won = screened_classes(functions, new)
+        return self.classes_[self._winners(self._columns_of(new)) if won is None else won]
 
     def _winners(self, values: Array) -> Array:  # (n, P) -> (n,)
-        k = len(self.classes_)
-        if k == 2:
-            return (values[:, 0] > 0).astype(np.intp)
-        return (one_against_rest(values, k) if self.break_ties else votes(values, k)).argmax(axis=1)
+        return winners(values, len(self.classes_), bool(self.break_ties))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return class probabilities, (n, k): the largest is the predicted class's, and p = 1/2 at a decision of 0.
@@ -191,19 +189,19 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         return pair_slopes(self._held_out(training), codes, training.weights, k)
 
     def _held_out(self, training: Training) -> Array:  # -> (n, P)
-        """Decision values of every row by machines that gave it no weight; NaN where there is none."""
-        codes, k = training.y, len(self.classes_)
+        """Decision values of every row by functions that gave it no weight; NaN where there is none."""
+        codes, k, margin = training.y, len(self.classes_), self._margin().for_fold()
         folds = fold_numbers(codes, FOLDS, check_random_state(self.random_state), training.X)
         decisions = np.full((len(folds), k * (k - 1) // 2), np.nan)
         with Meter(f"{type(self).__name__} probabilities", self.verbose) as meter:
-            job = open_job(self, self.kernel_, training.X, again=True)
+            solver = self._solver(self.kernel_, training.X, len(codes), again=True)
             for fold in range(FOLDS):
                 meter(fold, FOLDS)
-                machines = self._machines(job, training, np.where(folds == fold, 0.0, training.weights))
-                for p, machine in enumerate(machines):
-                    if machine is not None:
-                        out = folds[machine.rows] == fold
-                        decisions[machine.rows[out], p] = machine.outputs[out]
+                weights = np.where(folds == fold, 0.0, training.weights) * self.class_weight_[codes]
+                for p, function in enumerate(fit_pairs(solver, margin, codes, k, weights)):
+                    if function is not None:
+                        out = folds[function.rows] == fold
+                        decisions[function.rows[out], p] = function.outputs[out]
         return decisions
 
     def _summary(self) -> Summary:
@@ -222,3 +220,29 @@ class SupportClassifier(ClassifierMixin, SupportModel):
             lines.insert(3, ("ledger", str(ledgers[0])))
         numbers = {"loo_bound": self.loo_bound_, "dual_objective": self.dual_objective_, "duality_gap": self.duality_gap_}
         return Summary(repr(self), (*lines, *self._route_lines()), numbers)
+
+
+def coefficients(
+    found: Sequence[SupportFunction | None], codes: Array, classes: int
+) -> tuple[Array, Array]:  # -> (k - 1, n), (P,)
+    """All coefficients by training row, in LIBSVM's order (see `pair_columns`), and the intercepts."""
+    table, intercepts = np.zeros((classes - 1, len(codes))), np.zeros(len(found))
+    for p, ((i, j), function) in enumerate(zip(pairs(classes), found, strict=True)):
+        if function is None:
+            continue
+        own = codes[function.rows] == i
+        table[j - 1, function.rows[own]] = function.coef[own]
+        table[i, function.rows[~own]] = function.coef[~own]
+        intercepts[p] = function.intercept
+    return table, intercepts
+
+
+def _ledgers(fitted: FittedPairs) -> list[MarginLedger]:
+    names, codes = fitted.labels.classes.tolist(), fitted.labels.codes
+    found = [function for function in fitted.found if function is not None]
+    both = pairs(len(names))
+    positive = [codes[function.rows] == i for (i, _), function in zip(both, found, strict=True)]
+    labels: list[Any] = [(names[i], names[j]) for i, j in both]
+    if len(names) == 2:
+        labels, positive = [names[1]], [~positive[0]]
+    return margin_ledgers(labels, found, positive, fitted.upper, fitted.diagonal, DELTA)

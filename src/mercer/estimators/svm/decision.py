@@ -1,4 +1,4 @@
-"""Decision values of machines that share one set of support vectors: one pass over k(new, support), whatever their number.
+"""Decision values of functions that share one set of support vectors: one pass over k(new, support), whatever their number.
 
 One against one, a support vector of class c has k - 1 coefficients, one per other class, so that k(k-1)/2 functions cost
 k - 1 columns per support vector and not k(k-1)/2: the products are made class by class and added pair by pair.
@@ -6,12 +6,14 @@ k - 1 columns per support vector and not k(k-1)/2: the products are made class b
 
 from __future__ import annotations
 
-from itertools import combinations
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.svm.one_vs_one import pair_values
+from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric.compiling import worth
@@ -27,13 +29,29 @@ PER_VALUE = 32
 WIDTH = 1920
 
 
-def pairs(classes: int) -> list[tuple[int, int]]:
-    """The pairs of classes in the order of decision values and intercepts: (0, 1), (0, 2), …, (1, 2), ….
+@dataclass(frozen=True)
+class SupportFunctions:
+    """Functions f(x) = sum_i coef_i k(x_i, x) + intercept on one set of support vectors.
 
-    >>> pairs(3)
-    [(0, 1), (0, 2), (1, 2)]
+    With counts of several classes they are those of all pairs of classes, and coefficients stand in LIBSVM's order.
     """
-    return list(combinations(range(classes), 2))
+
+    kernel: Kernel
+    support: Any  # (S rows), class after class; their numbers where kernel values are given
+    coef: Array  # (S, functions), or (S, k - 1)
+    counts: Array  # (1,), or (k,) support vectors of each class
+    intercepts: Array  # (functions,)
+
+    def __call__(self, new: Any) -> Array:  # (m rows) -> (m, functions)
+        if len(self.coef) == 0:
+            return np.tile(self.intercepts, (count(new), 1))
+        sums = sums_per_class(self.kernel, new, self.support, self.coef, self.counts)
+        return sums[:, 0] + self.intercepts if len(self.counts) == 1 else pair_values(sums, self.intercepts)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes that these functions tell apart."""
+        return max(2, len(self.counts))
 
 
 def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: Array) -> Array:
@@ -63,41 +81,3 @@ def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: 
     side = min(SIDE, max(16, -(-values.shape[0] // cpu_count())))  # few new rows are shared between the cores too
     walk(values.block, values.shape, visit, side=side, width=WIDTH)
     return out
-
-
-def pair_values(sums: Array, intercepts: Array) -> Array:  # (m, k, k - 1), (P,) -> (m, P)
-    """The decision values of all pairs (i, j), positive for class i."""
-    k = sums.shape[1]
-    flat = sums.reshape(len(sums), -1)
-    first = np.array([i * (k - 1) + j - 1 for i, j in pairs(k)])
-    second = np.array([j * (k - 1) + i for i, j in pairs(k)])
-    out = flat.take(first, axis=1)
-    out += flat.take(second, axis=1)
-    out += intercepts
-    return out
-
-
-def votes(decisions: Array, classes: int) -> Array:  # (m, P) -> (m, k)
-    """How many of its pairs each class wins; a decision of 0 goes to the first class of its pair.
-
-    >>> votes(np.array([[1.0, 1.0, -2.0]]), 3).tolist()
-    [[2.0, 0.0, 1.0]]
-    """
-    first, second = sides(classes)
-    # whole numbers, exact in float32
-    return (decisions >= 0).astype(np.float32) @ (first - second) + second.sum(axis=0)
-
-
-def one_against_rest(decisions: Array, classes: int) -> Array:  # (m, P) -> (m, k)
-    """Votes, with ties broken by the sum of a class's decision values squeezed into (-1/3, 1/3): scikit-learn's values."""
-    first, second = sides(classes)
-    confidence = decisions @ (first - second).astype(np.float64)
-    return votes(decisions, classes) + confidence / (3.0 * (np.abs(confidence) + 1.0))
-
-
-def sides(classes: int) -> tuple[Array, Array]:  # (P, k) each
-    """Which class is the first, and which the second, of every pair."""
-    first, second = np.zeros((2, classes * (classes - 1) // 2, classes), dtype=np.float32)
-    for p, (i, j) in enumerate(pairs(classes)):
-        first[p, i] = second[p, j] = 1.0
-    return first, second

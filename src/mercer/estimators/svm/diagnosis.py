@@ -46,7 +46,12 @@ class DataDiagnosis:
     typical: float
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines, *(f"warning: {text}" for text in self.warnings)])
+        return "\n".join(self.notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The lines that `mercer.plan` prints below the routes."""
+        return (*self.lines, *(f"warning: {text}" for text in self.warnings))
 
     def announce(self, what: str, n: int, *, stacklevel: int = 3) -> None:
         """One warning with everything to be changed, for fits of at least LONG rows."""
@@ -82,12 +87,6 @@ for instance with StandardScaler().
         lines.append(f"similarity to the nearest other row: {nearest:.3g}, to a typical one: {typical:.3g} ({sample})")
         found += _extremes(kernel, best, similar)
     return DataDiagnosis(tuple(lines), tuple(found), nearest, typical)
-
-
-def notes(estimator: Any, X: Any, route: Route) -> tuple[str, ...]:
-    """What `mercer.plan` prints below the routes of an estimator that has not been fitted."""
-    seen = diagnose(estimator._resolved(X), X, route)
-    return (*seen.lines, *(f"warning: {text}" for text in seen.warnings))
 
 
 def _columns(kernel: Kernel, rows: Rows) -> NDArray[np.float64] | None:  # -> (c,) the ranges above zero

@@ -9,13 +9,14 @@ ties that decision values break would need all their digits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.estimators.svm.decision import pair_values, sides, sums_per_class
-from mercer.kernels.base import Kernel
+from mercer.estimators.svm.decision import SupportFunctions
+from mercer.estimators.svm.one_vs_one import sides, winners
 
 Array = NDArray[Any]
 
@@ -29,34 +30,31 @@ SAMPLE = 32
 SAFETY = 8.0
 
 
-def worth_screening(kernel: Kernel, new: Any, support: Any) -> bool:
+def worth_screening(functions: SupportFunctions, new: Any) -> bool:
     """Whether float32 can stand in: dense float64 vectors, many of them, and a kernel of bounded values."""
+    support, kernel = functions.support, functions.kernel
     dense = all(isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 for X in (new, support))
     if not dense or len(new) * len(support) < LEAST or len(new) < 8 * SAMPLE:
         return False
     return "stationary" in kernel._facts() and kernel._views() == {"vectors"}
 
 
-def screened_classes(model: Any, new: Array) -> Array | None:  # (m, d) -> (m,)
-    """The winning class numbers, as `model._winners` of float64 values would have them; None where float32 is too coarse."""
-    support, k = model.support_vectors_, len(model.classes_)
-    shift = support.mean(axis=0)
-    coarse = (new - shift).astype(np.float32)
-    counts = model.n_support_ if k > 2 else model.n_support_.sum(keepdims=True)
-    coef = model.dual_coef_.T.astype(np.float32)
-    if not np.isfinite(coarse).all() or not np.isfinite(coef).all():
+def screened_classes(functions: SupportFunctions, new: Array) -> Array | None:  # (m, d) -> (m,)
+    """The winning class numbers, as float64 values would have them; None where float32 is too coarse."""
+    k, shift = functions.classes, functions.support.mean(axis=0)
+    rows, support = (new - shift).astype(np.float32), (functions.support - shift).astype(np.float32)
+    coarse = replace(functions, support=support, coef=functions.coef.astype(np.float32))
+    if not np.isfinite(rows).all() or not np.isfinite(coarse.coef).all():
         return None
-    sums = sums_per_class(model.kernel_, coarse, (support - shift).astype(np.float32), coef, counts)
-    values = pair_values(sums, model.intercept_) if k > 2 else sums[:, 0] + model.intercept_
-    sample = _sample(coarse)
-    error = SAFETY * float(np.abs(values[sample] - model._through_support(new[sample])).max())
-    open_rows = np.flatnonzero(~_decided(values, error, k))
-    if len(open_rows) > 0.25 * len(new):
+    values, sample = coarse(rows), _sample(rows)
+    error = SAFETY * float(np.abs(values[sample] - functions(new[sample])).max())
+    undecided = np.flatnonzero(~_decided(values, error, k))
+    if len(undecided) > 0.25 * len(new):
         return None
-    winners = model._winners(values)
-    if len(open_rows):
-        winners[open_rows] = model._winners(model._through_support(new[open_rows]))
-    return winners
+    found = winners(values, k)
+    if len(undecided):
+        found[undecided] = winners(functions(new[undecided]), k)
+    return found
 
 
 def _sample(coarse: Array) -> Array:

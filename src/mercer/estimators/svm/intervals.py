@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.estimators.conformal import conformal_rank
 from mercer.estimators.progress import Meter
-from mercer.estimators.svm.decision import sums_per_class
-from mercer.estimators.svm.fit import fold_numbers
-from mercer.estimators.svm.problems import Machine
-from mercer.inputs import count
+from mercer.estimators.svm.decision import SupportFunctions
+from mercer.estimators.svm.problems import SupportFunction
+from mercer.estimators.svm.solver import fold_numbers
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 
@@ -40,31 +39,29 @@ class HeldOut:
     intercepts: Array  # (folds,)
 
 
-def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], Machine], meter: Meter) -> HeldOut:
+def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFunction], meter: Meter) -> HeldOut:
     """Fit without each fold in turn; `fit(weights)` gives a row of weight 0 its output and no say."""
     known = training.weights > 0
     if known.sum() < 2:
         raise InputError("predict_interval needs at least two rows: one alone cannot be held out.")
     n_folds = min(FOLDS, int(known.sum()))
     folds = fold_numbers(np.where(known, 0, -1), n_folds, SEED, training.X)
-    residuals, machines = np.empty(len(folds)), []
+    residuals, found = np.empty(len(folds)), []
     for fold in range(n_folds):
         meter(fold, n_folds)
-        machine = fit(np.where(folds == fold, 0.0, training.weights))
-        residuals[folds == fold] = (training.y - machine.outputs)[folds == fold]
-        machines.append(machine)
-    coef = np.stack([machine.coef for machine in machines], axis=1)
+        function = fit(np.where(folds == fold, 0.0, training.weights))
+        residuals[folds == fold] = (training.y - function.outputs)[folds == fold]
+        found.append(function)
+    coef = np.stack([function.coef for function in found], axis=1)
     used = np.flatnonzero(coef.any(axis=1))
     support = used if len(used) == 0 else kernel.keep(training.X, used)
-    intercepts = np.array([machine.intercept for machine in machines])
+    intercepts = np.array([function.intercept for function in found])
     return HeldOut(residuals[known], folds[known], support, coef[used], intercepts)
 
 
 def fold_predictions(held: HeldOut, kernel: Kernel, new: Any) -> Array:  # (m rows) -> (m, folds)
     """The predictions of every fold's function at new rows."""
-    if len(held.coef) == 0:
-        return np.tile(held.intercepts, (count(new), 1))
-    return sums_per_class(kernel, new, held.support, held.coef, np.array([len(held.coef)]))[:, 0] + held.intercepts
+    return SupportFunctions(kernel, held.support, held.coef, np.array([len(held.coef)]), held.intercepts)(new)
 
 
 def crossed(held: HeldOut, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.estimators.svm.problems import Machine
+from mercer.estimators.svm.problems import SupportFunction
 from mercer.registry import record
 
 Array = NDArray[Any]
@@ -38,7 +38,7 @@ EXPONENTS = np.arange(-30.0, 31.0)
 @record()
 @dataclass(frozen=True)
 class MarginLedger:
-    """One two-class machine: its margin 1/||w||, the radius of the data, support vectors and the two bounds."""
+    """One function of two classes: its margin 1/||w||, the radius of the data, support vectors and the two bounds."""
 
     label: Any  # the class it was fitted for, or the pair of classes
     n_rows: int
@@ -87,7 +87,7 @@ def _losses(ordered: Array, norm: float) -> Array:  # (m,) -> (e,)
 
 def _bounds(losses: Array, m: Array, norm: Array, bias: Array, trace: Array, delta: float) -> tuple[Array, Array, Array]:
     # (e, P), four of (P,) -> three of (P,)
-    """The smallest bound of every machine, its distance, and its loss; 1, 0 and 1 where none is below 1."""
+    """The smallest bound of every function, its distance, and its loss; 1, 0 and 1 where none is below 1."""
     A = 2.0 ** EXPONENTS[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         B = np.minimum(np.nan_to_num(np.abs(bias) * A / norm, nan=0.0), 2.0**500)  # w = 0: no bound below 1
@@ -105,26 +105,26 @@ def _part(i: Array) -> Array:
     return 2.0 / (3.0 * (np.abs(i) + 1.0) * (np.abs(i) + 2.0))
 
 
-def open_ledgers(
+def margin_ledgers(
     labels: Sequence[Any],
-    machines: Sequence[Machine],
+    found: Sequence[SupportFunction],
     positive: Sequence[Array],
     upper: Array,
     diagonal: Array,
     delta: float,
-) -> list[MarginLedger]:  # positive: (v,) bool per machine; upper, diagonal: (n,) by training row
-    """The ledgers of all machines; hundreds of pairs of classes are made together."""
-    facts, losses = [], np.empty((len(EXPONENTS), len(machines)))
-    for p, (machine, first) in enumerate(zip(machines, positive, strict=True)):
-        own, size = diagonal[machine.rows], np.abs(machine.coef)
-        ordered = np.sort(np.where(first, machine.outputs, -machine.outputs))
-        losses[:, p] = _losses(ordered, machine.norm)
+) -> list[MarginLedger]:  # positive: (v,) bool per function; upper, diagonal: (n,) by training row
+    """The ledgers of all functions; hundreds of pairs of classes are made together."""
+    facts, losses = [], np.empty((len(EXPONENTS), len(found)))
+    for p, (function, first) in enumerate(zip(found, positive, strict=True)):
+        own, size = diagonal[function.rows], np.abs(function.coef)
+        ordered = np.sort(np.where(first, function.outputs, -function.outputs))
+        losses[:, p] = _losses(ordered, function.norm)
         wrong = np.searchsorted(ordered, 0.0, side="right")
         support, bounded = (
             np.count_nonzero(size),
-            np.count_nonzero(size * machine.scale >= upper[machine.rows] * (1 - 1e-12)),
+            np.count_nonzero(size * function.scale >= upper[function.rows] * (1 - 1e-12)),
         )
-        facts.append((len(ordered), support, bounded, wrong, own.max(), own.sum(), machine.norm, machine.intercept))
+        facts.append((len(ordered), support, bounded, wrong, own.max(), own.sum(), function.norm, function.intercept))
     m, vectors, ends, errors, top, trace, norm, bias = np.array(facts, dtype=np.float64).T
     bounds, distances, near = _bounds(losses, m, norm, bias, trace, delta)
     return [
@@ -133,16 +133,16 @@ def open_ledgers(
             n_rows=int(m[p]),
             n_support=int(vectors[p]),
             n_at_bound=int(ends[p]),
-            margin=1.0 / machine.norm if machine.norm > 0 else math.inf,
+            margin=1.0 / function.norm if function.norm > 0 else math.inf,
             radius=math.sqrt(max(top[p], 0.0)),
             training_error=float(errors[p] / m[p]),
-            dual_objective=machine.dual,
-            duality_gap=machine.gap,
+            dual_objective=function.dual,
+            duality_gap=function.gap,
             loo_bound=float(vectors[p] / m[p]),
             margin_bound=float(bounds[p]),
             margin_of_bound=float(distances[p]),
             margin_loss=float(near[p]),
             delta=delta,
         )
-        for p, (label, machine) in enumerate(zip(labels, machines, strict=True))
+        for p, (label, function) in enumerate(zip(labels, found, strict=True))
     ]

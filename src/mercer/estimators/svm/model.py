@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import KernelEstimator
-from mercer.estimators.svm.decision import pair_values, pairs, sums_per_class
-from mercer.estimators.svm.diagnosis import LONG, diagnose, notes
-from mercer.estimators.svm.fit import routes
+from mercer.estimators.base import KernelEstimator, TrainingSet
+from mercer.estimators.progress import Meter
+from mercer.estimators.svm.decision import SupportFunctions
+from mercer.estimators.svm.diagnosis import LONG, diagnose
+from mercer.estimators.svm.one_vs_one import pair_columns
+from mercer.estimators.svm.solver import Solver, SolverSettings, check_limits, routes
 from mercer.gram.products import from_features, to_features
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape
 from mercer.registry import record
 
 Array = NDArray[Any]
@@ -37,8 +39,10 @@ class Training:
 class SupportModel(KernelEstimator):
     """Abstract: f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_, one or several of them."""
 
-    kernel_: Kernel
-    route_: Route
+    tol: Any
+    max_iter: Any
+    time_limit: Any
+
     support_: Array
     support_vectors_: Any
     n_support_: Array
@@ -46,6 +50,20 @@ class SupportModel(KernelEstimator):
     intercept_: Array
     _later: dict[str, Any]  # what is computed when first asked for, and the training set while it may be needed for that
     _weights: Array | None
+    _keeps_rows = False  # the support vectors are enough
+
+    def _check_parameters(self) -> None:
+        check_limits(type(self).__name__, self.tol, self.max_iter, self.time_limit)
+
+    def _settings(self) -> SolverSettings:
+        """How the problem is solved, without the estimator."""
+        limit = None if self.time_limit is None else float(self.time_limit)
+        return SolverSettings(float(self.tol), int(self.max_iter), limit, self.memory)
+
+    def _solver(self, kernel: Kernel, X: Any, n: int, meter: Meter | None = None, again: bool = False) -> Solver:
+        """The solver on the kernel values of X; `again`: several problems will be solved on them."""
+        settings = self._settings()
+        return Solver(settings.kernel_rows(kernel, X, n, again), settings, meter)
 
     def _expand(self, kernel: Kernel, X: Any, table: Array, intercepts: Array, support: Array, counts: Array) -> None:
         """Keep the support vectors of X: `table` (r, n) holds all coefficients, `support` the rows that have one."""
@@ -66,17 +84,13 @@ class SupportModel(KernelEstimator):
     def _columns_of(self, new: Any) -> Array:  # (m rows) -> (m, functions)
         if self._weights is not None:
             return from_features(self.kernel_, new, self._weights) + self.intercept_
-        return self._through_support(new)
+        return self._functions()(new)
 
-    def _through_support(self, new: Any) -> Array:  # (m rows) -> (m, functions)
+    def _functions(self) -> SupportFunctions:
+        """The functions as a value."""
+        counts = self.n_support_ if len(self.intercept_) > 1 else self.n_support_.sum(keepdims=True)
         support = self.support_ if self.kernel_.given else self.support_vectors_
-        if len(self.support_) == 0:
-            return np.tile(self.intercept_, (count(new), 1))
-        if len(self.intercept_) == 1:
-            whole = self.n_support_.sum(keepdims=True)
-            return sums_per_class(self.kernel_, new, support, self.dual_coef_.T, whole)[:, 0] + self.intercept_
-        sums = sums_per_class(self.kernel_, new, support, self.dual_coef_.T, self.n_support_)
-        return pair_values(sums, self.intercept_)
+        return SupportFunctions(self.kernel_, support, self.dual_coef_.T, counts, self.intercept_)
 
     def _has_weights(self) -> bool:
         features = self.kernel_.features
@@ -91,14 +105,7 @@ class SupportModel(KernelEstimator):
 
     def _coefficients(self) -> Array:  # -> (S, functions)
         """The coefficients of every function, pair by pair beyond two classes."""
-        if len(self.intercept_) == 1:
-            return self.dual_coef_.T
-        k = self.dual_coef_.shape[0] + 1
-        owner, columns = np.repeat(np.arange(k), self.n_support_), np.zeros((len(self.support_), len(self.intercept_)))
-        for p, (i, j) in enumerate(pairs(k)):
-            columns[owner == i, p] = self.dual_coef_[j - 1, owner == i]
-            columns[owner == j, p] = self.dual_coef_[i, owner == j]
-        return columns
+        return self.dual_coef_.T if len(self.intercept_) == 1 else pair_columns(self.dual_coef_.T, self.n_support_)
 
     def _expansion(self) -> tuple[Any, Array, Array]:
         """f(x) = sum_i a_i k(x_i, x) + b for every function: rows, coefficients (S, functions) and intercepts."""
@@ -116,18 +123,18 @@ class SupportModel(KernelEstimator):
         coef.flags.writeable = False  # changing it would change no prediction
         return coef
 
-    def _route_for(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
-        """The route within the budget; a look at the data first, with a warning where a long fit would be of no use."""
-        route = choose(self._routes(self._shape(X, y)), self.memory, type(self).__name__)
-        if count(X) >= LONG:
-            diagnose(kernel, X, route).announce(type(self).__name__, count(X), stacklevel=5)
+    def _choose_route(self, data: TrainingSet) -> Route:
+        """The route within the budget; before a long fit a look at the data, with a warning where it would be of no use."""
+        route = super()._choose_route(data)
+        if data.n >= LONG:
+            diagnose(data.kernel, data.X, route).announce(type(self).__name__, data.n, stacklevel=5)
         return route
 
     def _notes(self, X: Any, route: Route) -> tuple[str, ...]:
-        return notes(self, X, route)
+        return diagnose(self._resolved(X), X, route).notes
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self)
+        return routes(shape, self._settings())
 
     def _route_lines(self) -> tuple[tuple[str, str], ...]:
         return (

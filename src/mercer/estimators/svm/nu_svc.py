@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.fit import Job, check_number
-from mercer.estimators.svm.problems import Machine, largest_nu, machine, nu_classification
+from mercer.estimators.svm.margins import Margin, NuMargin
+from mercer.estimators.svm.solver import check_number
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @estimator
@@ -70,10 +66,8 @@ class NuSVC(SupportClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(type(self).__name__, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
 
-    def _machine(self, job: Job, signs: Array, rows: Array, weights: Array) -> Machine:
-        # a fold of a feasible set may miss feasibility by a row: there the largest nu it allows stands in
-        nu = float(self.nu) if job.meter is not None else min(float(self.nu), largest_nu(signs, weights))
-        problem = nu_classification(signs, weights, nu, rows)
-        return machine(problem, job(problem), rows)
+    def _margin(self) -> Margin:
+        return NuMargin(float(self.nu))

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.fit import check_number, check_penalty
-from mercer.estimators.svm.problems import nu_regression
+from mercer.estimators.svm.problems import SupportFunction, nu_regression
 from mercer.estimators.svm.regressor import SupportRegressor
+from mercer.estimators.svm.solver import check_number, check_penalty
 from mercer.registry import estimator
 
 Array = NDArray[Any]
@@ -65,8 +65,12 @@ class NuSVR(SupportRegressor):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(type(self).__name__, self.C)
         check_number(type(self).__name__, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
         return nu_regression(y, float(self.C) * weights, float(self.nu))
+
+    def _tube(self, found: SupportFunction) -> float:
+        return found.scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.svm.fit import check_number, check_solver_parameters, open_job, warn_if_open
 from mercer.estimators.svm.model import SupportModel
-from mercer.estimators.svm.problems import Machine, machine, one_class
-from mercer.inputs import count
+from mercer.estimators.svm.problems import SupportFunction, one_class, support_function
+from mercer.estimators.svm.solver import SolverSettings, check_number, fit_status
+from mercer.plan import Route
 from mercer.registry import estimator
 
 Array = NDArray[Any]
@@ -52,8 +53,6 @@ class OneClassSVM(OutlierMixin, SupportModel):
     ([1, -1], True)
     """
 
-    _few_rows = True  # beside the share nu hardly a row becomes a support vector
-
     def __init__(
         self,
         kernel: Any = DEFAULT_KERNEL,
@@ -73,35 +72,35 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit to rows X; y is ignored. A weight counts as that many copies of its row."""
-        name = type(self).__name__
-        check_number(name, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
-        check_solver_parameters(self)
-        X = self._read(X, reset=True)
-        weights = self._read_weights(sample_weight, count(X))
-        kernel = self._resolved(X, weights)
-        self.route_ = self._route_for(kernel, X)
-        kept = np.arange(count(X)) if weights is None else np.flatnonzero(weights > 0)
-        with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
-            problem = one_class(np.ones(len(kept)) if weights is None else weights[kept], float(self.nu), kept)
-            found = machine(problem, open_job(self, kernel, X, meter)(problem), kept)
-        self._keep(kernel, X, found)
-        self.fit_status_ = warn_if_open(name, [found], self)
-        return self
+        fitted: OneClassSVM = self._fit(X, None, sample_weight)
+        return fitted
 
-    def _keep(self, kernel: Any, X: Any, found: Machine) -> None:
-        table = np.zeros((1, count(X)))
-        table[0, found.rows] = found.coef
+    def _check_parameters(self) -> None:
+        check_number(type(self).__name__, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
+        super()._check_parameters()
+
+    def _settings(self) -> SolverSettings:
+        return replace(super()._settings(), support="few")  # hardly more than the share nu of the rows
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SupportFunction:
+        kept = np.flatnonzero(data.counted)
+        problem = one_class(data.counted[kept], float(self.nu), kept)
+        return support_function(problem, self._solver(data.kernel, data.rows, data.n, meter)(problem), kept)
+
+    def _store(self, data: TrainingSet, solution: SupportFunction) -> None:
+        table = np.zeros((1, data.n))
+        table[0, solution.rows] = solution.coef
         support = np.flatnonzero(table[0])
-        self._expand(kernel, X, table, np.array([found.intercept]), support, np.array([len(support)]))
-        self.offset_ = np.array([-found.intercept])
-        self.n_iter_ = int(found.n_iter)
-        self.dual_objective_, self.duality_gap_ = found.dual, found.gap
-        self.primal_objective_ = found.dual + found.gap
-        self.margin_ = -found.intercept / found.norm if found.norm > 0 else 0.0
-        self._novel = float((found.outputs < 0).mean())
+        self._expand(data.kernel, data.X, table, np.array([solution.intercept]), support, np.array([len(support)]))
+        self.offset_ = np.array([-solution.intercept])
+        self.n_iter_ = int(solution.n_iter)
+        self.dual_objective_, self.duality_gap_ = solution.dual, solution.gap
+        self.primal_objective_ = solution.dual + solution.gap
+        self.margin_ = -solution.intercept / solution.norm if solution.norm > 0 else 0.0
+        self._novel = float((solution.outputs < 0).mean())
+        self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return <w, phi(x)>, (n,): the larger, the more like the training set."""

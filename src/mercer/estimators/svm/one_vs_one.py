@@ -1,8 +1,8 @@
-"""One problem per pair of classes, all on one Gram matrix, as many at a time as there are cores.
+"""One against one: the pairs of classes, their problems solved on one Gram matrix, and what their functions say together.
 
 The block of kernel values between two classes is wanted by one pair only, the block of a class with itself by all pairs of
-that class. So the latter are made once and the former when their pair comes up, in memory that the next pair uses again:
-the whole matrix is never held, and each of its values is made once.
+that class. So the latter are made once and the former when their pair is solved, in memory that the next pair uses again:
+the whole matrix is never held, and each of its values is made once. As many pairs are solved at a time as there are cores.
 """
 
 from __future__ import annotations
@@ -26,6 +26,105 @@ WHOLE = 4096
 BUDGET = 2 * 2**30
 
 
+def pairs(classes: int) -> list[tuple[int, int]]:
+    """The pairs of classes in the order of decision values and intercepts: (0, 1), (0, 2), …, (1, 2), ….
+
+    >>> pairs(3)
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    return list(combinations(range(classes), 2))
+
+
+@dataclass(frozen=True)
+class ClassPair:
+    """Two classes and the rows of both, those of the first class in front.
+
+    The first class has the sign +1; of two classes in all, the second has, as in scikit-learn.
+    """
+
+    first: int
+    second: int
+    index: Array  # (m,)
+    signs: Array  # (m,)
+
+    def has_both(self, weights: Array) -> bool:  # (m,)
+        """Whether both classes have a row of positive weight."""
+        return bool((weights[self.signs > 0] > 0).any() and (weights[self.signs < 0] > 0).any())
+
+
+def class_pairs(codes: Array, classes: int | None = None) -> list[ClassPair]:  # (n,) 0 … k - 1; -1: left out
+    """All pairs of classes, in the order of `pairs`.
+
+    >>> [pair.index.tolist() for pair in class_pairs(np.array([0, 1, 0, 2]))]
+    [[0, 2, 1], [0, 2, 3], [1, 3]]
+    """
+    k = int(codes.max()) + 1 if classes is None else classes
+    members = [np.flatnonzero(codes == c) for c in range(k)]
+    sides = [-1.0, 1.0] if k == 2 else [1.0, -1.0]
+    return [
+        ClassPair(i, j, np.concatenate([members[i], members[j]]), np.repeat(sides, [len(members[i]), len(members[j])]))
+        for i, j in pairs(k)
+    ]
+
+
+def pair_values(sums: Array, intercepts: Array) -> Array:  # (m, k, k - 1), (P,) -> (m, P)
+    """The decision values of all pairs (i, j), positive for class i."""
+    k = sums.shape[1]
+    flat = sums.reshape(len(sums), -1)
+    first = np.array([i * (k - 1) + j - 1 for i, j in pairs(k)])
+    second = np.array([j * (k - 1) + i for i, j in pairs(k)])
+    out = flat.take(first, axis=1)
+    out += flat.take(second, axis=1)
+    out += intercepts
+    return out
+
+
+def pair_columns(coef: Array, counts: Array) -> Array:  # (S, k - 1), (k,) -> (S, P)
+    """The coefficients of the support vectors in LIBSVM's order, which stand class after class, pair by pair.
+
+    A row of class c has k - 1 of them: entry j - 1 for the pair with a later class j, entry i for one with an earlier i.
+    """
+    k = len(counts)
+    owner, columns = np.repeat(np.arange(k), counts), np.zeros((len(coef), k * (k - 1) // 2))
+    for p, (i, j) in enumerate(pairs(k)):
+        columns[owner == i, p] = coef[owner == i, j - 1]
+        columns[owner == j, p] = coef[owner == j, i]
+    return columns
+
+
+def winners(decisions: Array, classes: int, break_ties: bool = False) -> Array:  # (m, P) -> (m,)
+    """The class numbers that win: by the sign for two classes, else by votes, whose ties go to the first class."""
+    if classes == 2:
+        return (decisions[:, 0] > 0).astype(np.intp)
+    return np.asarray((one_against_rest if break_ties else votes)(decisions, classes).argmax(axis=1))
+
+
+def votes(decisions: Array, classes: int) -> Array:  # (m, P) -> (m, k)
+    """How many of its pairs each class wins; a decision of 0 goes to the first class of its pair.
+
+    >>> votes(np.array([[1.0, 1.0, -2.0]]), 3).tolist()
+    [[2.0, 0.0, 1.0]]
+    """
+    first, second = sides(classes)
+    # whole numbers, exact in float32
+    return (decisions >= 0).astype(np.float32) @ (first - second) + second.sum(axis=0)
+
+
+def one_against_rest(decisions: Array, classes: int) -> Array:  # (m, P) -> (m, k)
+    """Votes, with ties broken by the sum of a class's decision values squeezed into (-1/3, 1/3): scikit-learn's values."""
+    first, second = sides(classes)
+    confidence = decisions @ (first - second).astype(np.float64)
+    return votes(decisions, classes) + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+def sides(classes: int) -> tuple[Array, Array]:  # (P, k) each
+    """Which class is the first, and which the second, of every pair."""
+    first, second = np.zeros((2, classes * (classes - 1) // 2, classes), dtype=np.float32)
+    for p, (i, j) in enumerate(pairs(classes)):
+        first[p, i] = second[p, j] = 1.0
+    return first, second
+
+
 class Parts(Gram, Protocol):
     """A Gram matrix that can be asked for blocks and for the matrix of some of its objects."""
 
@@ -42,29 +141,6 @@ class Parts(Gram, Protocol):
     def whole_of(self, K: Array, diagonal: Array) -> Self:
         """A matrix of the same kind from values that are there."""
         ...
-
-
-@dataclass(frozen=True)
-class ClassPair:
-    """Two classes and the rows of both, those of the first class in front; they have the sign +1."""
-
-    first: int
-    second: int
-    index: Array  # (m,)
-    signs: Array  # (m,)
-
-
-def class_pairs(labels: Array) -> list[ClassPair]:  # (n,) 0 … k - 1
-    """All pairs of classes in the order (0, 1), (0, 2), …, (1, 2), …
-
-    >>> [pair.index.tolist() for pair in class_pairs(np.array([0, 1, 0, 2]))]
-    [[0, 2, 1], [0, 2, 3], [1, 3]]
-    """
-    members = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
-    return [
-        ClassPair(i, j, np.concatenate([members[i], members[j]]), np.repeat([1.0, -1.0], [len(members[i]), len(members[j])]))
-        for i, j in combinations(range(len(members)), 2)
-    ]
 
 
 def solve_pairs(
@@ -84,7 +160,7 @@ def solve_pairs(
     Parameters
     ----------
     gram : KernelRows of all n rows
-    labels : (n,) whole numbers 0 … k - 1
+    labels : (n,) whole numbers 0 … k - 1, and -1 for rows that are left out
     upper : (n,) C per row
     tol, max_iter : as in `solve_box`, for each pair
     time_limit : seconds for all pairs together
@@ -93,15 +169,15 @@ def solve_pairs(
     memory : bytes for the rows of pairs that are too large to be made whole
     """
     labels = np.asarray(labels)
-    pairs = class_pairs(labels)
+    found = class_pairs(labels)
     limits = (tol, max_iter, time_limit)
-    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), pairs, limits, starts, memory or BUDGET)
-    order = sorted(range(len(pairs)), key=lambda p: -len(pairs[p].index))  # the largest first: no core waits long at the end
-    threads = min(cpu_count(), len(pairs))
-    if len(pairs) == 1:
+    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, starts, memory or BUDGET)
+    order = sorted(range(len(found)), key=lambda p: -len(found[p].index))  # the largest first: no core waits long at the end
+    threads = min(cpu_count(), len(found))
+    if len(found) == 1:
         work.alone = tick  # then the progress of the one problem is what there is to see
     work.prepare()
-    run(order, work.solve, threads, len(pairs), tick if len(pairs) > 1 else None)
+    run(order, work.solve, threads, len(found), tick if len(found) > 1 else None)
     return [solution for solution in work.solutions if solution is not None]
 
 
@@ -129,8 +205,8 @@ class _Work:
         self.buffers: dict[int, Array] = {}  # worker -> memory for the matrix of a pair
         self.halt = threading.Event()
         self.alone: Tick | None = None
-        self.sizes = np.bincount(labels)
-        order = np.argsort(labels, kind="stable")
+        self.sizes = np.bincount(labels[labels >= 0])
+        order = np.argsort(labels, kind="stable")[int((labels < 0).sum()) :]
         ends = np.cumsum(self.sizes)
         self.members: list[Any] = [order[end - size : end] for end, size in zip(ends, self.sizes, strict=True)]
         self.sorted = gram

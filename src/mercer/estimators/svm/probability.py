@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer.errors import InputError
-from mercer.estimators.svm.decision import pairs
+from mercer.estimators.svm.one_vs_one import pairs
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ ROWS = 2048
 
 
 def slopes(decisions: Array, positive: Array, weights: Array) -> Array:  # (n,), (n,) bool, (n,) -> (2,)
-    """The slopes for f < 0 and for f > 0; NaN decisions (no machine without that row) are left out.
+    """The slopes for f < 0 and for f > 0; NaN decisions (no function without that row) are left out.
 
     >>> f = np.array([-2.0, -1.0, 1.0, 2.0])
     >>> bool((slopes(f, f > 0, np.ones(4)) > 0).all())

@@ -11,7 +11,7 @@ is the primal minus the dual objective: how far a can be from the best, whatever
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Machine:
+class SupportFunction:
     """One fitted function f(x) = sum_i coef_i k(x_rows_i, x) + intercept on some rows of the training set."""
 
     rows: Array  # (v,) numbers of the training rows it saw
@@ -38,10 +38,6 @@ class Machine:
     message: str
     outputs: Array  # (v,) f at its own rows
     scale: float = 1.0  # what the nu forms were divided by; epsilon of a nu regression
-
-    def on(self, chosen: Array) -> Machine:  # (v,) bool
-        """The same function with some rows forgotten that have no coefficient."""
-        return replace(self, rows=self.rows[chosen], coef=self.coef[chosen], outputs=self.outputs[chosen])
 
 
 def classification(signs: Array, upper: Array, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
@@ -114,7 +110,7 @@ def squared_norm(problem: BoxProblem, solution: BoxSolution) -> float:
     return max(float(solution.value @ (solution.gradient - problem.linear)), 0.0)
 
 
-def machine(problem: BoxProblem, solution: BoxSolution, rows: Array) -> Machine:
+def support_function(problem: BoxProblem, solution: BoxSolution, rows: Array) -> SupportFunction:
     """The function of a classification or of a single class, nu forms divided by their margin."""
     r = solution.scale if problem.split else 1.0
     if problem.split and not r > 0:
@@ -124,19 +120,19 @@ def machine(problem: BoxProblem, solution: BoxSolution, rows: Array) -> Machine:
     coef = problem.signs * solution.value / r
     norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
     outputs = (problem.signs * (solution.gradient - problem.linear) - solution.offset) / r
-    return Machine(
+    return SupportFunction(
         rows, coef, -solution.offset / r, math.sqrt(norm2) / r, -solution.objective / r**2, gap / r**2,
         solution.converged, solution.n_iter, solution.message, outputs, r,
     )  # fmt: skip
 
 
-def regression_machine(problem: BoxProblem, solution: BoxSolution, rows: Array) -> Machine:
+def regression_function(problem: BoxProblem, solution: BoxSolution, rows: Array) -> SupportFunction:
     """The function of a regression: the two sides of every row in one coefficient."""
     n, a = len(rows), solution.value
     coef = a[:n] - a[n:]
     outputs = (solution.gradient - problem.linear)[:n] - solution.offset
     norm = math.sqrt(max(float(coef @ (outputs + solution.offset)), 0.0))
-    return Machine(
+    return SupportFunction(
         rows, coef, -solution.offset, norm, -solution.objective, duality_gap(problem, solution),
         solution.converged, solution.n_iter, solution.message, outputs, -solution.scale if problem.split else 1.0,
     )  # fmt: skip

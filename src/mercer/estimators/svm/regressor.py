@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.base import TrainingSet
 from mercer.estimators.conformal import jackknife_radius
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.fit import Job, check_solver_parameters, open_job, warn_if_open
 from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
-from mercer.estimators.svm.problems import Machine, regression_machine
+from mercer.estimators.svm.problems import SupportFunction, regression_function
+from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
+from mercer.plan import Route
 
 Array = NDArray[Any]
 
@@ -28,38 +30,32 @@ Array = NDArray[Any]
 class SupportRegressor(RegressorMixin, SupportModel):
     """Abstract: support vector regression."""
 
-    _most_rows = True  # most rows become support vectors, so the whole Gram is worth making for longer
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError  # pragma: no cover - abstract
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to rows X with targets y (n,); a weight multiplies the C of its row, and 0 leaves the row out."""
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
         raise NotImplementedError  # pragma: no cover - abstract
 
-    @whole_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X with targets y (n,); a weight multiplies the C of its row, and 0 leaves the row out."""
-        self._check_parameters()
-        check_solver_parameters(self)
-        name = type(self).__name__
-        X = self._read(X, reset=True)
-        targets, weights = self._read_targets(y, count(X)), self._read_weights(sample_weight, count(X))
-        targets = column_or_1d(targets, warn=True)
-        training = Training(X, targets, np.ones(len(targets)) if weights is None else weights)
-        kernel = self._resolved(X, weights)
-        self.route_ = self._route_for(kernel, X)
-        with Meter(f"{name} ({self.route_.solver})", self.verbose) as meter:
-            machine = self._machine(open_job(self, kernel, X, meter), training, training.weights)
-        self._keep(kernel, training, machine)
-        self.fit_status_ = warn_if_open(name, [machine], self)
-        return self
+    def _tube(self, found: SupportFunction) -> float:
+        """Half the width of the tube of a fitted function."""
+        raise NotImplementedError  # pragma: no cover - abstract
 
-    def _machine(self, job: Job, training: Training, weights: Array) -> Machine:
+    def _settings(self) -> SolverSettings:
+        return replace(super()._settings(), support="most")
+
+    def _read_y(self, y: Any, n: int) -> Array:
+        return column_or_1d(self._read_targets(y, n), warn=True)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SupportFunction:
+        return self._function(self._solver(data.kernel, data.rows, data.n, meter), data.y, data.counted)
+
+    def _function(self, solver: Solver, y: Array, weights: Array) -> SupportFunction:
         """Fit the function; rows of weight 0 have no say, but get their outputs."""
-        problem = self._problem(training.y, weights)
+        problem = self._problem(y, weights)
         try:
-            return regression_machine(problem, job(problem), np.arange(len(weights)))
-        except (InputError, OverflowError):  # a box without an end, in which the objective has none either
+            return regression_function(problem, solver(problem), np.arange(len(weights)))
+        except (InputError, OverflowError):  # without an upper bound the objective may have none either
             if not np.isinf(problem.upper).any():
                 raise
             raise InputError(
@@ -67,17 +63,18 @@ class SupportRegressor(RegressorMixin, SupportModel):
                 "rows inside. Give a finite C, a larger epsilon, or a richer kernel."
             ) from None
 
-    def _keep(self, kernel: Any, training: Training, machine: Machine) -> None:
-        support = np.flatnonzero(machine.coef)
-        table, intercepts = machine.coef[None, :], np.array([machine.intercept])
-        self._expand(kernel, training.X, table, intercepts, support, np.array([len(support)]))
-        self.n_iter_, self.rkhs_norm_ = int(machine.n_iter), machine.norm
-        self.dual_objective_, self.duality_gap_ = machine.dual, machine.gap
-        self.primal_objective_ = machine.dual + machine.gap
-        self.tube_ = machine.scale if hasattr(self, "nu") else float(self.epsilon)
-        known = training.weights > 0
-        self._inside = float((np.abs(training.y - machine.outputs)[known] <= self.tube_ + float(self.tol)).mean())
-        self._later = {"training": training}
+    def _store(self, data: TrainingSet, solution: SupportFunction) -> None:
+        support = np.flatnonzero(solution.coef)
+        table, intercepts = solution.coef[None, :], np.array([solution.intercept])
+        self._expand(data.kernel, data.X, table, intercepts, support, np.array([len(support)]))
+        self.n_iter_, self.rkhs_norm_ = int(solution.n_iter), solution.norm
+        self.dual_objective_, self.duality_gap_ = solution.dual, solution.gap
+        self.primal_objective_ = solution.dual + solution.gap
+        self.tube_ = self._tube(solution)
+        known = data.counted > 0
+        self._inside = float((np.abs(data.y - solution.outputs)[known] <= self.tube_ + float(self.tol)).mean())
+        self._later = {"training": Training(data.X, data.y, data.counted)}
+        self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_."""
@@ -115,8 +112,8 @@ class SupportRegressor(RegressorMixin, SupportModel):
 
     def _hold_out(self, training: Training) -> HeldOut:
         with Meter(f"{type(self).__name__} intervals", self.verbose) as meter:
-            job = open_job(self, self.kernel_, training.X, again=True)
-            return hold_out(self.kernel_, training, lambda weights: self._machine(job, training, weights), meter)
+            solver = self._solver(self.kernel_, training.X, count(training.X), again=True)
+            return hold_out(self.kernel_, training, lambda weights: self._function(solver, training.y, weights), meter)
 
     def _summary(self) -> Summary:
         lines = (

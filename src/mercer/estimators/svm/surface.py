@@ -16,22 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.estimators.svm.path import Machine, Part, Stop, solve_path
+from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs, winners
+from mercer.estimators.svm.path import solve_path
+from mercer.estimators.svm.problems import SupportFunction
+from mercer.estimators.svm.solver import SolverSettings
 from mercer.gram import GramOperator, gram
 from mercer.gram.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.numeric.memory import parse_bytes
 from mercer.numeric.threads import cpu_count, run
-from mercer.registry import record
-from mercer.selection.label_scoring import LabelScoring
+from mercer.selection.grids import Splits
+from mercer.selection.scoring import LabelScoring
+from mercer.selection.surface import FEWEST, PenaltyAxis, Surface, statistics
 
 Array = NDArray[Any]
 Step = Callable[[int, int], None]
 
-#: Gram matrices held at once, if they fit: so many settings give enough folds to keep every core busy to the end.
+#: Gram matrices held at once, if they fit: the folds of this many settings keep every core busy to the end.
 TOGETHER = 4
 
-#: Each squaring of a Gram matrix doubles its relative error; after so many it is made anew.
+#: Each squaring of a Gram matrix doubles its relative error; after this many it is made anew.
 SQUARINGS = 2
 
 #: Rows of the Gram that are turned into float64 at a time for a product.
@@ -39,61 +44,47 @@ PORTION = 256
 
 
 @dataclass(frozen=True)
+class Part:
+    """The rows of a training part that count, with their classes and the weight w_i in the box C w_i of each."""
+
+    rows: Array  # (t,) row numbers
+    codes: Array  # (t,)
+    box: Array  # (t,) > 0
+
+
+@dataclass(frozen=True)
 class Labeled:
     """What a surface is computed on."""
 
-    X: Any
-    codes: Array  # (n,) class numbers
-    classes: Array  # (c,) labels
+    rows: Rows  # encoded once for all kernel settings
+    codes: Array  # (n,) class numbers; -1 for rows of weight 0
+    classes: Array  # (k,) labels
     box: Callable[[Array], Array]  # rows of a training part -> weight of each in C
-    splits: tuple[tuple[Array, Array], ...]  # (train, test) rows
+    splits: Splits  # (train, test) rows
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:  # (n,)
+        """False for rows of weight 0."""
+        return self.codes >= 0
+
+    def take(self, rows: NDArray[np.intp]) -> Labeled:
+        """Some of the rows, with the same splits as far as they hold these rows."""
+        place = np.full(len(self.codes), -1)
+        place[rows] = np.arange(len(rows))
+        splits = tuple((place[train][place[train] >= 0], place[test][place[test] >= 0]) for train, test in self.splits)
+        return Labeled(self.rows.take(rows), self.codes[rows], self.classes, lambda train: self.box(rows[train]), splits)
 
     def part(self, number: int) -> Part:
         """The training part of a split."""
         train = self.splits[number][0]
-        part = Part(train, self.codes[train], self.box(train))
-        if len(np.unique(part.codes[part.box > 0])) < 2:
+        box = self.box(train)
+        part = Part(train[box > 0], self.codes[train][box > 0], box[box > 0])
+        if len(np.unique(part.codes)) < 2:
             raise InputError(
                 f"split {number} of the cross-validation trains on one class only; give fewer folds, or a splitter that "
                 "keeps the classes together, such as StratifiedKFold."
             )
         return part
-
-
-@record()
-@dataclass(frozen=True)
-class SVMSurface:
-    """Scores of every kernel setting (rows) at every C (columns); greater is better."""
-
-    params: tuple[dict[str, Any], ...]
-    kernels: tuple[Kernel, ...]
-    Cs: Array  # (L,)
-    split_scores: Array  # (S, L, m) of each split
-    support: Array  # (S, L) mean number of support vectors
-    iterations: Array  # (S, L) in all splits together
-    converged: Array  # (S, L) whether every fit reached the tolerance
-    scoring: str
-    how: str = ""
-
-    @property
-    def scores(self) -> Array:  # (S, L)
-        """The mean over splits."""
-        return np.asarray(self.split_scores.mean(axis=2))
-
-    mean_scores = scores
-
-    @property
-    def axis(self) -> tuple[str, Array]:
-        """What the columns stand for, for pictures: a name and (L,) values."""
-        return "C", self.Cs
-
-    @property
-    def standard_errors(self) -> Array:  # (S, L)
-        """Of the mean over splits; nan for a single one."""
-        m = self.split_scores.shape[2]
-        if m < 2:
-            return np.full(self.split_scores.shape[:2], np.nan)
-        return np.asarray(self.split_scores.std(axis=2, ddof=1) / m**0.5)
 
 
 def matrix_bytes(n: int, tol: float) -> int:
@@ -111,30 +102,28 @@ def surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
     data: Labeled,
-    Cs: Array,
+    axis: PenaltyAxis,
     scoring: LabelScoring,
-    *,
-    stop: Stop,
-    budget: int,
+    settings: SolverSettings,
     step: Step,
-) -> SVMSurface:
+) -> Surface:
     """Compute the whole surface; `step(done, total)` is called from the calling thread."""
-    ascending = np.argsort(Cs, kind="stable")
+    ascending, budget = np.argsort(axis.values, kind="stable"), parse_bytes(settings.memory)
     parts = [data.part(number) for number in range(len(data.splits))]
-    work = _Work(data, parts, Cs[ascending], scoring, stop)
-    shape = (len(kernels), len(Cs), len(parts))
-    found = np.empty((*shape, 4))  # score, support vectors, iterations, converged
-    together = held_together(len(data.codes), len(kernels), stop.tol, budget)
+    work = _Work(data, parts, axis.values[ascending], scoring, settings)
+    found = np.empty((len(kernels), len(axis.values), len(parts), 4))  # score, support vectors, iterations, converged
+    together = held_together(len(data.codes), len(kernels), settings.tol, budget)
     if together == 0:
+        dtype = np.float64 if settings.tol < FINE else np.float32
         for row, kernel in enumerate(kernels):
-            store = KernelRows.cached(kernel, data.X, bytes=budget, dtype=np.float64 if stop.tol < FINE else np.float32)
+            store = KernelRows.cached(kernel, data.rows.branch(), bytes=budget, dtype=dtype)
             for number in range(len(parts)):
                 found[row][ascending, number] = work.on_demand(kernel, store, number)
                 step(row * len(parts) + number + 1, len(kernels) * len(parts))
     else:
         order = _widest_first(params)
         total = len(order) * len(parts)
-        matrices = _Matrices(data.X, len(data.codes), together, stop.tol)
+        matrices = _Matrices(data.rows, together, settings.tol)
         for first in range(0, len(order), together):
             group = order[first : first + together]
             held = [
@@ -145,10 +134,11 @@ def surface(
             for place, row in enumerate(group):
                 found[row][ascending] = results[place]
     score, support, iterations, converged = np.moveaxis(found, 3, 0)
-    return SVMSurface(
-        tuple(params), tuple(kernels), np.asarray(Cs), score, support.mean(axis=2),
-        iterations.sum(axis=2).astype(np.int64), converged.min(axis=2) > 0, scoring.name,
-    )  # fmt: skip
+    columns = {FEWEST: support.mean(axis=2), "iterations": iterations.sum(axis=2).astype(np.int64)}
+    columns["converged"] = converged.min(axis=2) > 0  # whether every fit reached the tolerance
+    route = "rows" if together == 0 else "gram"
+    fields = {**statistics(score), "split_scores": score, "columns": columns, "route": route, "scoring": scoring.name}
+    return Surface(tuple(params), tuple(kernels), axis, **fields)
 
 
 def _later(step: Step, first: int, total: int, done: int, _: int) -> None:
@@ -185,8 +175,9 @@ class _Matrices:
     Values are computed as exactly as the data allow and rounded when they are stored: a large C multiplies every error.
     """
 
-    def __init__(self, X: Any, n: int, together: int, tol: float) -> None:
-        self.X = X
+    def __init__(self, rows: Rows, together: int, tol: float) -> None:
+        self.rows, n = rows, len(rows)
+        self.first = True
         self.buffers = [np.empty((n, n), np.float64 if tol < FINE else np.float32) for _ in range(together)]
         self.last: tuple[Kernel, Array] | None = None
         self.squared = 0
@@ -204,8 +195,9 @@ class _Matrices:
                 np.multiply(out, out, out=out)
             self.squared += steps
         else:
-            gram(kernel, self.X, out=out)
-            self.squared = 0
+            # all kernels share what the first has made of the rows; what a later one needs beyond it goes with that one
+            gram(kernel, self.rows if self.first else self.rows.branch(), out=out)
+            self.squared, self.first = 0, False
         self.last = (kernel, out)
         return _for_one_thread(out)
 
@@ -222,7 +214,7 @@ class _Work:
     parts: list[Part]
     Cs: Array  # (L,) ascending
     scoring: LabelScoring
-    stop: Stop
+    settings: SolverSettings
 
     def side_by_side(self, held: list[KernelRows], step: Step) -> Array:  # -> (settings, L, splits, 4)
         """All splits of all matrices on all cores, the calling thread among them."""
@@ -239,7 +231,7 @@ class _Work:
             try:
                 results[place, :, number] = self._split(held[place], number, partial(_product, held[place].store), tick)
             except BaseException:
-                interrupted.set()  # a fit may take long: those on other threads end at their next breath
+                interrupted.set()  # a fit may take long: those on other threads end at their next working set
                 raise
 
         try:
@@ -250,51 +242,55 @@ class _Work:
 
     def on_demand(self, kernel: Kernel, store: KernelRows, number: int) -> Array:  # -> (L, 4)
         """One split of a kernel whose Gram matrix does not fit: rows are made, kept while they fit, and serve all splits."""
-        rows = Rows(self.data.X)
 
         def product(test: Array, V: Array) -> Array:
             used = np.flatnonzero(V.any(axis=1))
-            return np.asarray(GramOperator(kernel, rows.take(test).data, rows.take(used).data) @ V[used])
+            return np.asarray(GramOperator(kernel, self.data.rows.take(test), self.data.rows.take(used)) @ V[used])
 
         return self._split(store, number, product, None)
 
     def _split(
         self, store: KernelRows, number: int, product: Callable[[Array, Array], Array], tick: Any
     ) -> Array:  # -> (L, 4)
-        part, test = self.parts[number], self.data.splits[number][1]
-        pairs, paths = [], []
-        for first, second, rows, signs, box in part.pairs():
-            pairs.append((first, second))
-            if store.whole and 2 * len(rows) < store.n:  # a small pair of classes in one piece
-                path = solve_path(_own_part(store, rows), np.arange(len(rows)), signs, box, self.Cs, self.stop, tick)
-                paths.append([replace(machine, rows=rows) for machine in path])
-            else:
-                paths.append(solve_path(store, rows, signs, box, self.Cs, self.stop, tick))
-        decisions = _decisions(paths, test, len(self.data.codes), product)  # (L, f, P)
+        part, test, k = self.parts[number], self.data.splits[number][1], len(self.data.classes)
+        pairs = class_pairs(part.codes, k)
+        paths = [self._path(store, part, pair, tick) for pair in pairs]
+        decisions = np.empty((len(self.Cs), len(test), len(pairs)))
+        for p, path in enumerate(paths):
+            if path:
+                decisions[:, :, p] = _decisions(path, len(self.data.codes), partial(product, test))
+            else:  # a class that the part does not have loses against those that it has
+                decisions[:, :, p] = 1.0 if (part.codes == pairs[p].first).any() else -1.0
         labels = self.data.classes[self.data.codes[test]]
         found = np.empty((len(self.Cs), 4))
-        for column in range(len(self.Cs)):
-            predicted = self.data.classes[vote(decisions[column], pairs, len(self.data.classes))]
-            machines = [path[column] for path in paths]
+        for column, values in enumerate(decisions):
+            functions = [path[column] for path in paths if path]
             found[column] = (
-                self.scoring.score(labels, predicted, decisions[column, :, 0]),
-                len(np.unique(np.concatenate([machine.rows[machine.coef != 0] for machine in machines]))),
-                sum(machine.n_iter for machine in machines),
-                all(machine.converged for machine in machines),
+                self.scoring.score(labels, self.data.classes[winners(values, k)], values[:, 0]),
+                len(np.unique(np.concatenate([function.rows[function.coef != 0] for function in functions]))),
+                sum(function.n_iter for function in functions),
+                all(function.converged for function in functions),
             )
         return found
 
+    def _path(self, store: KernelRows, part: Part, pair: ClassPair, tick: Any) -> list[SupportFunction]:
+        """The functions of one pair at all C; none where a class is missing."""
+        rows, box = part.rows[pair.index], part.box[pair.index]
+        if not pair.has_both(box):
+            return []
+        if store.whole and 2 * len(rows) < store.n:  # a small pair of classes in one piece
+            own = _own_part(store, rows)
+            path = solve_path(own, np.arange(len(rows)), pair.signs, box, self.Cs, self.settings, tick)
+            return [replace(function, rows=rows) for function in path]
+        return solve_path(store, rows, pair.signs, box, self.Cs, self.settings, tick)
 
-def _decisions(paths: list[list[Machine]], test: Array, n: int, product: Callable[[Array, Array], Array]) -> Array:
-    """Decision values (L, f, P) of held-out rows for all C and all pairs, by products with their Gram rows."""
-    L, P = len(paths[0]), len(paths)
-    out = np.empty((L, len(test), P))
-    for p, path in enumerate(paths):
-        V = np.zeros((n, L))
-        for column, machine in enumerate(path):
-            V[machine.rows, column] = machine.coef
-        out[:, :, p] = (product(test, V) - [machine.offset for machine in path]).T
-    return out
+
+def _decisions(path: list[SupportFunction], n: int, product: Callable[[Array], Array]) -> Array:  # -> (L, f)
+    """Decision values of held-out rows at all C, by one product with their Gram rows."""
+    V = np.zeros((n, len(path)))
+    for column, function in enumerate(path):
+        np.add.at(V[:, column], function.rows, function.coef)  # splits may draw a row twice
+    return (product(V) + [function.intercept for function in path]).T
 
 
 def _own_part(whole: KernelRows, rows: Array) -> KernelRows:  # (t,)
@@ -319,35 +315,3 @@ def _product(K: Array, test: Array, V: Array) -> Array:  # (n, n), (f,), (n, L) 
     V = V[used]
     parts = [K[np.ix_(test[i : i + PORTION], used)] for i in range(0, len(test), PORTION)]
     return np.concatenate([part.astype(np.float64) @ V for part in parts])
-
-
-def vote(decision: Array, pairs: Sequence[tuple[int, int]], n_classes: int) -> Array:  # (f, P) -> (f,)
-    """The class with most of the pairs' votes; ties go to the first class.
-
-    >>> vote(np.array([[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0]]), [(0, 1), (0, 2), (1, 2)], 3).tolist()
-    [1, 2]
-    """
-    votes = np.zeros((len(decision), n_classes), dtype=np.int64)
-    for column, (first, second) in enumerate(pairs):
-        won = decision[:, column] > 0
-        votes[:, second] += won
-        votes[:, first] += ~won
-    return np.asarray(votes.argmax(axis=1))
-
-
-def choose(surface: SVMSurface, rule: str = "best") -> tuple[int, int]:
-    """The chosen (kernel, C) indices: the best score, or the smallest C within a standard error of it.
-
-    Scores of few test rows tie: among equals the smallest C is taken, then the one with fewest support vectors.
-    """
-    scores = surface.scores
-    if not np.isfinite(scores).any():
-        raise InputError(f"no point of the surface has a finite {surface.scoring}; choose another scoring.")
-    best = np.nanmax(scores)
-    limit = best
-    if rule == "one_standard_error":
-        row, column = np.argwhere(scores == best)[0]
-        limit = best - np.nan_to_num(surface.standard_errors[row, column])
-    candidates = np.argwhere(scores >= limit).tolist()
-    order = sorted(candidates, key=lambda c: (surface.Cs[c[1]], -scores[c[0], c[1]], surface.support[c[0], c[1]]))
-    return order[0][0], order[0][1]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.fit import Job, check_penalty
-from mercer.estimators.svm.hard_margin import hard_margin
-from mercer.estimators.svm.model import Training
-from mercer.estimators.svm.problems import Machine, classification, machine
+from mercer.estimators.svm.margins import HardMargin, Margin, SoftMargin
+from mercer.estimators.svm.solver import SolverSettings, check_penalty
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @estimator
@@ -89,17 +85,12 @@ class SVC(SupportClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(type(self).__name__, self.C, infinite=", or inf for the hard margin")
 
-    def _penalty(self) -> float | None:
-        return None if np.isinf(self.C) else float(self.C)
+    def _settings(self) -> SolverSettings:
+        hard = bool(np.isinf(self.C))
+        return replace(super()._settings(), unbounded=hard, side_by_side=not hard)
 
-    def _uppers(self, machine: Machine, training: Training) -> Array:
-        return float(self.C) * super()._uppers(machine, training)
-
-    def _machine(self, job: Job, signs: Array, rows: Array, weights: Array) -> Machine:
-        if np.isinf(self.C):
-            limits = (job.tol, float(job.rows.diag()[rows].max()), float(np.finfo(job.rows.dtype).eps))
-            return hard_margin(job, signs, rows, weights > 0, limits, type(self).__name__)
-        problem = classification(signs, float(self.C) * weights, rows)
-        return machine(problem, job(problem), rows)
+    def _margin(self) -> Margin:
+        return HardMargin(type(self).__name__) if np.isinf(self.C) else SoftMargin(float(self.C))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,32 +11,34 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.diagnosis import LONG, diagnose
-from mercer.estimators.svm.fit import Job, check_solver_parameters
-from mercer.estimators.svm.grid import explore, read_penalties, tabulate
-from mercer.estimators.svm.model import Training
-from mercer.estimators.svm.path import Stop
-from mercer.estimators.svm.problems import Machine, classification, machine
-from mercer.estimators.svm.surface import Labeled, SVMSurface, choose, held_together, matrix_bytes, surface
-from mercer.inputs import count
-from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.kernels.base import Kernel
+from mercer.estimators.svm.classifier import FittedPairs, Labels, SupportClassifier
+from mercer.estimators.svm.margins import Margin, SoftMargin
+from mercer.estimators.svm.solver import SolverSettings, fit_status
+from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.plan import Route, Shape
-from mercer.plan import choose as choose_route
 from mercer.registry import estimator
-from mercer.selection.grids import length_scale_paths, read_grid, read_splits
-from mercer.selection.label_scoring import as_label_scoring
+from mercer.selection.grids import cost_axis, length_scale_paths, read_grid, read_splits
+from mercer.selection.scoring import as_label_scoring
+from mercer.selection.surface import Surface, choose, tabulate
 
 Array = NDArray[Any]
 
 #: Settings and values of C in a grid that was not given, for estimates before there is one.
 USUAL = (10, 11)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A surface, the point chosen on it, and the fit there on all rows."""
+
+    surface: Surface
+    index: tuple[int, int]  # (kernel setting, C)
+    pairs: FittedPairs
 
 
 @estimator
@@ -114,76 +117,65 @@ class SVCCV(SupportClassifier):
         self.memory = memory
         self.verbose = verbose
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SVCCV:
         """Compute the surface, choose, and fit on all rows; weights count in the fits, not in the scores."""
-        self._check_parameters()
-        check_solver_parameters(self)
-        checked = self._read(X, reset=True)
-        found = self._explore(checked, y, sample_weight, groups)
+        fitted: SVCCV = self._fit(X, y, sample_weight, groups=groups)
+        return fitted
+
+    def _check_parameters(self) -> None:
+        if self.rule not in ("best", "one_standard_error"):
+            raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
+        super()._check_parameters()
+
+    def _settings(self) -> SolverSettings:
+        return replace(super()._settings(), side_by_side=True)
+
+    def _margin(self) -> Margin:
+        return SoftMargin(self.best_C_)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
+        labels = Labels.of(type(self).__name__, data, self.class_weight)
+        found = self._explore(data, labels, meter)
         row, column = choose(found, self.rule)
-        self.best_C_ = float(found.Cs[column])
-        self._chosen = found.kernels[row]
-        super().fit(X, y, sample_weight)
-        del self._chosen
-        self.surface_, self.best_index_ = found, (row, column)
+        margin = SoftMargin(float(found.Cs[column]))
+        return Tuned(found, (row, column), self._pairs(data, labels, found.kernels[row], margin, meter))
+
+    def _explore(self, data: TrainingSet, labels: Labels, meter: Meter) -> Surface:
+        splits = read_splits(self.cv, data.X, data.y, data.more["groups"], classifier=True)
+        if splits is None:
+            raise InputError(
+                f"{type(self).__name__}: cv must be a number of folds, a splitter or a list of splits; got {self.cv!r}."
+            )
+        splits = tuple((train, test[labels.codes[test] >= 0]) for train, test in splits)
+
+        def box(train: Array) -> Array:  # weights of a training part, those of the classes as its own labels have them
+            own, codes = labels.weights[train], labels.codes[train]
+            present = np.unique(codes[own > 0])
+            names = labels.classes[present], labels.classes[codes[own > 0]]
+            of_class = np.zeros(len(labels.classes))
+            of_class[present] = compute_class_weight(self.class_weight, classes=names[0], y=names[1])
+            return own * of_class[codes]
+
+        part = Labeled(data.rows, labels.codes, labels.classes, box, splits)
+        kernel, settings = data.kernel, self._settings()
+        axis, scoring = cost_axis(self.Cs, kernel, data.rows), as_label_scoring(self.scoring, len(labels.classes))
+
+        def evaluate(points: list[dict[str, Any]], part: Labeled) -> Surface:
+            kernels = [kernel.set_params(**params) for params in points]
+            return surface(points, kernels, part, axis, scoring, settings, meter)
+
+        return read_grid(kernel, self.length_scales, self.param_grid).explore(evaluate, part, self.rule)
+
+    def _store(self, data: TrainingSet, solution: Tuned) -> None:
+        found, (row, column) = solution.surface, solution.index
+        self._store_pairs(data, solution.pairs)
+        self.fit_status_ = fit_status(type(self).__name__, solution.pairs.found, stacklevel=5)
+        self.surface_, self.best_index_, self.best_C_ = found, (row, column), float(found.Cs[column])
         self.best_params_ = {**found.params[row], "C": self.best_C_}
         scales = [self.kernel_.get_params()[path] for path in length_scale_paths(self.kernel_)]
         self.best_length_scale_ = scales[0] if len(scales) == 1 else None
         self.best_score_ = float(found.scores[row, column])
         self.cv_results_ = tabulate(found)
-        return self
-
-    def _explore(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> SVMSurface:
-        name, n = type(self).__name__, count(X)
-        labels, weights = read_labels(name, y, n), self._read_weights(sample_weight, n)
-        classes = classes_of(name, labels, weights)
-        kept = np.ones(n, bool) if weights is None else weights > 0
-        codes = np.zeros(n, dtype=np.intp)
-        codes[kept] = encode(name, labels[kept], classes)
-        splits = read_splits(self.cv, X, labels, groups, classifier=True)
-        if splits is None:
-            raise InputError(f"{name}: cv must be a number of folds, a splitter or a list of splits; got {self.cv!r}.")
-        splits = tuple((train, test[kept[test]]) for train, test in splits)
-
-        def box(train: Array) -> Array:  # weights of a training part, those of the classes as its own labels have them
-            own = np.ones(len(train)) if weights is None else weights[train]
-            present = classes[np.unique(codes[train][own > 0])]
-            of_class = compute_class_weight(self.class_weight, classes=present, y=classes[codes[train][own > 0]])
-            return np.where(own > 0, own * of_class[np.searchsorted(present, classes[codes[train]]) % len(present)], 0.0)
-
-        data = Labeled(X, codes, classes, box, splits)
-        kernel = self._resolved(X, weights)
-        if n >= LONG:
-            diagnose(kernel, X, self._route_for(kernel, X)).announce(name, n, stacklevel=4)
-        grid, Cs = read_grid(kernel, self.length_scales, self.param_grid), read_penalties(self.Cs, kernel, X)
-        scoring, budget = as_label_scoring(self.scoring, len(classes)), parse_bytes(self.memory)
-        stop = Stop(float(self.tol), int(self.max_iter))
-        with Meter(f"{name}: splits of the surface", self.verbose) as meter:
-
-            def evaluate(settings: list[dict[str, Any]], part: Labeled) -> SVMSurface:
-                kernels = [kernel.set_params(**params) for params in settings]
-                return surface(settings, kernels, part, Cs, scoring, stop=stop, budget=budget, step=meter)
-
-            return explore(grid, evaluate, data, self.rule)
-
-    def _resolved(self, X: Any, weights: Array | None = None) -> Kernel:
-        chosen: Kernel | None = getattr(self, "_chosen", None)
-        return super()._resolved(X, weights) if chosen is None else chosen
-
-    def _machine(self, job: Job, signs: Array, rows: Array, weights: Array) -> Machine:  # all (v,)
-        problem = classification(signs, self.best_C_ * weights, rows)
-        return machine(problem, job(problem), rows)
-
-    def _uppers(self, machine: Machine, training: Training) -> Array:
-        return self.best_C_ * training.weights[machine.rows] * self.class_weight_[training.y[machine.rows]]
-
-    def _check_parameters(self) -> None:
-        if self.rule not in ("best", "one_standard_error"):
-            raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
-
-    def _route_for(self, kernel: Kernel, X: Any, y: Any = None) -> Route:
-        return choose_route(self._routes(self._shape(X, y)), self.memory, type(self).__name__)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return surface_routes(self, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ from numpy.typing import NDArray
 
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.fit import check_number, check_penalty
-from mercer.estimators.svm.problems import regression
+from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
+from mercer.estimators.svm.solver import SolverSettings, check_number, check_penalty
 from mercer.registry import estimator
 
 Array = NDArray[Any]
@@ -70,9 +71,16 @@ class SVR(SupportRegressor):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_penalty(type(self).__name__, self.C, infinite=", or inf where no row may leave the tube")
         check_number(type(self).__name__, "epsilon", self.epsilon, "a finite number >= 0", lambda v: 0 <= v < float("inf"))
+
+    def _settings(self) -> SolverSettings:
+        return replace(super()._settings(), unbounded=bool(np.isinf(self.C)))
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
         upper = np.where(weights > 0, np.inf, 0.0) if np.isinf(self.C) else float(self.C) * weights
         return regression(y, upper, float(self.epsilon))
+
+    def _tube(self, found: SupportFunction) -> float:
+        return float(self.epsilon)

@@ -1,0 +1,221 @@
+"""How one support vector machine is solved: settings, the route to kernel values, the clock, and the solver on them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.errors import InputError, describe
+from mercer.estimators.progress import Meter
+from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, solve_box
+from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
+from mercer.estimators.svm.problems import SupportFunction, classification, support_function
+from mercer.estimators.svm.working_set import DIRECT
+from mercer.gram.row_cache import FINE, SMALL, KernelRows
+from mercer.kernels.base import Kernel
+from mercer.numeric.memory import parse_bytes
+from mercer.numeric.speed import entry_rate, gemm_rate
+from mercer.numeric.threads import cpu_count
+from mercer.plan import Route, Shape
+
+Array = NDArray[Any]
+
+#: Up to this many rows kernel values are float64 whatever the tolerance: it costs nothing there, and small problems are the
+#: ones whose digits people look at.
+EXACT_UP_TO = 1024
+
+#: Up to SHARP_UP_TO rows the solver continues to the tolerance SHARP, or for FURTHER steps, once it has reached the
+#: tolerance asked for: milliseconds.
+SHARP_UP_TO, SHARP, FURTHER = 512, 1e-10, 20_000
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """Tolerance, limits and memory of a fit, and what is known of its problem before it is solved."""
+
+    tol: float = 1e-3
+    max_iter: int = -1  # -1: no limit
+    time_limit: float | None = None  # seconds
+    memory: int | float | str | None = None  # of kernel values
+    support: str = "some"  # how many rows become support vectors, and so are asked for: "few", "some" or "most"
+    unbounded: bool = False  # no upper bound on the multipliers, whose size then asks for float64 kernel values
+    side_by_side: bool = False  # pairs of classes have one finite C and are solved on all cores
+
+    def precision(self, n: int) -> float:
+        """The tolerance that decides between float32 and float64 kernel values."""
+        return min(self.tol, 0.5 * FINE) if n <= EXACT_UP_TO or self.unbounded else self.tol
+
+    def few(self, n: int) -> bool:
+        """Whether so few rows of a Gram will be asked for that the whole is not worth making, however small."""
+        return self.support == "few" and n > DIRECT
+
+    def whole_up_to(self) -> int:
+        """The number of rows up to which the whole Gram is made."""
+        return 4 * SMALL if self.support == "most" else SMALL
+
+    def kernel_rows(self, kernel: Kernel, X: Any, n: int, again: bool = False) -> KernelRows:
+        """The kernel values of the n rows X; `again`: several problems will be solved on them."""
+        fine = self.precision(n)
+        if self.few(n) and not kernel.given:
+            return KernelRows.cached(kernel, X, bytes=self.memory, dtype=np.float64 if fine < FINE else np.float32)
+        return KernelRows.choose(kernel, X, tol=fine, memory=self.memory, again=again, most=self.support == "most")
+
+
+@dataclass
+class Solver:
+    """Kernel values of a training set, and how long the solver may work on them; calling it solves one problem."""
+
+    rows: KernelRows
+    settings: SolverSettings
+    meter: Meter | None = None  # None for the folds of a cross-validation, which have a meter of their own
+    alone: bool = True  # one problem in all: the meter shows its progress
+
+    def __post_init__(self) -> None:
+        limit = self.settings.time_limit
+        self.deadline = None if limit is None else time.monotonic() + limit
+
+    def __call__(self, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
+        fine, tick = self.settings.tol if tol is None else tol, self.meter if self.alone else None
+        found = solve_box(problem, self.rows, tol=fine, tick=tick, **self.limits())
+        if not self.small or fine <= SHARP or not found.converged:
+            return found
+        further = solve_box(replace(problem, start=found.value), self.rows, tol=SHARP, max_iter=FURTHER)
+        return _sharper(found, further, fine)
+
+    def pairs(self, codes: Array, upper: Array) -> list[SupportFunction | None]:  # (n,), (n,)
+        """The functions of all pairs of classes at once; None where a class has no row with a positive bound."""
+        memory, tol = parse_bytes(self.settings.memory), self.settings.tol
+        found = solve_pairs(self.rows, codes, upper, tol=tol, tick=self.meter, memory=memory, **self.limits())
+        if self.small and tol > SHARP and all(solution.converged for solution in found):
+            starts = [solution.value for solution in found]
+            again = solve_pairs(self.rows, codes, upper, tol=SHARP, max_iter=FURTHER, starts=starts, memory=memory)
+            found = [_sharper(solution, more, tol) for solution, more in zip(found, again, strict=True)]
+        return [
+            support_function(classification(pair.signs, upper[pair.index]), solution, pair.index)
+            if pair.has_both(upper[pair.index])
+            else None
+            for pair, solution in zip(class_pairs(codes), found, strict=True)
+        ]
+
+    @property
+    def small(self) -> bool:
+        """Few rows and no limits: solved on until rounding ends it, so that weights count exactly as copies of rows do."""
+        return self.rows.n <= SHARP_UP_TO and self.settings.max_iter < 0 and self.deadline is None
+
+    def limits(self) -> dict[str, Any]:
+        """What is left of the limits, for `solve_box`."""
+        left = None if self.deadline is None else max(self.deadline - time.monotonic(), 1e-3)
+        return {"max_iter": self.settings.max_iter, "time_limit": left}
+
+    def begin(self, number: int, total: int) -> None:
+        """Show that problem `number`, counted from 0, of several begins."""
+        self.alone = total == 1
+        if self.meter is not None and not self.alone:
+            self.meter(number, total)
+
+
+def _sharper(found: BoxSolution, further: BoxSolution, tol: float) -> BoxSolution:
+    """The solution after more steps, if they led anywhere."""
+    if further.gap > tol:
+        return found
+    return replace(further, converged=True, n_iter=found.n_iter + further.n_iter, message=found.message)
+
+
+def routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
+    """The Gram matrix where it is small, else rows on demand within the budget."""
+    n, budget = shape.n, parse_bytes(settings.memory)
+    itemsize = 8 if settings.precision(n) < FINE else 4
+    whole, word = itemsize * n * n, f"float{8 * itemsize}"
+    entry = 2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()
+    kept = min(whole, budget - 128 * n)
+    reason = (
+        f"kernel rows in {word} are made when the solver asks for them; {max(0, kept // (itemsize * n))} of {n} can be kept"
+    )
+    rows = Route("rows", max(kept, 2 * itemsize * n) + 128 * n, entry * n * n / 3.0, reason)
+    k = shape.n_targets
+    if k > 2 and n > SMALL and settings.side_by_side and 2 * n <= WHOLE * k:
+        together = itemsize * (cpu_count() * (2 * n // k) ** 2 + n * n // k) + 128 * n
+        reason = f"the matrices of pairs of {k} classes in {word}, one per core at a time"
+        return Route("pairs", together, entry * n * n / 2.0, reason), rows
+    if settings.few(n) or n > settings.whole_up_to():
+        return (rows,)
+    reason = f"the Gram matrix of {n} rows, held once in {word}"
+    return Route("gram", whole + 128 * n, entry * n * n / 2.0, reason), rows
+
+
+def fold_numbers(codes: Array, folds: int, seed: Any, X: Any = None) -> Array:  # (n,) -> (n,)
+    """A fold for every row, each class spread evenly over the folds in random order; -1 stays -1.
+
+    Equal rows of X go to the same fold: a copy of a row that is held out must not be there to be learned from. The order
+    comes from what the rows hold, so that neither their order nor the number of copies matters.
+    """
+    random = np.random.RandomState(seed) if isinstance(seed, (int, np.integer)) else seed
+    names = None if X is None else _contents(X)
+    members = [np.flatnonzero(codes == c) for c in np.unique(codes[codes >= 0])]
+    if names is not None and all(len(np.unique(names[own])) == 1 for own in members):
+        names = None  # nothing but copies of one row in every class: then they have to do
+    out, shift = np.full(len(codes), -1), 0
+    for own in members:
+        place = np.arange(len(own)) if names is None else np.unique(names[own], return_inverse=True)[1]
+        distinct = int(place.max()) + 1
+        out[own] = ((random.permutation(distinct) + shift) % folds)[place]
+        shift += distinct
+    return out
+
+
+def _contents(X: Any) -> Array | None:  # (n rows) -> (n,) bytes
+    """A digest of what each row holds; None for rows without numbers or text."""
+    if sp.issparse(X):
+        parts = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(X.indptr)]
+        return np.array([blake2b(b"".join(part), digest_size=16).digest() for part in parts])
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.ndim == 2:
+        return np.array([blake2b(row.tobytes(), digest_size=16).digest() for row in X + 0.0])
+    if isinstance(X, list) and all(isinstance(item, str) for item in X):
+        return np.array([blake2b(item.encode(), digest_size=16).digest() for item in X])
+    return None
+
+
+def fit_status(what: str, found: Sequence[SupportFunction | None], stacklevel: int) -> int:
+    """0 if every function reached the tolerance; else 1, with a warning that says which limit came first."""
+    stopped = [function for function in found if function is not None and not function.converged]
+    if not stopped:
+        return 0
+    warnings.warn(
+        f"{what}: the solver stopped early: {stopped[0].message}. The model can be used; its dual objective is "
+        f"within {sum(function.gap for function in stopped):.3g} of the best. Raise the limit, or scale the columns.",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return 1
+
+
+def check_number(what: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
+    """Refuse a parameter that is no number, or breaks its rule."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+    if not number or not holds(float(value)):
+        raise InputError(f"{what}: {name} must be {rule}; got {describe(value)}.")
+
+
+def check_limits(what: str, tol: Any, max_iter: Any, time_limit: Any) -> None:
+    """Refuse tolerances and limits that mean nothing, before anything is computed."""
+    check_number(what, "tol", tol, "a number > 0, the largest violation of the optimality conditions", lambda v: v > 0)
+    whole = "-1 (no limit) or a whole number >= 1"
+    check_number(what, "max_iter", max_iter, whole, lambda v: v == -1 or (v >= 1 and v == int(v)))
+    if time_limit is not None:
+        check_number(what, "time_limit", time_limit, "None or seconds > 0", lambda v: v > 0)
+
+
+def check_penalty(what: str, C: Any, infinite: str = "") -> None:
+    """Refuse a C that is not positive; infinite where it means something."""
+    rule = f"a number > 0{infinite}"
+    check_number(what, "C", C, rule, lambda v: v > 0 and (bool(infinite) or v < float("inf")))
