@@ -40,3 +40,13 @@ def test_it_loads_and_says_what_it_said(path: Path) -> None:
         else:
             np.testing.assert_array_equal(values, expected[method], err_msg=method)
     assert str(model)
+
+
+def test_surfaces_of_both_kinds_have_become_one() -> None:
+    ridge = mercer.load(FOLDER / "0.1.0" / "kernel_ridge_cv.mercer").surface_
+    svm = mercer.load(FOLDER / "0.1.0" / "svc_cv.mercer").surface_
+    assert type(ridge) is type(svm)
+    assert (ridge.axis.name, svm.axis.name) == ("alpha", "C")
+    assert ridge.scores.shape == (len(ridge.params), len(ridge.alphas))
+    np.testing.assert_array_equal(svm.scores, svm.split_scores.mean(axis=2))
+    assert svm.columns["mean_support_vectors"].shape == (len(svm.params), len(svm.Cs))

@@ -15,6 +15,7 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.encodings import counted_encodings
 
 from mercer import Gaussian, Graph, KernelRidge, KernelRidgeCV, Linear, Polynomial, Spectrum, VertexHistogram, plan
 from mercer.errors import InputError
@@ -162,6 +163,39 @@ def test_cv_results_are_a_table(data: tuple) -> None:  # type: ignore[type-arg]
     assert table["params"][first] == {"length_scale": model.best_length_scale_, "alpha": model.best_alpha_}
     errors = model.loo_residuals_**2
     np.testing.assert_allclose(table["standard_error"][first], errors.std(ddof=1) / N**0.5, rtol=1e-8)
+
+
+@pytest.mark.parametrize("cv", [None, 4], ids=["leave-one-out", "folds"])
+def test_cv_results_have_the_columns_of_a_grid_search(data: tuple, cv: int | None) -> None:  # type: ignore[type-arg]
+    X, y = data
+    table = KernelRidgeCV(Gaussian(1.0), alphas=FEW, length_scales=[1.0], cv=cv).fit(X, y).cv_results_
+    splitter = LeaveOneOut() if cv is None else cv
+    peer = GridSearchCV(
+        Peer(kernel="rbf", gamma=0.5), {"alpha": FEW}, scoring="neg_mean_squared_error", cv=splitter
+    ).fit(X, y)  # fmt: skip
+    theirs = {name for name in peer.cv_results_ if "time" not in name and (cv is not None or not name.startswith("split"))}
+    assert theirs <= set(table)
+    for name in theirs - {"params", "param_alpha"}:
+        np.testing.assert_allclose(table[name], peer.cv_results_[name], rtol=1e-7, err_msg=name)
+
+
+def test_equal_scores_have_equal_ranks(data: tuple) -> None:  # type: ignore[type-arg]
+    X, y = data
+    table = KernelRidgeCV(Gaussian(1.0), alphas=FEW, param_grid={"length_scale": [1.0, 1.0, 2.0]}).fit(X, y).cv_results_
+    scores = table["mean_test_score"]
+    assert table["rank_test_score"].tolist() == [1 + int((scores > score).sum()) for score in scores]
+    assert table["rank_test_score"][0] == table["rank_test_score"][2]
+
+
+def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+    X, y = data
+    with counted_encodings(monkeypatch) as made:
+        model = KernelRidgeCV(alphas=MANY).fit(X, y)
+    assert len(model.surface_.params) >= 10
+    assert made == {"encodings": 1, "scans": 1}
+    with counted_encodings(monkeypatch) as made:  # scales per column are encoded one by one
+        KernelRidgeCV(alphas=MANY, param_grid={"length_scale": [(1.0, 1.0, 2.0), (1.0, 2.0, 2.0)]}).fit(X, y)
+    assert made == {"encodings": 3, "scans": 1}
 
 
 def test_strings_and_graphs_choose_their_parameters() -> None:

@@ -9,12 +9,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as Peer  # noqa: N811
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.encodings import counted_encodings
 
 import mercer
 from mercer import SVC, SVCCV, Gaussian, Laplacian, Linear, Polynomial, Precomputed, Spectrum, plan
 from mercer.errors import InputError
 from mercer.estimators.progress import watched
-from mercer.estimators.svm.grid import read_penalties
+from mercer.inputs import Rows
+from mercer.selection.grids import cost_axis
 
 SCALES, CS = [2.0, 1.0, 0.5], [0.5, 5.0, 50.0]
 
@@ -59,6 +61,35 @@ def test_no_argument_is_needed(data: tuple) -> None:  # type: ignore[type-arg]
     assert "chosen" in str(model) and "kernels x C" in str(model)
 
 
+def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+    X, y = data
+    with counted_encodings(monkeypatch) as made:
+        model = SVCCV().fit(X, y)
+    assert len(model.surface_.params) >= 10
+    assert made == {"encodings": 1, "scans": 1}
+
+
+def test_the_table_has_the_columns_of_a_grid_search(data: tuple) -> None:  # type: ignore[type-arg]
+    X, y = data
+    table = SVCCV(Gaussian(1.0), Cs=CS, length_scales=[1.0], tol=1e-5).fit(X, y).cv_results_
+    theirs = GridSearchCV(Peer(tol=1e-5, gamma=0.5), {"C": CS}, cv=5).fit(X, y).cv_results_
+    names = {name for name in theirs if "time" not in name}
+    assert names <= set(table)
+    for name in names - {"params", "param_C", "rank_test_score"}:
+        np.testing.assert_allclose(table[name], theirs[name], atol=1.01 / 40, err_msg=name)  # one row of a fold
+
+
+def test_a_class_that_a_fold_does_not_have_loses(data: tuple) -> None:  # type: ignore[type-arg]
+    X, y = data
+    b = np.flatnonzero(y == "b")
+    rest = np.setdiff1d(np.arange(len(y)), b)
+    splits = [(rest[::2], np.concatenate([rest[1::2], b[:5]])), (np.arange(0, 200, 2), np.arange(1, 200, 2))]
+    found = SVCCV(Gaussian(1.0), Cs=[1.0], length_scales=[1.0], cv=splits, tol=1e-5).fit(X, y).surface_.split_scores
+    for number, (train, test) in enumerate(splits):
+        peer = Peer(C=1.0, gamma=0.5, tol=1e-5).fit(X[train], y[train])
+        assert found[0, 0, number] == pytest.approx(peer.score(X[test], y[test]), abs=1.01 / len(test))
+
+
 def test_many_rows_are_narrowed_on_a_sample_first(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer.selection.grids.SAMPLE", 120)
     X = rng.normal(size=(300, 2))
@@ -95,8 +126,8 @@ def test_strings_sparse_rows_and_matrices(data: tuple) -> None:  # type: ignore[
         given.predict(Gaussian(1.0)(X[:9], X)), SVC(Gaussian(1.0), C=given.best_C_).fit(X, y).predict(X[:9])
     )
     many = np.random.default_rng(0).normal(size=(600, 2))
-    given_Cs = read_penalties(None, 2.0 * Precomputed(), Gaussian(1.0)(many))  # the spread of a sample of rows, scaled
-    np.testing.assert_allclose(given_Cs, read_penalties(None, 2.0 * Gaussian(1.0), many), rtol=1e-12)
+    given_Cs = cost_axis(None, 2.0 * Precomputed(), Rows(Gaussian(1.0)(many)))  # the spread of a sample of rows, scaled
+    np.testing.assert_allclose(given_Cs.values, cost_axis(None, 2.0 * Gaussian(1.0), Rows(many)).values, rtol=1e-12)
     words = ["abab", "baba", "abba", "aabb", "xyxy", "yxyx", "xyyx", "xxyy"] * 3
     text = SVCCV(Spectrum(p=2), Cs=[1.0], param_grid={"p": [1, 2]}, cv=3).fit(words, [word[0] in "ab" for word in words])
     assert text.best_score_ == 1.0

@@ -136,9 +136,9 @@ def surface(
     score, support, iterations, converged = np.moveaxis(found, 3, 0)
     columns = {FEWEST: support.mean(axis=2), "iterations": iterations.sum(axis=2).astype(np.int64)}
     columns["converged"] = converged.min(axis=2) > 0  # whether every fit reached the tolerance
+    fields: dict[str, Any] = {**statistics(score), "split_scores": score, "columns": columns}
     route = "rows" if together == 0 else "gram"
-    fields = {**statistics(score), "split_scores": score, "columns": columns, "route": route, "scoring": scoring.name}
-    return Surface(tuple(params), tuple(kernels), axis, **fields)
+    return Surface(tuple(params), tuple(kernels), axis, route=route, scoring=scoring.name, **fields)
 
 
 def _later(step: Step, first: int, total: int, done: int, _: int) -> None:
