@@ -237,20 +237,3 @@ def _surface_route(route: Route, n_alphas: int, shape: Shape) -> Route:
     reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
     held = route.bytes + 8 * n_alphas * shape.n * shape.n_targets
     return replace(route, bytes=held, seconds=30 * route.seconds, reason=reason)
-
-
-def tabulate(surface: Surface) -> dict[str, Any]:
-    """The surface in the form of scikit-learn's cv_results_: one entry per (kernel setting, alpha)."""
-    scores, errors = surface.mean_scores, surface.standard_errors
-    errors = errors if errors.ndim == 2 else errors.mean(axis=2)
-    points = [{**params, "alpha": float(alpha)} for params in surface.params for alpha in surface.alphas]
-    table: dict[str, Any] = {"params": points}
-    for name in points[0]:
-        table[f"param_{name}"] = np.array([point[name] for point in points], dtype=object)
-    flat = scores.ravel()
-    table["mean_test_score"] = flat
-    table["standard_error"] = errors.ravel()
-    order = np.argsort(-np.where(np.isfinite(flat), flat, -np.inf), kind="stable")
-    table["rank_test_score"] = np.empty(len(flat), dtype=int)
-    table["rank_test_score"][order] = np.arange(1, len(flat) + 1)
-    return table
