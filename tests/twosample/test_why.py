@@ -138,3 +138,10 @@ def test_prototypes_lie_where_their_side_is_denser():
         result.prototypes(0)
     with pytest.raises(InputError, match="n_permutations"):
         result.explain(0)
+
+
+def test_features_of_a_sum_are_named_term_by_term():
+    rng = np.random.default_rng(0)
+    X, Y = (["".join(rng.choice(list("ACGT"), p=p, size=30)) for _ in range(40)] for p in ([0.25] * 4, [0.1, 0.1, 0.1, 0.7]))
+    found = mmd_test(X, Y, Spectrum(1) + Spectrum(2), n_permutations=99, random_state=0).explain()
+    assert {"T", "TT"} <= {reason.name for reason in found.reasons[:4]}
