@@ -102,6 +102,8 @@ def _many(kind: str) -> str:
 def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
     if isinstance(frame, np.ndarray) or (isinstance(frame, (list, tuple)) and not hasattr(frame, "columns")):
         return _from_array(frame, name)
+    if not hasattr(frame, "columns") and hasattr(frame, "__array__"):
+        return _from_array(np.asarray(frame), name)
     if not hasattr(frame, "columns"):
         raise InputError(f"{name} is {describe(frame)}; give a data frame (pandas, polars, Arrow) or an (n, d) array.")
     labels = getattr(frame, "column_names", None) or list(frame.columns)
@@ -145,7 +147,10 @@ def _from_array(data: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[
             f"{name} has shape {table.shape}; a table is (n, d). Reshape your data: one column is {name}.reshape(-1, 1)."
         )
     if 0 in table.shape:
-        raise InputError(f"{name} is empty: shape {table.shape}. 0 sample(s) or 0 feature(s) cannot be learned from.")
+        raise InputError(
+            f"{name} is empty: {table.shape[0]} sample(s) and {table.shape[1]} feature(s) (shape={table.shape}) "
+            "while a minimum of 1 is required."
+        )
     if table.dtype.kind == "c":
         raise InputError(f"{name}: Complex data not supported; give real and imaginary parts as two columns.")
     names = [f"x{i}" for i in range(table.shape[1])]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
@@ -89,6 +89,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of every row."""
+        check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
 

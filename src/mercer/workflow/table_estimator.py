@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 
 record()(Column)  # what a new table is compared with
 
+#: Importances are measured for at most this many columns: each costs a prediction of some hundred rows.
+MEASURED_COLUMNS = 200
+
 #: Fewer rows cannot be divided into folds with something to learn from in each.
 FEWEST = 4
 
@@ -140,12 +143,16 @@ class TableEstimator(BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column of the training table moves the prediction, as shares that sum to 1."""
+        """How much each column of the training table moves the prediction, as shares that sum to 1; up to 200 columns."""
         check_is_fitted(self)
+        if len(self._importances) == 0:
+            raise AttributeError(f"importances are measured column by column, for at most {MEASURED_COLUMNS} columns.")
         return self._importances
 
     def _importance(self, names: list[str], rows: dict[str, Any]) -> NDArray[np.float64]:
         """Mean squared change of the prediction when one matrix column is replaced by another row's, per table column."""
+        if len(names) > MEASURED_COLUMNS:
+            return np.empty(0)
         base = self._predictions(rows)
         found = np.zeros(len(names))
         for place, name in enumerate(names):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.metric import ridge
-from mercer.estimators.metric.cv_plus import cv_plus
 from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.metric.steps import with_length_scale
 from mercer.kernels.base import Kernel
@@ -28,11 +27,12 @@ NARROWEST, WIDEST = 0.2, 5.0
 class Calibration:
     """Held-out residuals with the spread expected at their rows, and the model of the spread.
 
-    `folds` says which fold's model made each residual; without folds the residuals belong to one model (split conformal).
+    Residuals of folds come from models that have seen fewer rows than the final one; `shrink` is how much smaller its errors
+    are by the learning curve, 1 where the residuals are its own.
     """
 
     scores: Array  # (m,) |residual| / spread
-    folds: NDArray[np.intp] | None  # (m,)
+    shrink: float
     spread: Expansion | None  # of the logarithm of |residual|; None for a constant width
     center: float  # mean of that logarithm
 
@@ -43,12 +43,12 @@ class Calibration:
         return np.clip(np.exp(self.spread.predict(Z)[:, 0] - self.center), NARROWEST, WIDEST)
 
 
-def calibrate(residuals: Array, Z: Any, kernel: Kernel | None, folds: NDArray[np.intp] | None) -> Calibration:
+def calibrate(residuals: Array, Z: Any, kernel: Kernel | None, shrink: float) -> Calibration:
     """A calibration from held-out residuals (m,) at rows Z; the spread at each row is predicted without it."""
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
-        return Calibration(sizes, folds, None, 0.0)
+        return Calibration(sizes, shrink, None, 0.0)
     logs = np.log(sizes + 0.1 * typical)[:, None]
     if kernel is None:
         kernel = with_length_scale(Laplacian("median"), Z, logs, None)[0]
@@ -56,16 +56,13 @@ def calibrate(residuals: Array, Z: Any, kernel: Kernel | None, folds: NDArray[np
     center = float(logs.mean())
     without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
     spread = Expansion(kernel, Z, fit.dual, fit.intercept, fit.alpha)
-    return Calibration(sizes / without, folds, spread, center)
+    return Calibration(sizes / without, shrink, spread, center)
 
 
-def interval(found: Calibration, widths: Array, coverage: float, center: Array, by_fold: Array | None) -> Array:
-    # (n,), number, (n,), (folds, n) -> (n, 2)
-    """CV+ where residuals come from folds, split conformal otherwise; widths are the spreads at the new rows."""
-    if found.folds is not None and by_fold is not None:
-        return cv_plus(by_fold, found.scores, found.folds, coverage, widths)
+def interval(found: Calibration, widths: Array, coverage: float, center: Array) -> Array:  # (n,), number, (n,) -> (n, 2)
+    """center -+ the conformal quantile of the scores times the spread at the new rows."""
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")
     rank = int(np.ceil(coverage * (len(found.scores) + 1) - 1e-9))
-    radius = np.inf if rank > len(found.scores) else float(np.sort(found.scores)[rank - 1])
+    radius = np.inf if rank > len(found.scores) else found.shrink * float(np.sort(found.scores)[rank - 1])
     return np.column_stack([center - radius * widths, center + radius * widths])

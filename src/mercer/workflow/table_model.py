@@ -21,7 +21,7 @@ from mercer.registry import record
 from mercer.workflow.table_candidates import Candidate, State, candidates
 from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_kernels import product_kernel
-from mercer.workflow.table_search import MEMBERS, Loss, Search, Tables, Trial, average, fitted
+from mercer.workflow.table_search import MEMBERS, Loss, Search, Tables, Trial, average, fitted, learning_ratio
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 Array = NDArray[np.float64]
@@ -36,23 +36,17 @@ EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 @record()
 @dataclass(frozen=True)
 class Member:
-    """One model of the mean: what it was learned as, its fit on all rows, and its fits on the folds."""
+    """One model of the mean: what it was learned as, and its fit on all rows."""
 
     label: str
     scaling: str
     transform: Transform
     model: Expansion
-    fold_models: tuple[Expansion, ...]
-    fold_transforms: tuple[Transform, ...]
     weight: float
 
     def predict(self, inputs: dict[str, Any]) -> Array:  # -> (n, t)
         """Predictions in the units of the targets."""
         return self.transform.backward(self.model.predict(inputs[self.scaling]))
-
-    def predict_fold(self, inputs: dict[str, Any], fold: int) -> Array:  # -> (n, t)
-        """Predictions of the model that has not seen a fold."""
-        return self.fold_transforms[fold].backward(self.fold_models[fold].predict(inputs[self.scaling]))
 
 
 @dataclass(frozen=True)
@@ -67,6 +61,7 @@ class Outcome:
     held_out: Array  # (m, t) predictions of the mean on rows that it has not seen
     judged: NDArray[np.intp]  # (m,) those rows
     by_folds: bool  # whether held_out comes from the folds
+    shrink: float  # errors of the final model by the learning curve, relative to those of held_out
     route: str
 
 
@@ -122,11 +117,12 @@ class Fitting:
         picked = [(trial, float(weight)) for trial, weight in zip(done, weights, strict=True) if weight > 0]
         states = self._states([trial for trial, _ in picked], rows)
         if len(rows) == n:
-            members = self._members(picked, states, np.arange(n), search)
+            members = self._members(picked, states, np.arange(n))
             held_out = sum((weight * trial.predictions for trial, weight in picked), np.zeros_like(search.tables.targets))
             found = {done.index(trial): weight for trial, weight in picked}
+            shrink = learning_ratio(search.tables, max(picked, key=lambda pair: pair[1])[0], self.rng)
             self.meter.close()
-            return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, self._route(n))
+            return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, shrink, self._route(n))
         return self._with_judges(rows, search, done, picked, states)
 
     # -- parts -------------------------------------------------------------------------------------------------------
@@ -172,29 +168,16 @@ class Fitting:
         run(range(len(trials)), work, min(cpu_count(), len(trials)))
         return [states[place] for place in range(len(trials))]
 
-    def _members(
-        self, picked: list[tuple[Trial, float]], states: list[State], rows: NDArray[np.intp], search: Search | None
-    ) -> tuple[Member, ...]:
-        members: dict[int, Member] = {}
+    def _members(self, picked: list[tuple[Trial, float]], states: list[State], rows: NDArray[np.intp]) -> tuple[Member, ...]:
+        members = []
         landmarks = self._landmarks(len(rows))
-
-        def work(place: int, worker: int) -> None:
-            (trial, weight), state = picked[place], states[place]
+        for (trial, weight), state in zip(picked, states, strict=True):  # one after the other: each may fill the memory
             candidate: Candidate = trial.candidate
             transform = transform_of(candidate.transform, self.targets[rows])
             Z = self.inputs[candidate.scaling][rows]
             model = fitted(state, Z, transform.forward(self.targets[rows]), landmarks, self.seed)
-            folds: tuple[Transform, ...] = ()
-            models: tuple[Expansion, ...] = ()
-            if search is not None:
-                kept = search.tables
-                models = tuple(trial.models[fold] for fold in range(kept.n_folds))
-                folds = tuple(transform_of(candidate.transform, kept.targets[kept.folds != f]) for f in range(kept.n_folds))
-            members[place] = Member(trial.label, candidate.scaling, transform, model, models, folds, weight)
-
-        for place in range(len(picked)):  # one after the other: each may fill the memory
-            work(place, 0)
-        return tuple(members[place] for place in range(len(picked)))
+            members.append(Member(trial.label, candidate.scaling, transform, model, weight))
+        return tuple(members)
 
     def _with_judges(
         self,
@@ -209,7 +192,7 @@ class Fitting:
         others = self.rng.permutation(np.setdiff1d(np.arange(n), rows))
         judges = others[: max(1, min(JUDGES, len(others) // 2))]
         trained = np.setdiff1d(np.arange(n), judges)
-        trials = self._members(picked, states, trained, None)
+        trials = self._members(picked, states, trained)
         new = {rule: table[judges] for rule, table in self.inputs.items()}
         predictions = [member.predict(new) for member in trials]
         weights = average(predictions, self.targets[judges], self.loss, MEMBERS)
@@ -217,10 +200,10 @@ class Fitting:
             (w * p for w, p in zip(weights, predictions, strict=True)), np.zeros((len(judges), self.targets.shape[1]))
         )
         kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
-        members = self._members([(picked[i][0], w) for i, w in kept], [states[i] for i, _ in kept], np.arange(n), None)
+        members = self._members([(picked[i][0], w) for i, w in kept], [states[i] for i, _ in kept], np.arange(n))
         found = {done.index(picked[i][0]): w for i, w in kept}
         self.meter.close()
-        return Outcome(members, self.encoders, search, rows, found, held_out, judges, False, self._route(n))
+        return Outcome(members, self.encoders, search, rows, found, held_out, judges, False, 1.0, self._route(n))
 
     def _landmarks(self, n: int) -> int | None:
         if n <= EXACT and 16 * n * n <= self.budget:

@@ -95,20 +95,14 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
-        CV+ from the folds, with residuals divided by the spread expected at their row; where more rows were given than
-        are searched, split conformal from rows that judged the finalists. Jackknife statements are not made, since the
-        metric has seen every target.
+        Conformal, with held-out residuals divided by the spread expected at their row. Residuals come from the folds and
+        are shrunk by the learning curve, since the final model has seen more rows; where more rows were given than are
+        searched, they are those of rows that judged the finalists. Leave-one-out residuals would be too small, since the
+        metric has seen every target. Coverage is approximate.
         """
         inputs = self._new_inputs(X)
         widths = self._calibration.width(inputs[self._spread_scaling()])
-        by_fold = None
-        if self._calibration.folds is not None:
-            n_folds = len(self.members_[0].fold_models)
-            by_fold = np.stack([
-                sum(member.weight * member.predict_fold(inputs, fold)[:, 0] for member in self.members_)
-                for fold in range(n_folds)
-            ])  # fmt: skip
-        return interval(self._calibration, widths, coverage, self._predictions(inputs)[:, 0], by_fold)
+        return interval(self._calibration, widths, coverage, self._predictions(inputs)[:, 0])
 
     def _calibrated(self, outcome: Outcome) -> Calibration:
         truth = self._Y_judged(outcome)[:, 0]
@@ -116,12 +110,12 @@ class TableRegressor(RegressorMixin, TableEstimator):
         rule = self._spread_scaling()
         tables = outcome.search.tables
         if outcome.by_folds:
-            Z, folds = tables.inputs[rule], tables.folds
+            Z = tables.inputs[rule]
         else:
-            Z, folds = self._judged_inputs[rule], None
+            Z = self._judged_inputs[rule]
             del self._judged_inputs
         kernel = self.members_[0].model.kernel if rule == "columns" else None
-        return calibrate(residuals, Z, kernel, folds)
+        return calibrate(residuals, Z, kernel, outcome.shrink)
 
 
 def _target(y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)

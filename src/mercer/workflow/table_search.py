@@ -111,24 +111,22 @@ class Search:
         return sorted(done, key=lambda trial: (self.error(trial), trial.label))
 
     def _folds(self, tasks: list[tuple[Candidate, int]], must: int = 1) -> None:
+        """Run (candidate, fold) tasks; the first `must` of them whatever the time, the others until the deadline."""
         results: dict[tuple[Candidate, int], Any] = {}
-        started = 0
 
-        def work(task: tuple[Candidate, int], worker: int) -> None:
-            # one thread per candidate: the result does not depend on how many run side by side
-            nonlocal started
-            started += 1
-            if started > must and time.perf_counter() > self.deadline:
-                self.skipped.append(f"{task[0].name}, fold {task[1]}")
+        def work(place: int, worker: int) -> None:
+            candidate, fold = tasks[place]
+            if place >= must and time.perf_counter() > self.deadline:
+                self.skipped.append(f"{candidate.name}, fold {fold}")
                 return
-            self.progress(f"{task[0].name}, fold {task[1] + 1}")
+            self.progress(f"{candidate.name}, fold {fold + 1}")
             try:
-                with one_thread():
-                    results[task] = one_fold(task[0], self.tables, task[1])
+                with one_thread():  # so that the result does not depend on how many run side by side
+                    results[tasks[place]] = one_fold(candidate, self.tables, fold)
             except ArithmeticError as error:
-                self.failed[task[0].name] = str(error)
+                self.failed[candidate.name] = str(error)
 
-        run(tasks, work, min(cpu_count(), max(1, len(tasks))))
+        run(range(len(tasks)), work, min(cpu_count(), max(1, len(tasks))))
         for task in tasks:
             if task in results:
                 self._keep(task, results[task])
@@ -157,3 +155,27 @@ def average(predictions: list[Array], targets: Array, loss: Loss, most: int = ME
             best = (losses[pick], size)
     weights = np.bincount(picked[: best[1]], minlength=len(predictions)).astype(np.float64)
     return weights / weights.sum()
+
+
+def learning_ratio(tables: Tables, trial: Trial, rng: np.random.Generator) -> float:
+    """The error of a fit on all rows relative to that of the folds' models, by the power law of the learning curve.
+
+    Each fold's model is fitted again on half of its rows; errors that fall by 2^-b when rows double fall by
+    (1 - 1/folds)^b when the held-out fold is added.
+    """
+    whole, half = 0.0, 0.0
+    Z = tables.inputs[trial.candidate.scaling]
+    for fold, model in trial.models.items():
+        train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
+        transform = transform_of(trial.candidate.transform, tables.targets[train])
+        some = rng.permutation(train)[: max(2, len(train) // 2)]
+        try:
+            less = ridge.fit(model.kernel, Z[some], transform.forward(tables.targets[some]), model.alpha)
+        except ArithmeticError:
+            return 1.0
+        truth = tables.targets[test]
+        half += float(np.sum(np.abs(transform.backward(less.predict(Z[test])) - truth)))
+        whole += float(np.sum(np.abs(trial.predictions[test] - truth)))
+    if not 0.0 < whole < half:
+        return 1.0
+    return float((1.0 - 1.0 / tables.n_folds) ** min(np.log2(half / whole), 1.0))

@@ -18,7 +18,6 @@ NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
 SKEWED = 0.75
 
 
-
 @record()
 @dataclass(frozen=True)
 class Transform:

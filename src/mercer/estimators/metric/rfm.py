@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
@@ -14,7 +15,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DualModel, whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.estimators.metric.cv_plus import cv_plus
-from mercer.estimators.metric.machine import Machine, final, metrics_of, search
+from mercer.estimators.metric.machine import Machine, final, metrics_of, route, search
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
@@ -42,6 +43,17 @@ class _RFM(DualModel):
         tags.input_tags.sparse = False
         return tags
 
+    def _dense(self, X: Any, reset: bool) -> Array:  # -> (n, d)
+        if sp.issparse(X):
+            raise InputError(f"{type(self).__name__} takes dense arrays; X is sparse. Use X.toarray().")
+        return np.asarray(self._read(X, reset=reset), dtype=np.float64)
+
+    def _decision(self, X: Any) -> Array:
+        check_is_fitted(self)
+        if sp.issparse(X):
+            raise InputError(f"{type(self).__name__} takes dense arrays; X is sparse. Use X.toarray().")
+        return super()._decision(X)
+
     def _search(self, X: Array, Y: Array, loss: Any, labels: NDArray[np.intp] | None) -> Machine:
         n_steps, n_folds = _whole("n_steps", self.n_steps, 0), _whole("cv", self.cv, 2)
         metrics_of(self.metric, X.shape[1])
@@ -65,10 +77,9 @@ class _RFM(DualModel):
         return machine
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        n = min(shape.n, METRIC_ROWS)
-        return (
-            Route("rfm", 24 * n * n + 8 * shape.n * min(shape.n, LANDMARKS), 4e-10 * n**3 * (self.n_steps + 1), "folds"),
-        )
+        part = min(shape.n, METRIC_ROWS)
+        exact, few = route(shape.n, part, None), route(shape.n, part, min(shape.n, LANDMARKS))
+        return (exact, few) if shape.n <= EXACT_ROWS else (few,)
 
     @property
     def feature_importances_(self) -> Array:  # -> (d,)
@@ -90,7 +101,7 @@ class _RFM(DualModel):
             ("kernel", type(as_kernel(self.kernel)).__name__),
             ("metric", f"{kind}, {self.n_steps_} rounds"),
             ("alpha", f"{self.alpha_:.3g}"),
-            ("route", self.route_),
+            ("route", str(self.route_)),
         )
         return Summary(type(self).__name__, facts)
 
@@ -160,10 +171,15 @@ class RFMRegressor(RegressorMixin, _RFM):
         self.cv = cv
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     @whole_or_nothing
     def fit(self, X: Any, y: Any) -> RFMRegressor:
         """Learn metric and coefficients from X (n, d) and y (n,) or (n, t)."""
-        data = np.asarray(self._read(X, reset=True), dtype=np.float64)
+        data = self._dense(X, reset=True)
         target = self._read_targets(y, len(data))
         Y = target.reshape(len(target), -1)
         center, spread = Y.mean(axis=0), Y.std(axis=0)
@@ -190,7 +206,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         after metric learning and are not offered.
         """
         check_is_fitted(self)
-        new = np.asarray(self._read(X, reset=False), dtype=np.float64)
+        new = self._dense(X, reset=False)
         by_fold = np.stack([model.predict(new) for model in self._fold_models]) * self._spread + self._center
         found = np.stack(
             [
@@ -235,7 +251,7 @@ class RFMClassifier(ClassifierMixin, _RFM):
     @whole_or_nothing
     def fit(self, X: Any, y: Any) -> RFMClassifier:
         """Learn metric and coefficients from X (n, d) and one label per row."""
-        data = np.asarray(self._read(X, reset=True), dtype=np.float64)
+        data = self._dense(X, reset=True)
         labels = read_labels(type(self).__name__, y, len(data))
         self.classes_ = classes_of(type(self).__name__, labels)
         if len(self.classes_) < 2:
@@ -252,4 +268,5 @@ class RFMClassifier(ClassifierMixin, _RFM):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of every row."""
+        check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
