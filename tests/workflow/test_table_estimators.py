@@ -175,7 +175,7 @@ def test_a_skewed_target_is_tried_after_a_transform() -> None:
     y = np.exp(np.random.default_rng(0).standard_normal(200) * 1.5)[:, None] - 3.0
     transform = transform_of(YEO_JOHNSON, y)
     assert np.allclose(transform.backward(transform.forward(y)), y, rtol=1e-6, atol=1e-8)
-    assert abs(float(np.mean(transform.forward(y) ** 3))) < 0.3
+    assert abs(float(np.mean(transform.forward(y) ** 3))) < 0.2 * abs(float(np.mean(((y - y.mean()) / y.std()) ** 3)))
     X = np.random.default_rng(1).standard_normal((60, 1))
     model = TableRegressor().fit(X, np.exp(2 * X[:, 0]))
     assert any(attempt.transform == YEO_JOHNSON for attempt in model.result_.attempts)
