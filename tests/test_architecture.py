@@ -20,7 +20,7 @@ MAX_LINES = 400
 _NUMBERS = {"errors", "registry", "inputs", "numeric", "linalg", "plan"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "gram", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample"}
-_TOP = _MODELS | {"persist", "workflow", "datasets"}
+_TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "registry": {"errors"},
@@ -37,6 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "twosample": _KERNELS,
     "explanations": {"errors", "inputs", "numeric", "kernels"},  # of what every dual model has: no estimator by name
     "persist": _MODELS,
+    "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},
     "datasets": {"errors", "inputs"},
     "report": _TOP,

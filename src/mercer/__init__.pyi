@@ -69,6 +69,7 @@ from mercer.kernels.vectors import Tanh as Tanh
 from mercer.persist import load as load
 from mercer.persist import save as save
 from mercer.plan import plan as plan
+from mercer.translation import from_sklearn as from_sklearn
 from mercer.twosample import hsic_test as hsic_test
 from mercer.twosample import mmd_test as mmd_test
 from mercer.validity.counterexamples import find_counterexample as find_counterexample

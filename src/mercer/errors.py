@@ -3,6 +3,7 @@
     MercerError
     ├── InputError (ValueError)            what came in breaks a rule
     │   ├── ParseError                     a text is not a kernel expression
+    │   ├── ArgumentError (TypeError)      a parameter that does not exist, as gamma of an estimator
     │   ├── ClosureError                   an operation the closure rules do not cover: k1 - k2, -2 * k, k ** 0.5
     │   └── CapabilityError                a kernel lacks what an algorithm needs (finite features, a gradient, …)
     ├── NumericalError (ArithmeticError)   a computation cannot be carried through
@@ -42,6 +43,10 @@ class ParseError(InputError):
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
         return type(self), (self.reason, self.text, self.position)
+
+
+class ArgumentError(InputError, TypeError):
+    """A parameter that does not exist; the message names the one that does its job."""
 
 
 class ClosureError(InputError):

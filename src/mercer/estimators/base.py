@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from inspect import signature
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import InputError, describe
+from mercer.errors import ArgumentError, InputError, describe
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
@@ -73,6 +74,29 @@ class TrainingSet:
         return np.ones(self.n) if self.weights is None else self.weights
 
 
+#: Parameters of scikit-learn's estimators that are something else here.
+ELSEWHERE = {
+    "gamma": "the width is the kernel's own, kernel=Gaussian.from_gamma({value!r})",
+    "degree": "it is the kernel's own, kernel=Polynomial(degree={value!r})",
+    "coef0": "it is the kernel's own, kernel=Polynomial(degree=3, offset={value!r}) or Tanh(1.0, offset={value!r})",
+    "kernel_params": "they are the kernel's own fields",
+    "probability": "predict_proba is always there, and agrees with predict",
+    "shrinking": "the solver decides by itself",
+    "cache_size": "the budget of a fit is memory=, such as memory='4 GB'",
+    "n_restarts_optimizer": "it is n_restarts here",
+    "n_jobs": "all cores are used",
+}
+
+
+def _advice(owner: str, name: str, value: Any) -> str:
+    hint = ELSEWHERE.get(name)
+    what = f": {hint.format(value=value)}" if hint else ""
+    return (
+        f"{owner} has no parameter {name!r}{what}. mercer.from_sklearn(estimator) translates a whole estimator of "
+        "scikit-learn's."
+    )
+
+
 class KernelEstimator(BaseEstimator):
     """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables.
 
@@ -88,6 +112,13 @@ class KernelEstimator(BaseEstimator):
     X_fit_: Any
     route_: Route
     _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
+        """Refuse parameters of other libraries with what to write instead, before __init__ says less."""
+        unknown = [name for name in keywords if name not in signature(cls.__init__).parameters]
+        if unknown:
+            raise ArgumentError(_advice(cls.__name__, unknown[0], keywords[unknown[0]]))
+        return super().__new__(cls)
 
     # -- the fit -----------------------------------------------------------------------------------------------------
 

@@ -82,6 +82,8 @@ def as_kernel(value: Any) -> Kernel:
         return parse(value)
     if isinstance(value, type) and issubclass(value, Kernel):
         raise InputError(f"kernel: {value.__name__} is a class; write {value.__name__}(…).")
+    if type(value).__module__.startswith("sklearn."):
+        raise InputError(f"kernel: {describe(value)} is scikit-learn's; mercer.from_sklearn(kernel) translates it.")
     raise InputError(f"kernel must be a kernel such as Gaussian(length_scale=1.0), or its text; got {describe(value)}.")
 
 

@@ -1,0 +1,277 @@
+"""From scikit-learn: its kernels, and the estimators that have a counterpart here, translated number by number."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError, describe
+from mercer.estimators.features.nystroem import Nystroem
+from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
+from mercer.estimators.pca.kernel_pca import KernelPCA
+from mercer.estimators.ridge.kernel_ridge import KernelRidge
+from mercer.estimators.svm.nu_svc import NuSVC
+from mercer.estimators.svm.nu_svr import NuSVR
+from mercer.estimators.svm.one_class_svm import OneClassSVM
+from mercer.estimators.svm.svc import SVC
+from mercer.estimators.svm.svr import SVR
+from mercer.kernels.base import Kernel
+from mercer.kernels.functions import Function, Precomputed
+from mercer.kernels.matern import Matern
+from mercer.kernels.periodic import Periodic
+from mercer.kernels.stationary import Gaussian, Laplacian, RationalQuadratic
+from mercer.kernels.vectors import Constant, Linear, Polynomial, Tanh
+
+
+class TranslationWarning(UserWarning):
+    """Something of a scikit-learn estimator has no exact counterpart."""
+
+
+def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
+    """Return the mercer estimator or kernel that does what one of scikit-learn's does.
+
+    Kernels of `sklearn.gaussian_process.kernels`; SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, KernelPCA, Nystroem and
+    GaussianProcessRegressor; pipelines that hold them. The result is not fitted. `gamma="scale"` and the like are numbers
+    only beside data: of a fitted estimator, or of X.
+
+    >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+    >>> from sklearn.svm import SVC
+    >>> from_sklearn(ConstantKernel(2.0) * RBF(1.5) + Matern(2.0, nu=2.5))
+    2.0 * Gaussian(length_scale=1.5) + Matern(nu=2.5, length_scale=2.0)
+    >>> from_sklearn(SVC(C=10.0, gamma=0.5))
+    SVC(C=10.0, kernel=Gaussian(length_scale=1.0))
+    """
+    given = estimator_or_kernel
+    if isinstance(given, Kernel):
+        return given
+    name = type(given).__name__
+    if not type(given).__module__.startswith("sklearn."):
+        raise InputError(f"from_sklearn takes a kernel or an estimator of scikit-learn; got {describe(given)}.")
+    if name in KERNELS:
+        return KERNELS[name](given)
+    if name == "Pipeline":
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
+
+        steps = [(label, _step(step, clone)) for label, step in given.steps]
+        return Pipeline(steps, verbose=given.verbose)
+    if name not in ESTIMATORS:
+        raise InputError(
+            f"from_sklearn: {name} has no counterpart here. Translated are {', '.join(sorted(ESTIMATORS))}, pipelines of "
+            f"them, and the kernels {', '.join(sorted(KERNELS))}."
+        )
+    return ESTIMATORS[name](given, X)
+
+
+def _step(step: Any, clone: Callable[[Any], Any]) -> Any:
+    known = type(step).__module__.startswith("sklearn.") and type(step).__name__ in (*ESTIMATORS, "Pipeline")
+    return from_sklearn(step) if known else step if isinstance(step, str) else clone(step)
+
+
+# -- kernels of Gaussian processes ---------------------------------------------------------------------------------------
+
+
+def _scale(kernel: Any) -> Any:
+    scale = np.atleast_1d(kernel.length_scale)
+    return float(scale[0]) if len(scale) == 1 else tuple(float(v) for v in scale)
+
+
+def _matern(kernel: Any) -> Kernel:
+    return Gaussian(_scale(kernel)) if np.isinf(kernel.nu) else Matern(float(kernel.nu), length_scale=_scale(kernel))
+
+
+def _sine(kernel: Any) -> Kernel:
+    warnings.warn(
+        "from_sklearn: ExpSineSquared of several columns is not a kernel; Periodic takes a product over them, and is the "
+        "same for one column.",
+        TranslationWarning,
+        stacklevel=4,
+    )
+    return Periodic(float(kernel.length_scale), period=float(kernel.periodicity))
+
+
+def _sum(kernel: Any) -> Kernel:
+    return from_sklearn(kernel.k1) + from_sklearn(kernel.k2)
+
+
+def _product(kernel: Any) -> Kernel:
+    left, right = from_sklearn(kernel.k1), from_sklearn(kernel.k2)
+    for factor, other in ((left, right), (right, left)):
+        if isinstance(factor, Constant):
+            return factor.value * other
+    return left * right
+
+
+def _power(kernel: Any) -> Kernel:
+    base, power = from_sklearn(kernel.kernel), float(kernel.exponent)
+    if isinstance(base, Gaussian) and power > 0:  # a Gaussian to any power is one
+        scale = np.atleast_1d(base.length_scale) / power**0.5
+        return Gaussian(float(scale[0]) if len(scale) == 1 else tuple(scale.tolist()))
+    return base**power
+
+
+def _white(kernel: Any) -> Kernel:
+    raise InputError(
+        "from_sklearn: WhiteKernel is no kernel on objects but the noise of the targets: GaussianProcessRegressor(noise=…), "
+        "or alpha of KernelRidge. Translate the estimator that holds it."
+    )
+
+
+def _compound(kernel: Any) -> Kernel:
+    raise InputError("from_sklearn: CompoundKernel returns several matrices, which is no kernel; translate its parts.")
+
+
+def _pairwise(kernel: Any) -> Kernel:
+    return named(kernel.metric, float(kernel.gamma), dict(kernel.pairwise_kernels_kwargs or {}))
+
+
+KERNELS: dict[str, Callable[[Any], Kernel]] = {
+    "RBF": lambda kernel: Gaussian(_scale(kernel)),
+    "Matern": _matern,
+    "RationalQuadratic": lambda k: RationalQuadratic(float(k.length_scale), shape=float(k.alpha)),
+    "ExpSineSquared": _sine,
+    "DotProduct": lambda kernel: Linear() + float(kernel.sigma_0) ** 2 if kernel.sigma_0 else Linear(),
+    "ConstantKernel": lambda kernel: Constant(float(kernel.constant_value)),
+    "Sum": _sum,
+    "Product": _product,
+    "Exponentiation": _power,
+    "WhiteKernel": _white,
+    "CompoundKernel": _compound,
+    "PairwiseKernel": _pairwise,
+}
+
+
+# -- kernels by name -----------------------------------------------------------------------------------------------------
+
+
+def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
+    """The kernel that a name of scikit-learn's stands for; gamma None is not known without data."""
+    if callable(name):
+        return Function(name)
+    if name in ("linear", "precomputed", "cosine"):
+        return {"linear": Linear(), "precomputed": Precomputed(), "cosine": Linear().normalized()}[name]
+    degree, offset = int(options.get("degree", 3)), float(options.get("coef0", 0.0))
+    if name not in ("rbf", "laplacian", "poly", "polynomial", "sigmoid"):
+        raise InputError(f"from_sklearn: the kernel {name!r} has no counterpart; a function of your own is Function(f).")
+    if gamma is None:
+        warnings.warn(
+            f"from_sklearn: gamma of kernel={name!r} is a number only beside data: translate the fitted estimator, or give "
+            "them, from_sklearn(estimator, X). The median distance of the training rows takes its place.",
+            TranslationWarning,
+            stacklevel=5,
+        )
+        return {"rbf": Gaussian("median"), "laplacian": Laplacian("median")}.get(name) or named(name, 1.0, options)
+    if name == "rbf":
+        return Gaussian.from_gamma(gamma)
+    if name == "laplacian":
+        return Laplacian(1.0 / gamma)
+    if name == "sigmoid":
+        return Tanh(gamma, offset=offset)
+    # (gamma <x, z> + c)^p = gamma^p (<x, z> + c / gamma)^p
+    kernel = Polynomial(degree, offset=offset / gamma)
+    return kernel if gamma == 1.0 else gamma**degree * kernel
+
+
+def _needs_none(kernel: Any) -> bool:
+    """Whether gamma plays no part in a kernel."""
+    return callable(kernel) or kernel in ("linear", "cosine", "precomputed")
+
+
+def _gamma(estimator: Any, X: Any, default: str) -> float | None:
+    """The number that gamma stands for; None where it depends on data that are not there."""
+    rule = estimator.gamma if estimator.gamma is not None else default
+    if not isinstance(rule, str):
+        return float(rule)
+    fitted = vars(estimator).get("_gamma")
+    if fitted is not None and rule != "columns":
+        return float(fitted)
+    width = X.shape[1] if X is not None else vars(estimator).get("n_features_in_")
+    if width is not None and rule in ("auto", "columns"):
+        return 1.0 / float(width)
+    if X is None:
+        return None
+    variance = float(X.multiply(X).mean() - X.mean() ** 2) if hasattr(X, "multiply") else float(np.var(X))
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+# -- estimators ----------------------------------------------------------------------------------------------------------
+
+
+def _svm(kind: Any, *parameters: str) -> Callable[[Any, Any], Any]:
+    def translate(model: Any, X: Any) -> Any:
+        options = {"degree": model.degree, "coef0": model.coef0}
+        gamma = None if _needs_none(model.kernel) else _gamma(model, X, "scale")
+        kernel = named(model.kernel, gamma, options)
+        return kind(kernel, **{key: getattr(model, key) for key in parameters})
+
+    return translate
+
+
+def _ridge(model: Any, X: Any) -> Any:
+    kernel = model.kernel
+    if not isinstance(kernel, str) and type(kernel).__name__ in KERNELS:
+        return KernelRidge(from_sklearn(kernel), alpha=model.alpha)
+    gamma = None if _needs_none(kernel) else _gamma(model, X, "columns")
+    return KernelRidge(named(kernel, gamma, {"degree": model.degree, "coef0": model.coef0}), alpha=model.alpha)
+
+
+def _pca(model: Any, X: Any) -> Any:
+    gamma = None if _needs_none(model.kernel) else _gamma(model, X, "columns")
+    kernel = named(model.kernel, gamma, {"degree": model.degree, "coef0": model.coef0})
+    return KernelPCA(kernel, n_components=model.n_components)
+
+
+def _nystroem(model: Any, X: Any) -> Any:
+    options = {"degree": 3 if model.degree is None else model.degree, "coef0": 1.0 if model.coef0 is None else model.coef0}
+    gamma = None if _needs_none(model.kernel) else _gamma(model, X, "columns")
+    kernel = named(model.kernel, gamma, options)
+    return Nystroem(kernel, n_components=model.n_components, random_state=model.random_state)
+
+
+def _gaussian_process(model: Any, X: Any) -> Any:
+    """Zero mean and no priors, as there; noise is alpha, with a WhiteKernel in the sum learned too."""
+    kernel = model.kernel
+    white, parts = 0.0, _terms(kernel) if kernel is not None else []
+    kept = [part for part in parts if type(part).__name__ != "WhiteKernel"]
+    white = sum(float(part.noise_level) for part in parts if type(part).__name__ == "WhiteKernel")
+    if kernel is None:
+        translated: Kernel = Gaussian(1.0)
+    elif not kept:
+        raise InputError("from_sklearn: a Gaussian process of a WhiteKernel alone has nothing to learn.")
+    else:
+        translated = from_sklearn(kept[0])
+        for part in kept[1:]:
+            translated = translated + from_sklearn(part)
+    learned = model.optimizer is not None and kernel is not None
+    noise: Any = "fit" if white and learned else np.asarray(model.alpha, dtype=np.float64)[()] + white
+    return GaussianProcessRegressor(
+        translated,
+        noise=noise,
+        mean="zero",
+        normalize_y=bool(model.normalize_y),
+        n_restarts=int(model.n_restarts_optimizer),
+        priors=None,
+        optimizer="bfgs" if learned else None,
+    )
+
+
+def _terms(kernel: Any) -> list[Any]:
+    return [*_terms(kernel.k1), *_terms(kernel.k2)] if type(kernel).__name__ == "Sum" else [kernel]
+
+
+CLASSIFIED = ("tol", "class_weight", "decision_function_shape", "break_ties", "max_iter", "random_state")
+
+ESTIMATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "SVC": _svm(SVC, "C", *CLASSIFIED),
+    "NuSVC": _svm(NuSVC, "nu", *CLASSIFIED),
+    "SVR": _svm(SVR, "C", "epsilon", "tol", "max_iter"),
+    "NuSVR": _svm(NuSVR, "nu", "C", "tol", "max_iter"),
+    "OneClassSVM": _svm(OneClassSVM, "nu", "tol", "max_iter"),
+    "KernelRidge": _ridge,
+    "KernelPCA": _pca,
+    "Nystroem": _nystroem,
+    "GaussianProcessRegressor": _gaussian_process,
+}
