@@ -1,6 +1,5 @@
 """Both versions side by side: what from_sklearn returns computes what the original does."""
 
-import warnings
 
 import numpy as np
 import pytest
