@@ -52,16 +52,12 @@ def test_the_periodic_kernel_in_one_column():
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("gamma", [0.2, "scale", "auto"])
-@pytest.mark.parametrize(("kind", "options"), [(svm.SVC, {"C": 2.0}), (svm.NuSVC, {"nu": 0.31})])
+@pytest.mark.parametrize(("kind", "options"), [(svm.SVC, {"C": 2.0}), (svm.NuSVC, {"nu": 0.11})])
 def test_classifiers(kernel, gamma, kind, options):
-    labels = (X[:, 0] + 0.5 * np.random.default_rng(3).normal(size=60) > 0).astype(int)
+    labels = (X[:, 0] + 0.2 * np.random.default_rng(3).normal(size=60) > 0).astype(int)
     original = kind(kernel=kernel, gamma=gamma, coef0=0.5, tol=1e-6, **options).fit(X, labels)
     ours = from_sklearn(original).fit(X, labels)
     again = from_sklearn(kind(**original.get_params()), X).fit(X, labels)
-    if kind is svm.NuSVC and kernel == "linear":  # without free support vectors offset and scale are not unique
-        ours_w, theirs_w = (model.coef_[0] / np.linalg.norm(model.coef_) for model in (ours, original))
-        np.testing.assert_allclose(ours_w, theirs_w, atol=2e-3)
-        return
     np.testing.assert_allclose(ours.decision_function(NEW), original.decision_function(NEW), atol=2e-3)
     np.testing.assert_allclose(ours.decision_function(NEW), again.decision_function(NEW), atol=1e-6)
 
