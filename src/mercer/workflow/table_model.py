@@ -21,7 +21,7 @@ from mercer.registry import record
 from mercer.workflow.table_candidates import Candidate, State, candidates
 from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_kernels import product_kernel
-from mercer.workflow.table_search import MEMBERS, Loss, Search, Tables, Trial, average, fitted, learning_ratio
+from mercer.workflow.table_search import MEMBERS, Loss, Search, Tables, Trial, average, fitted, learning_exponent
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 Array = NDArray[np.float64]
@@ -120,7 +120,7 @@ class Fitting:
             members = self._members(picked, states, np.arange(n))
             held_out = sum((weight * trial.predictions for trial, weight in picked), np.zeros_like(search.tables.targets))
             found = {done.index(trial): weight for trial, weight in picked}
-            shrink = learning_ratio(search.tables, max(picked, key=lambda pair: pair[1])[0], self.rng)
+            shrink = (1.0 - 1.0 / search.tables.n_folds) ** self._exponent(search, picked)
             self.meter.close()
             return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, shrink, self._route(n))
         return self._with_judges(rows, search, done, picked, states)
@@ -202,8 +202,13 @@ class Fitting:
         kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
         members = self._members([(picked[i][0], w) for i, w in kept], [states[i] for i, _ in kept], np.arange(n))
         found = {done.index(picked[i][0]): w for i, w in kept}
+        shrink = (len(trained) / n) ** self._exponent(search, picked)
         self.meter.close()
-        return Outcome(members, self.encoders, search, rows, found, held_out, judges, False, 1.0, self._route(n))
+        return Outcome(members, self.encoders, search, rows, found, held_out, judges, False, shrink, self._route(n))
+
+    def _exponent(self, search: Search, picked: list[tuple[Trial, float]]) -> float:
+        """How fast the error of the heaviest member falls with the number of rows."""
+        return learning_exponent(search.tables, max(picked, key=lambda pair: pair[1])[0], self.rng)
 
     def _landmarks(self, n: int) -> int | None:
         if n <= EXACT and 16 * n * n <= self.budget:

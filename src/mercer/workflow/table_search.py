@@ -157,12 +157,8 @@ def average(predictions: list[Array], targets: Array, loss: Loss, most: int = ME
     return weights / weights.sum()
 
 
-def learning_ratio(tables: Tables, trial: Trial, rng: np.random.Generator) -> float:
-    """The error of a fit on all rows relative to that of the folds' models, by the power law of the learning curve.
-
-    Each fold's model is fitted again on half of its rows; errors that fall by 2^-b when rows double fall by
-    (1 - 1/folds)^b when the held-out fold is added.
-    """
+def learning_exponent(tables: Tables, trial: Trial, rng: np.random.Generator) -> float:
+    """b of the learning curve: errors fall by 2^-b when rows double. Each fold's model is fitted again on half its rows."""
     whole, half = 0.0, 0.0
     Z = tables.inputs[trial.candidate.scaling]
     for fold, model in trial.models.items():
@@ -172,10 +168,8 @@ def learning_ratio(tables: Tables, trial: Trial, rng: np.random.Generator) -> fl
         try:
             less = ridge.fit(model.kernel, Z[some], transform.forward(tables.targets[some]), model.alpha)
         except ArithmeticError:
-            return 1.0
+            return 0.0
         truth = tables.targets[test]
         half += float(np.sum(np.abs(transform.backward(less.predict(Z[test])) - truth)))
         whole += float(np.sum(np.abs(trial.predictions[test] - truth)))
-    if not 0.0 < whole < half:
-        return 1.0
-    return float((1.0 - 1.0 / tables.n_folds) ** min(np.log2(half / whole), 1.0))
+    return float(np.clip(np.log2(half / whole), 0.0, 1.0)) if whole > 0.0 else 0.0
