@@ -104,6 +104,10 @@ show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on re
 show-strings: $(STAMPS)/bench  ## errors and areas of string kernels on real strings beside published ones, resumable
 	$(PY) -m benchmarks.string_quality
 
+show-tables: $(STAMPS)/bench  ## TableRegressor and TableClassifier beside tuned gradient boosting on real tables, resumable
+	$(PY) -m benchmarks.table_quality
+	$(PY) -m benchmarks.table_quality --task classification
+
 show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, predictions, test errors; resumable
 	$(PY) -m benchmarks.svm_quality
 

@@ -20,6 +20,7 @@ from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV as KernelRidge
 from mercer.estimators.svm.nu_svc import NuSVC as NuSVC
 from mercer.estimators.svm.nu_svr import NuSVR as NuSVR
 from mercer.estimators.svm.one_class_svm import OneClassSVM as OneClassSVM
+from mercer.estimators.svm.quantile import KernelQuantileRegressor as KernelQuantileRegressor
 from mercer.estimators.svm.svc import SVC as SVC
 from mercer.estimators.svm.svc_cv import SVCCV as SVCCV
 from mercer.estimators.svm.svr import SVR as SVR
