@@ -6,10 +6,14 @@ nothing and allocates nothing.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.numeric.memory import format_bytes, parse_bytes
@@ -131,3 +135,23 @@ def format_seconds(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+@cache
+def gemm_rate() -> float:
+    """Floating-point operations per second of a float64 matrix product on all cores."""
+    A = np.ones((384, 384))
+    A @ A  # the first product wakes the threads
+    start = time.perf_counter()
+    A @ A
+    return 2.0 * 384**3 / max(time.perf_counter() - start, 1e-6)
+
+
+@cache
+def entry_rate() -> float:
+    """Kernel values per second that a Gram matrix gets on one core, the exponential being what costs."""
+    values = np.full(2**15, -1.0)
+    np.exp(values)
+    start = time.perf_counter()
+    np.exp(values)
+    return values.size / max(time.perf_counter() - start, 1e-6) / 3.0

@@ -9,7 +9,7 @@ from tests.estimators.ridge import naive
 from tests.estimators.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
-from mercer.estimators.conformal import conformal_rank, jackknife_plus, jackknife_radius
+from mercer.estimators.intervals import conformal_rank, jackknife_plus, jackknife_radius
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import solve_dual
 from mercer.estimators.ridge.eigen import EigenPath

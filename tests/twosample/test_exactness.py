@@ -8,11 +8,10 @@ from tests.twosample import naive
 
 from mercer import Gaussian, Graph, Laplacian, Linear, Polynomial, Precomputed, Spectrum, VertexHistogram
 from mercer.inputs import Rows
-from mercer.kernels.bundle import Bundle
+from mercer.kernels.evaluation import Bundle
 from mercer.twosample import mmd_test
 from mercer.twosample.forms import ROUNDING, Forms
-from mercer.twosample.labels import Permuted, Swapped
-from mercer.twosample.signs import permutations, swaps
+from mercer.twosample.labels import Permuted, Swapped, permutations, swaps
 
 
 def _samples(m, n, d=3, seed=0, shift=0.3):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.explanations.graph_result import SubgraphPart
 from mercer.explanations.strings import Letters
 from mercer.kernels.base import Kernel
-from mercer.kernels.summands import Summand
+from mercer.kernels.features import Summand
 from mercer.numeric.encodings import projected
 
 #: Training rows whose features are made at a time.

@@ -13,7 +13,7 @@ from mercer.errors import InputError
 from mercer.explanations.result import Substring
 from mercer.inputs import Graph
 from mercer.kernels.base import Kernel
-from mercer.kernels.summands import Occurrence, Summand
+from mercer.kernels.features import Occurrence, Summand
 from mercer.numeric.encodings import align
 
 Text = str | tuple[Hashable, ...]

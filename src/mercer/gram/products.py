@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from mercer.gram import GramOperator
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.numeric.threads import Progress
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
 BLOCK = 2048

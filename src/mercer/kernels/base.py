@@ -26,10 +26,9 @@ from mercer.inputs import Rows, as_rows
 from mercer.kernels import evaluation, parameters
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair
-from mercer.kernels.features import FeatureMap
+from mercer.kernels.features import FeatureMap, Occurrence, Summand
 from mercer.kernels.fields import MEDIAN
 from mercer.kernels.operators import NODES, Operators
-from mercer.kernels.summands import Occurrence, Summand
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, projected
 from mercer.numeric.memory import allocate

@@ -1,29 +1,27 @@
 """A kernel on two given collections: encoded once, evaluated tile by tile.
 
-`Pair` is two encoded collections seen through one tile. It remembers distances, so that terms share them.
+`Pair` is two encoded collections seen through one tile. It remembers distances, so that terms share them. `Bundle` is
+several kernels on one collection, which share them too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import as_rows
+from mercer.inputs import Rows, as_rows
 from mercer.numeric import tiles
-from mercer.numeric.encodings import Encoding, dtype_of, gather, strip_of
+from mercer.numeric.compiling import worth
+from mercer.numeric.encodings import Encoding, align, dtype_of, gather, length, strip_of
+from mercer.numeric.exponential import PER_VALUE, exp_scaled
+from mercer.numeric.points import manhattan_distances, power_sums, squared_distances
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
-from collections.abc import Hashable
-
-from mercer.numeric.compiling import worth
-from mercer.numeric.encodings import align, length
-from mercer.numeric.exponential import PER_VALUE, exp_scaled
-from mercer.numeric.points import manhattan_distances, power_sums, squared_distances
 
 
 class Pair:
@@ -208,3 +206,39 @@ def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, si
         return kernel._pullback(tile, weights(cols, rows).T if below else weights(rows, cols))
 
     return tiles.total(term, found.shape, size, symmetric=symmetric)
+
+
+class Bundle:
+    """k_1(X), …, k_q(X) before they are computed: every kernel is encoded once, every distance of a tile made once."""
+
+    def __init__(self, kernels: Sequence[Kernel], rows: Rows) -> None:
+        self.kernels = tuple(kernels)
+        self._encodings = tuple(kernel._encode(rows) for kernel in self.kernels)
+        self.length = len(rows)
+        self._name = rows.name
+        self.dtype: np.dtype[Any] = dtype_of(self._encodings)
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
+        """The values of every kernel on one tile, each in an array of its own."""
+        pair = Pair(self._encodings, self._encodings, rows, cols)
+        return [kernel._block(pair.part(i)) for i, kernel in enumerate(self.kernels)]
+
+    def diag(self) -> NDArray[np.float64]:  # -> (q, N)
+        """k(x, x) of every kernel."""
+        pairs = zip(self.kernels, self._encodings, strict=True)
+        return np.array([checked_diag(kernel, e, self._name) for kernel, e in pairs], dtype=np.float64)
+
+
+def check_symmetric(bundle: Bundle) -> None:
+    """Refuse a function of the user's own that is not symmetric: half of its values would never be looked at."""
+    if all(kernel._symmetric for kernel in bundle.kernels):
+        return
+    size = min(bundle.length, 32)
+    # rows from both ends, so that both samples are seen
+    ends = slice(0, size), slice(bundle.length - size, bundle.length)
+    for kernel, forth, back in zip(bundle.kernels, bundle.tile(*ends), bundle.tile(*ends[::-1]), strict=True):
+        if not kernel._symmetric and not np.allclose(forth, back.T, rtol=1e-6, atol=1e-9 * max(1.0, abs(forth).max())):
+            raise InputError(f"{kernel} is not symmetric: k(x, z) and k(z, x) differ. A two-sample test needs a kernel.")

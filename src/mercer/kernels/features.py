@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.numeric.encodings import Encoding
+from mercer.errors import InputError
+from mercer.inputs import as_rows
+from mercer.numeric.encodings import Encoding, dense, squared_norms
 from mercer.numeric.memory import check_fits
+
+if TYPE_CHECKING:
+    from mercer.inputs import Rows
+    from mercer.kernels.base import Kernel
 
 REMEDY = "Use the kernel itself: it never makes these columns."
 
@@ -145,3 +151,49 @@ def power_count(width: int, exponent: int) -> int:
 
 def _check(n: int, width: int, dtype: Any) -> None:
     check_fits(n * width * np.dtype(dtype).itemsize, f"a feature map of shape ({n}, {width})", REMEDY)
+
+
+class Summand(NamedTuple):
+    """One term of k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), on one collection."""
+
+    kernel: Kernel  # k_t
+    rows: Rows  # what k_t looks at: the collection, some of its columns, or its image under a map
+    factor: NDArray[np.float64]  # (n,) g_t
+
+    def times(self, factor: NDArray[np.float64] | float) -> Summand:
+        """The same term with g_t multiplied."""
+        return self._replace(factor=self.factor * factor)
+
+
+class Occurrence(NamedTuple):
+    """A feature in an object: phi_f(x) is the sum of the weights of the occurrences of f in x."""
+
+    feature: Hashable  # as feature names call it
+    positions: tuple[int, ...]  # of the letters that make it; none for a feature of the object as a whole
+    weight: float
+
+
+@dataclass(frozen=True)
+class TaylorFeatures:
+    """Features Z with |Z Z' - K| <= error on the data they were made from."""
+
+    values: NDArray[Any]
+    error: float
+
+
+def taylor_features(factor: float, scales: NDArray[np.float64] | None, X: Any, degree: int) -> TaylorFeatures:
+    """exp(-||x - z||^2/2) = e^(-||x||^2/2) e^(-||z||^2/2) sum_j <x, z>^j / j!, cut after j = degree.
+
+    The rest is at most e^(-(a + b)/2) sum_{j > degree} (a b)^(j/2) / j! with a = ||x||^2, b = ||z||^2, and (a b)^(1/2) <=
+    (a + b)/2 =: t, so it is bounded by the largest Poisson tail P(N > degree) of mean t <= max ||x||^2.
+    """
+    if isinstance(degree, bool) or not isinstance(degree, (int, np.integer)) or degree < 0:
+        raise InputError(f"taylor_features: degree must be a whole number >= 0; got {degree!r}.")
+    raw = dense(as_rows(X).vectors()).astype(np.float64)
+    Z = raw * factor**0.5 if scales is None else raw / scales
+    a = squared_norms(Z)
+    damping = np.exp(-0.5 * a)
+    blocks = [power(Z, j, combined=True) * (damping / factorial(j) ** 0.5)[:, None] for j in range(degree + 1)]
+    from scipy.special import pdtrc
+
+    return TaylorFeatures(np.hstack(blocks), float(pdtrc(degree, a.max())))

@@ -15,9 +15,9 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair, refuse_unresolved
+from mercer.kernels.features import TaylorFeatures, taylor_features
 from mercer.kernels.fields import MEDIAN, length_scale, positive
 from mercer.kernels.spectral.laws import CauchyLaw, GammaLaw, GaussianLaw, StudentLaw
-from mercer.kernels.taylor import TaylorFeatures, taylor_features
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray

@@ -17,12 +17,11 @@ from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair
-from mercer.kernels.features import FeatureMap
+from mercer.kernels.features import FeatureMap, Summand
 from mercer.kernels.names import check_callable, name_of
 from mercer.kernels.operators import node
 from mercer.kernels.spectral.composition import LinearImage
 from mercer.kernels.spectral.measure import Measure
-from mercer.kernels.summands import Summand
 from mercer.numeric.encodings import Encoding
 
 

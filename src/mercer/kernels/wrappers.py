@@ -17,12 +17,11 @@ from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair, checked_diag
-from mercer.kernels.features import FeatureMap, times
+from mercer.kernels.features import FeatureMap, Summand, times
 from mercer.kernels.names import check_callable, name_of
 from mercer.kernels.operators import node
 from mercer.kernels.spectral.composition import multiple
 from mercer.kernels.spectral.measure import Measure
-from mercer.kernels.summands import Summand
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, Values, align, dense, dtype_of, gather, length
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from mercer.errors import InputError
-from mercer.estimators.gp.leave_one_out import LEVELS
+from mercer.estimators.gp.conditioning import LEVELS
 from mercer.estimators.gp.vecchia import column_steps
 from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
 

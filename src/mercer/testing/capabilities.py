@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.inputs import take
 from mercer.kernels.functions import Function
 from mercer.testing.case import Case
-from mercer.testing.outcome import Check, Skip, distance
+from mercer.testing.report import Check, Skip, distance
 
 #: Feature maps with more columns than this are not made: ordered products of them would fill the memory.
 MOST_FEATURES = 400

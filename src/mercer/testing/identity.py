@@ -16,7 +16,7 @@ from mercer.kernels.text import parse
 from mercer.kernels.views import Mapped
 from mercer.kernels.wrappers import Centered, Weighted
 from mercer.testing.case import Case
-from mercer.testing.outcome import Check, Skip, distance
+from mercer.testing.report import Check, Skip, distance
 
 
 def _verdict(holds: bool, note: str) -> Check:

@@ -16,8 +16,7 @@ from mercer.numeric import tiles
 from mercer.testing import capabilities, identity
 from mercer.testing.case import Case, objects
 from mercer.testing.naive import Twin
-from mercer.testing.outcome import Check, Skip, distance
-from mercer.testing.report import Law, LawError, Report
+from mercer.testing.report import Check, Law, LawError, Report, Skip, distance
 
 
 def check_kernel(kernel: Kernel, X: Any, Z: Any = None, *, twin: Twin | None = None, tol: float | None = None) -> Report:

@@ -22,7 +22,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.twosample.signs import permutations, swaps
+
+def permutations(rng: np.random.Generator, m: int, n: int, count: int) -> NDArray[np.int8]:  # -> (count, m + n)
+    """Rows with exactly m entries +1, uniform over all such rows."""
+    from mercer.twosample._compiled_permutations import choose
+
+    few = min(m, n)  # it is enough to draw the smaller sample
+    signs = np.full((count, m + n), -1 if m <= n else 1, np.int8)
+    choose(rng.random((count, few)), signs, 1 if m <= n else -1)
+    return signs
+
+
+def swaps(rng: np.random.Generator, n: int, count: int) -> NDArray[np.int8]:  # -> (count, n)
+    """Rows of independent fair signs: -1 swaps x_i and y_i, +1 leaves them."""
+    bits = np.unpackbits(rng.integers(0, 256, (count, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
+    signs = bits.view(np.int8)
+    signs *= 2
+    signs -= 1
+    return np.ascontiguousarray(signs)
 
 
 @dataclass(frozen=True)

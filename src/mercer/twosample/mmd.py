@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.errors import InputError, describe
 from mercer.kernels.base import Kernel
-from mercer.kernels.bundle import Bundle, check_symmetric
+from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
 from mercer.twosample.blocks import by_blocks
 from mercer.twosample.collection import as_light, default_kernels

@@ -8,7 +8,7 @@ from tests.estimators.ridge import naive
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.conditioning import leave_one_out, remaining_variance, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
-from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.linalg.cholesky import cholesky
 

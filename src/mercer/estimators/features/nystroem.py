@@ -18,8 +18,7 @@ from mercer.gram.landmarks import ROWS_PER_LANDMARK, from_landmarks, landmark_fe
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 RULES = ("rpcholesky", "uniform", "kmeans")

@@ -18,8 +18,7 @@ from mercer.estimators.summary import Summary
 from mercer.kernels.spectral.bounds import frequencies_for
 from mercer.kernels.spectral.draws import KINDS, draw
 from mercer.kernels.spectral.fourier_map import FourierMap
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 FORMS = ("pairs", "phases")

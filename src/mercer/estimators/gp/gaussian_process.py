@@ -16,8 +16,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
 from mercer.estimators.gp.diagnosis import diagnose
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fit import climb, log_likelihood
-from mercer.estimators.gp.mean_columns import log_evidence, profile
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem

@@ -17,7 +17,7 @@ from mercer.estimators.gp.inducing_bound import (
     latent_variance,
     row_blocks,
 )
-from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator
 from mercer.inputs import count, take

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.linalg.arguments import targets
 from mercer.linalg.cholesky import cholesky
 from mercer.linalg.solution import Array

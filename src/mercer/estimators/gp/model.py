@@ -14,12 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, describe
 from mercer.estimators.base import DualModel
-from mercer.estimators.gp.conditioning import leave_one_out
+from mercer.estimators.gp.conditioning import GPLeaveOneOut, leave_one_out
 from mercer.estimators.gp.diagnosis import GPDiagnosis
 from mercer.estimators.gp.exact import ExactPosterior
-from mercer.estimators.gp.leave_one_out import GPLeaveOneOut
-from mercer.estimators.gp.mean_columns import MeanProfile
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
+from mercer.estimators.gp.mean_function import MeanFunction, MeanProfile, TargetUnits
 from mercer.estimators.gp.parameters import GPParameters, as_rows_of_numbers
 from mercer.estimators.gp.posterior import GPProblem, Posterior
 from mercer.estimators.summary import Summary

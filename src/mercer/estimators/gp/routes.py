@@ -11,9 +11,8 @@ from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.inducing_bound import ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
 from mercer.linalg.pivoted_cholesky import ROUND
-from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.numeric.tiles import SIDE
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Up to here "auto" takes the exact route if it fits; a fixed number, so that the same script takes the same route anywhere.
 EXACT_ROWS = 10_000

@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 
 from mercer.errors import InputError
 from mercer.estimators.gp.conditioning import whiten
-from mercer.estimators.gp.mean_columns import log_evidence, profile
+from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.nearest_blocks import Block, blocks
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.estimators.gp.vecchia_likelihood import conditional_gradient, conditionals, local_posterior

@@ -17,8 +17,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import read_labels
 from mercer.numeric.memory import format_bytes
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 Weights = str | Callable[[Any], Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mercer.errors import InputError, describe
 from mercer.gram.products import BLOCK
 from mercer.linalg.lanczos import BLOCK as VECTORS
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 SOLVERS = ("auto", "eigh", "lanczos", "landmarks", "primal")
 #: scikit-learn's names for what has another name here.

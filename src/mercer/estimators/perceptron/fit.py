@@ -19,8 +19,7 @@ from mercer.gram.products import feature_blocks
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
 from mercer.numeric.memory import parse_bytes
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +15,67 @@ from mercer.errors import InputError
 from mercer.estimators.base import DualModel
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import Fitted, Values, nearest_to_origin
-from mercer.estimators.perceptron.novikoff import Ledger
 from mercer.estimators.perceptron.passes import Mistakes
-from mercer.estimators.perceptron.voting import vote
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features, to_features
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
+from mercer.registry import record
 
 Array = NDArray[Any]
+
+
+@record()
+@dataclass(frozen=True)
+class Ledger:
+    """One two-class problem: updates made and R^2 / gamma^2, with what they are made of.
+
+    From ||w_t||^2 <= t R^2 and ||w_t|| >= t gamma it follows that t <= R^2 / gamma^2, for any margin gamma that some unit
+    vector has on the data; the number of updates at one row, |alpha_i|, is no larger.
+    """
+
+    label: Any
+    updates: int
+    epochs: int
+    converged: bool
+    radius: float  # R
+    margin: float  # gamma of the last weights
+    hard_margin: float | None  # the largest there is, if it was asked for
+    largest_count: float  # max |alpha_i|
+    note: str = ""
+
+    @property
+    def bound(self) -> float:
+        """R^2 / gamma^2 with the largest margin known; inf where none is."""
+        gamma = max([g for g in (self.margin, self.hard_margin) if g is not None and g > 0], default=0.0)
+        return (self.radius / gamma) ** 2 if gamma > 0 and self.converged and not self.note else math.inf
+
+    def __str__(self) -> str:
+        word = f"{self.updates} updates in {self.epochs} epochs"
+        if not self.converged:
+            return f"{word}, {self.note or 'not converged'}"
+        margin = f"margin {self.margin:.4g}"
+        if self.hard_margin is not None:
+            margin += f" (largest possible {self.hard_margin:.4g})"
+        bound = f"Novikoff's R^2/gamma^2 = {self.bound:.4g}" if math.isfinite(self.bound) else self.note
+        return f"{word}; R {self.radius:.4g}, {margin}; {bound}; largest |alpha_i| {self.largest_count:g}"
+
+
+def survivals(mistakes: Mistakes, presented: int) -> Array:  # (T,)
+    """How many presentations each weight vector was in force, the one of its making included."""
+    return np.diff(np.append(mistakes.times, presented + 1)).astype(np.int64)
+
+
+def vote(values: Array, mistakes: Mistakes, signs: Array, presented: int) -> Array:  # (r, S), (T,) -> (r,)
+    """Votes in [-1, 1] for r new points with kernel values against the rows that mistakes.rows number."""
+    from mercer.estimators.perceptron._compiled_passes import votes
+
+    out = np.empty(len(values))
+    votes(np.ascontiguousarray(values), mistakes.rows, signs, survivals(mistakes, presented), out)
+    return out / max(1, presented)
+
 
 #: Rows of new points whose kernel values are held while the votes are counted.
 ROWS = 256

@@ -21,8 +21,7 @@ from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit
 from mercer.estimators.ridge.surface import Data
 from mercer.kernels.base import Kernel
-from mercer.numeric.speed import gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.grids import alpha_axis, length_scale_paths, read_grid, read_splits
 from mercer.selection.scoring import Scoring, as_scoring

@@ -25,8 +25,7 @@ from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import record
 
 record()(FourierMap)  # a kernel knows nothing of model files, and fitted ridges hold its map

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.estimators.conformal import conformal_rank
+from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.loo_quantile import loo_quantile
 from mercer.estimators.ridge.problem import Array, Fitted, Problem, from_solution, right_sides

@@ -33,8 +33,7 @@ from mercer.gram import GramOperator, gram
 from mercer.inputs import as_rows
 from mercer.linalg.arguments import split_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
 BLOCK = 2048

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.estimators.conformal import conformal_rank
+from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.problems import SupportFunction

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet
-from mercer.estimators.conformal import jackknife_radius
+from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.svm.box_qp import BoxProblem

@@ -24,9 +24,8 @@ from mercer.estimators.svm.working_set import DIRECT
 from mercer.gram.row_cache import FINE, SMALL, KernelRows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
-from mercer.numeric.speed import entry_rate, gemm_rate
 from mercer.numeric.threads import cpu_count
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
 

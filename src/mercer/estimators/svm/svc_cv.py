@@ -19,8 +19,7 @@ from mercer.estimators.svm.margins import Margin, SoftMargin
 from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
 from mercer.numeric.memory import parse_bytes
-from mercer.numeric.speed import entry_rate, gemm_rate
-from mercer.plan import Route, Shape
+from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.grids import cost_axis, length_scale_paths, read_grid, read_splits
 from mercer.selection.scoring import as_label_scoring

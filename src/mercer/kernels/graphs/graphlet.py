@@ -14,7 +14,7 @@ import numpy as np
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Graph, Rows
 from mercer.kernels.derivation import Derivation
-from mercer.kernels.features import FeatureMap
+from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import flag, one_of, whole_or_none
 from mercer.kernels.graphs.atlas import canonical, classes, pairs
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
@@ -22,7 +22,6 @@ from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.counting import induced_counts
 from mercer.kernels.graphs.labeled import labeled_table, shape_name
 from mercer.kernels.strings.engine.substrings import Table, present
-from mercer.kernels.summands import Occurrence
 from mercer.numeric.encodings import Dots, Encoding
 
 #: Sets of nodes whose places `explain` looks at one by one.

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Codes, Ints
 from mercer.kernels.strings.engine.substrings import Table
-from mercer.kernels.summands import Occurrence
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,11 +10,11 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, numbered_table, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import by_chunks
 from mercer.kernels.strings.engine.substrings import Table
-from mercer.kernels.summands import Occurrence
 
 
 @dataclass(frozen=True, repr=False)

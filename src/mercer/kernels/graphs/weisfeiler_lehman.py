@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 from mercer.inputs import Graph
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, whole
 from mercer.kernels.graphs.base import GraphCounts, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.colors import refine
 from mercer.kernels.strings.engine.substrings import Table
-from mercer.kernels.summands import Occurrence
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.derivation import Derivation
-from mercer.kernels.features import FeatureMap
+from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import positive, whole_or_none
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.strings.engine.suffixes import substring_table
 from mercer.kernels.strings.spectrum import SubstringKernel, whole_item
-from mercer.kernels.summands import Occurrence
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,6 +15,7 @@ from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import alphabet, flag, whole
 from mercer.kernels.strings.engine.diagonals import Diagonals
 from mercer.kernels.strings.engine.letters import Letters
@@ -30,7 +31,6 @@ from mercer.kernels.strings.engine.substrings import (
     side_by_side,
 )
 from mercer.kernels.strings.spectrum import SubstringKernel, canonical, letters_of, whole_item
-from mercer.kernels.summands import Occurrence
 
 #: Alphabets that `Mismatch` takes by itself.
 ALPHABETS = ("ACGT", "acgt", "ACDEFGHIKLMNPQRSTVWY", "acdefghiklmnpqrstvwy")

@@ -11,6 +11,7 @@ from typing import Any
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.derivation import Derivation
+from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
 from mercer.kernels.strings.counts import CountKernel
 from mercer.kernels.strings.engine.diagonals import Diagonals
@@ -26,7 +27,6 @@ from mercer.kernels.strings.engine.substrings import (
     scaled,
     side_by_side,
 )
-from mercer.kernels.summands import Occurrence
 from mercer.numeric.encodings import Encoding
 
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
+from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import whole
 from mercer.kernels.strings.engine.aligned import match_block, match_diag, placed_table
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.kernels.strings.spectrum import SubstringKernel, whole_item
-from mercer.kernels.summands import Occurrence
 from mercer.numeric.encodings import Encoding
 
 
