@@ -25,3 +25,13 @@ class Summary:
             f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(text)}</td></tr>" for label, text in self.lines
         )
         return f"<table><caption {left}>{html.escape(self.title)}</caption>{rows}</table>"
+
+
+def known(value: float) -> str:
+    """A number of a summary, or that there is none."""
+    return "not available" if value != value else f"{value:.3g}"
+
+
+def at_most(value: float) -> str:
+    """An upper bound of a summary, or that there is none."""
+    return "not available" if value != value else f"<= {value:.4g}"

@@ -14,6 +14,7 @@ from mercer.errors import InputError, describe
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
 from mercer.estimators.progress import Meter
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation
@@ -92,12 +93,20 @@ class NoveltyBall(OutlierMixin, DualModel):
         warn_of_cancellation(type(self).__name__, squared, scale, eps, data.kernel, data.X)
         self.dual_coef_, self.intercept_ = np.full(m, 1.0 / m), 0.0
         self.coef_ = to_features(data.kernel, data.X, self.dual_coef_) if self._explicit else None
+        trusted = stands(data.kernel, data.X, type(self).__name__)
+        if float(solution.means.mean()) < -solution.rounding:
+            raise InputError(
+                f"NoveltyBall: the squared norm of the mean is {float(solution.means.mean()):.3g} < 0: {data.kernel} is not "
+                "a kernel, so lengths do not exist. k.repaired(X) is a kernel near it."
+            )
         self.center_norm_ = math.sqrt(solution.center_squared)
         self.distances_, self.loo_distances_ = np.sqrt(squared), solution.leave_one_out()
         k = m if self.quantile is None else rank(m, self.quantile)
         inside = self.distances_ if self.quantile is None or m == 1 else self.loo_distances_
         self.radius_ = float(np.partition(inside, k - 1)[k - 1])
-        self.guaranteed_radius_, self.false_alarm_bound_ = guaranteed_radius(self.distances_, k), (m + 1 - k) / (m + 1)
+        # the guarantee is the triangle inequality in feature space
+        self.guaranteed_radius_ = guaranteed_radius(self.distances_, k) if trusted else math.nan
+        self.false_alarm_bound_ = (m + 1 - k) / (m + 1) if trusted else math.nan
         # a point on the sphere is inside, whatever its last digit
         self.offset_ = -math.sqrt(self.radius_**2 + solution.rounding)
         self._measured: list[float] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mercer.estimators.base import DualModel
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import Fitted, Values, nearest_to_origin
 from mercer.estimators.perceptron.passes import Mistakes
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features, to_features
@@ -54,7 +55,7 @@ class Ledger:
 
     def __str__(self) -> str:
         word = f"{self.updates} updates in {self.epochs} epochs"
-        if not self.converged:
+        if not self.converged or self.note:
             return f"{word}, {self.note or 'not converged'}"
         margin = f"margin {self.margin:.4g}"
         if self.hard_margin is not None:
@@ -110,7 +111,11 @@ class PerceptronModel(DualModel):
         self._coefficients(kernel, X, np.arange(Y.shape[1]), fitted.support, fitted)
         proofs = [fitted.proofs[c].weights if c in fitted.proofs else None for c in range(len(Y))]
         self.certificate_, self.converged_ = self._one(proofs), self._one(fitted.run.converged.tolist())
-        self._close([self._ledger(c, Y, fitted, values) for c in range(len(Y))])
+        ledgers = [self._ledger(c, Y, fitted, values) for c in range(len(Y))]
+        if not stands(self.kernel_, self.X_fit_, type(self).__name__):
+            note = "not known to be a kernel: no margin and no bound"
+            ledgers = [replace(ledger, margin=math.nan, hard_margin=None, note=note) for ledger in ledgers]
+        self._close(ledgers)
 
     def _store_stream(self, kernel: Kernel, both: Any, Y: Array, fitted: Fitted, past: Past) -> None:
         """Everything known after a batch: X_fit_ is what carries weight, and the rest of the stream is gone."""

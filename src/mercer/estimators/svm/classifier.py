@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet
 from mercer.estimators.progress import Meter
-from mercer.estimators.summary import Summary
+from mercer.estimators.standing import stands
+from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
-from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers
+from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
 from mercer.estimators.svm.margins import Margin, fit_pairs
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
@@ -127,13 +128,16 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         self.dual_objective_ = float(sum(function.dual for function in found))
         self.duality_gap_ = float(sum(function.gap for function in found))
         self.primal_objective_ = self.dual_objective_ + self.duality_gap_
-        ledgers = _ledgers(solution)
+        trusted = stands(solution.kernel, data.X, type(self).__name__)
+        if not trusted:
+            self.duality_gap_ = self.primal_objective_ = math.nan
+        ledgers = [ledger if trusted else without_bounds(ledger) for ledger in _ledgers(solution)]
         self.ledger_ = ledgers[0] if k == 2 else ledgers
         self.margin_ = ledgers[0].margin if k == 2 else np.array([ledger.margin for ledger in ledgers])
         self.radius_ = math.sqrt(max(float(solution.diagonal[codes >= 0].max()), 0.0))
-        self.loo_bound_ = len(support) / int((codes >= 0).sum())
+        self.loo_bound_ = len(support) / int((codes >= 0).sum()) if trusted else math.nan
         self.margin_bound_ = ledgers[0].margin_bound if k == 2 else np.array([ledger.margin_bound for ledger in ledgers])
-        self._later = {"training": Training(data.X, codes, labels.weights)}
+        self._later = {"training": Training(data.X, codes, labels.weights, drawn_seed(self.random_state))}
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
@@ -191,7 +195,8 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     def _held_out(self, training: Training) -> Array:  # -> (n, P)
         """Decision values of every row by functions that gave it no weight; NaN where there is none."""
         codes, k, margin = training.y, len(self.classes_), self._margin().for_fold()
-        folds = fold_numbers(codes, FOLDS, check_random_state(self.random_state), training.X)
+        seed = drawn_seed(self.random_state) if training.seed is None else training.seed  # None: a file of version 0.1
+        folds = fold_numbers(codes, FOLDS, seed, training.X)
         decisions = np.full((len(folds), k * (k - 1) // 2), np.nan)
         with Meter(f"{type(self).__name__} probabilities", self.verbose) as meter:
             solver = self._solver(self.kernel_, training.X, len(codes), again=True)
@@ -212,8 +217,8 @@ class SupportClassifier(ClassifierMixin, SupportModel):
             ("kernel", str(self.kernel_)),
             ("support vectors", f"{len(self.support_)} of {self.shape_fit_[0]} rows: {per_class}"),
             ("training error", f"{worst:.4g}" + ("" if len(ledgers) == 1 else " (the worst pair of classes)")),
-            ("leave-one-out error", f"<= {self.loo_bound_:.4g} (support vectors / rows)"),
-            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {self.duality_gap_:.3g}"),
+            ("leave-one-out error", f"{at_most(self.loo_bound_)} (support vectors / rows)"),
+            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {known(self.duality_gap_)}"),
             ("iterations", f"{int(self.n_iter_.sum())}" + ("" if self.fit_status_ == 0 else ", stopped early")),
         ]
         if len(ledgers) == 1:
@@ -246,3 +251,10 @@ def _ledgers(fitted: FittedPairs) -> list[MarginLedger]:
     if len(names) == 2:
         labels, positive = [names[1]], [~positive[0]]
     return margin_ledgers(labels, found, positive, fitted.upper, fitted.diagonal, DELTA)
+
+
+def drawn_seed(random_state: Any) -> int:
+    """A seed as a number, drawn once at fit: asked again later, or of a copy, the folds are the same."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

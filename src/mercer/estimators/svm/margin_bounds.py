@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.summary import at_most
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.registry import record
 
@@ -58,10 +59,18 @@ class MarginLedger:
     def __str__(self) -> str:
         return (
             f"margin {self.margin:.4g}, radius {self.radius:.4g}, {self.n_support} support vectors of {self.n_rows} "
-            f"({self.n_at_bound} at the bound); leave-one-out error <= {self.loo_bound:.4g}; error "
+            f"({self.n_at_bound} at the bound); leave-one-out error {at_most(self.loo_bound)}; error "
             f"{'<= ' + format(self.margin_bound, '.4g') if self.margin_bound < 1 else 'not bounded'} by the margin bound "
             f"(probability {1 - self.delta:g})"
         )
+
+
+def without_bounds(ledger: MarginLedger) -> MarginLedger:
+    """The ledger of a function that is no kernel: what rests on lengths in feature space is not available."""
+    nan = math.nan
+    return replace(
+        ledger, margin=nan, duality_gap=nan, loo_bound=nan, margin_bound=nan, margin_of_bound=nan, margin_loss=nan
+    )
 
 
 def margin_bound(

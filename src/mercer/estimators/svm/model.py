@@ -34,6 +34,7 @@ class Training:
     X: Any
     y: Array  # (n,) class numbers (-1: left out) or targets
     weights: Array  # (n,)
+    seed: int | None = None  # of the folds
 
 
 class SupportModel(KernelEstimator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
-from mercer.estimators.summary import Summary
+from mercer.estimators.standing import stands
+from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import SupportFunction, one_class, support_function
 from mercer.estimators.svm.solver import SolverSettings, check_number, fit_status
@@ -96,8 +98,9 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self._expand(data.kernel, data.X, table, np.array([solution.intercept]), support, np.array([len(support)]))
         self.offset_ = np.array([-solution.intercept])
         self.n_iter_ = int(solution.n_iter)
-        self.dual_objective_, self.duality_gap_ = solution.dual, solution.gap
-        self.primal_objective_ = solution.dual + solution.gap
+        gap = solution.gap if stands(data.kernel, data.X, type(self).__name__) else math.nan
+        self.dual_objective_, self.duality_gap_ = solution.dual, gap
+        self.primal_objective_ = solution.dual + gap
         self.margin_ = -solution.intercept / solution.norm if solution.norm > 0 else 0.0
         self._novel = float((solution.outputs < 0).mean())
         self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
@@ -123,7 +126,7 @@ class OneClassSVM(OutlierMixin, SupportModel):
             ("support vectors", f"{len(self.support_)} of {self.shape_fit_[0]} rows"),
             ("called novel", f"{100 * self._novel:.1f} % of the training rows, nu {float(self.nu):g}"),
             ("distance from origin", f"{self.margin_:.6g}"),
-            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {self.duality_gap_:.3g}"),
+            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {known(self.duality_gap_)}"),
             ("iterations", f"{self.n_iter_}" + ("" if self.fit_status_ == 0 else ", stopped early")),
             *self._route_lines(),
         )

@@ -11,7 +11,8 @@ is the primal minus the dual objective: how far a can be from the best, whatever
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,27 @@ def nu_regression(y: Array, upper: Array, nu: float, rows: Array | None = None) 
     start = np.tile(spread(nu * float(upper.sum()) / 2.0, upper), 2)
     rows = np.tile(_numbers(rows, n), 2)
     return BoxProblem(_two_sides(n), np.concatenate([-y, y]), np.tile(upper, 2), start, rows, True)
+
+
+def unit_of(y: Array) -> float:  # (v,)
+    """The power of two below the spread of the targets, where that is small: what tolerances are measured in."""
+    spread_of_y = float(np.ptp(y)) if len(y) else 0.0
+    return 2.0 ** math.floor(math.log2(spread_of_y)) if 0 < spread_of_y < 1 else 1.0
+
+
+def in_units(problem: BoxProblem, unit: float, solve: Callable[[BoxProblem], BoxSolution]) -> BoxSolution:
+    """The solution of a regression whose targets are measured in `unit`, brought back to their own size.
+
+    Targets, tube and C divided by u give the same function divided by u. A tolerance of 1e-3 is then one of the targets.
+    """
+    if unit == 1.0:
+        return solve(problem)
+    scaled = replace(problem, linear=problem.linear / unit, upper=problem.upper / unit, start=problem.start / unit)
+    found = solve(scaled)
+    return replace(
+        found, value=found.value * unit, gradient=found.gradient * unit, offset=found.offset * unit,
+        scale=found.scale * unit, objective=found.objective * unit**2, gap=found.gap * unit,
+    )  # fmt: skip
 
 
 def one_class(weights: Array, nu: float, rows: Array | None = None) -> BoxProblem:  # (v,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +16,12 @@ from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet
 from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
-from mercer.estimators.summary import Summary
+from mercer.estimators.standing import stands
+from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
-from mercer.estimators.svm.problems import SupportFunction, regression_function
+from mercer.estimators.svm.problems import SupportFunction, in_units, regression_function, unit_of
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
 from mercer.plan import Route
@@ -52,9 +54,9 @@ class SupportRegressor(RegressorMixin, SupportModel):
 
     def _function(self, solver: Solver, y: Array, weights: Array) -> SupportFunction:
         """Fit the function; rows of weight 0 have no say, but get their outputs."""
-        problem = self._problem(y, weights)
+        problem, unit = self._problem(y, weights), unit_of(y[weights > 0])
         try:
-            return regression_function(problem, solver(problem), np.arange(len(weights)))
+            return regression_function(problem, in_units(problem, unit, solver), np.arange(len(weights)))
         except (InputError, OverflowError):  # without an upper bound the objective may have none either
             if not np.isinf(problem.upper).any():
                 raise
@@ -68,8 +70,9 @@ class SupportRegressor(RegressorMixin, SupportModel):
         table, intercepts = solution.coef[None, :], np.array([solution.intercept])
         self._expand(data.kernel, data.X, table, intercepts, support, np.array([len(support)]))
         self.n_iter_, self.rkhs_norm_ = int(solution.n_iter), solution.norm
-        self.dual_objective_, self.duality_gap_ = solution.dual, solution.gap
-        self.primal_objective_ = solution.dual + solution.gap
+        gap = solution.gap if stands(data.kernel, data.X, type(self).__name__) else math.nan
+        self.dual_objective_, self.duality_gap_ = solution.dual, gap
+        self.primal_objective_ = solution.dual + gap
         self.tube_ = self._tube(solution)
         known = data.counted > 0
         self._inside = float((np.abs(data.y - solution.outputs)[known] <= self.tube_ + float(self.tol)).mean())
@@ -121,7 +124,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
             ("support vectors", f"{len(self.support_)} of {self.shape_fit_[0]} rows"),
             ("tube", f"{self.tube_:.6g}, with {100 * self._inside:.1f} % of the rows inside"),
             ("norm of f", f"{self.rkhs_norm_:.6g}"),
-            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {self.duality_gap_:.3g}"),
+            ("dual objective", f"{self.dual_objective_:.8g}, duality gap {known(self.duality_gap_)}"),
             ("iterations", f"{self.n_iter_}" + ("" if self.fit_status_ == 0 else ", stopped early")),
             *self._route_lines(),
         )
