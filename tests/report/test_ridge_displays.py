@@ -273,8 +273,9 @@ def test_what_smoothness_cannot_draw() -> None:
     with pytest.raises(CapabilityError, match="known to be stationary"):
         SmoothnessDisplay.from_estimator(linear, basis="fourier")
     slow = KernelRidge(RationalQuadratic(1.0, shape=0.5), alpha=0.1).fit(X, Y)
+    forever = KernelRidge(Periodic(1.0, period=3.0), alpha=0.1).fit(X, Y)
     with pytest.raises(InputError, match=r"does not decay within .*; give period="):
-        SmoothnessDisplay.from_estimator(slow, basis="fourier")
+        SmoothnessDisplay.from_estimator(forever, basis="fourier")
     with pytest.raises(InputError, match='"mercer" or "fourier"'):
         SmoothnessDisplay.from_estimator(slow, basis="wavelets")
 
@@ -346,3 +347,12 @@ def test_places_on_a_logarithmic_axis() -> None:
     _, ax = plt.subplots()
     log_axis(ax.xaxis, [0.1, 1.0])  # nothing to name
     assert ax.get_xticklabels()[0].get_text() != "0"
+
+
+def test_a_slow_tail_has_a_spectrum_and_says_what_is_left_out():
+    X = np.linspace(0.0, 6.0, 40).reshape(-1, 1)
+    model = KernelRidge(RationalQuadratic(1.0, shape=1.0), alpha=0.1).fit(X, np.sin(X[:, 0]))
+    display = SmoothnessDisplay.from_estimator(model, basis="fourier")
+    assert abs(display.left_out) < 0.05
+    assert display.left_out == pytest.approx(1.0 - display.shares.sum() / model.rkhs_norm_**2)
+    assert "% left out" in display.axes_.flat[1].get_title()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mercer
 from mercer import SVC, SVCCV, Gaussian, KernelRidge, NuSVC, Polynomial
 from mercer.errors import InputError
 from mercer.report.svm import MarginDisplay, SurfaceDisplay
@@ -83,3 +84,12 @@ def test_the_example_draws_its_pictures(tmp_path: Path) -> None:
     assert result.stdout.count("support vectors") == 7 and "chosen: length scale" in result.stdout
     names = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert names == ["svm_chosen.png", "svm_gaussian.png", "svm_polynomial.png", "svm_surface.png"]
+
+
+@pytest.mark.parametrize("name", ["KernelPerceptron", "NearestMean", "KernelRidgeClassifier"])
+def test_margins_of_other_classifiers_are_not_drawn_as_those_of_a_machine(name):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = getattr(mercer, name)(mercer.Linear()).fit(X, y)
+    with pytest.raises(mercer.errors.InputError, match="support vector"):
+        MarginDisplay.from_estimator(model, X, y)

@@ -23,6 +23,9 @@ POINTS = 2**14
 #: A kernel counts as decayed where it is this fraction of k(0).
 DECAYED = 1e-9
 
+#: A kernel whose tail falls slowly gets a circle of SLOW times the data, if it is below SLOWLY of k(0) half way round.
+SLOW, SLOWLY = 256.0, 0.02
+
 #: Coefficients of the kernel below this fraction of the largest are rounding.
 FLOOR = 1e-14
 
@@ -89,7 +92,8 @@ class SmoothnessDisplay(Panels):
         total = np.cumsum(self.shares)
         shares.plot(self.index, total, color=BLUE, lw=2, label=r"sum of $|f_l|^2 / k_l$ up to here")
         shares.axhline(self.norm_squared, color=BLACK, lw=1, ls="--", label=rf"$||f||^2$ = {self.norm_squared:.4g}")
-        shares.set(ylabel=r"sum of $|f_l|^2 / k_l$", title="where the norm comes from")
+        left_out = f"{100 * self.left_out:.2g} % left out"
+        shares.set(ylabel=r"sum of $|f_l|^2 / k_l$", title=f"where the norm comes from\n({left_out})")
         shares.set_ylim(0, 1.35 * self.norm_squared if self.norm_squared > 0 else 1.0)
         shares.legend(frameon=False, loc="upper left")
         for panel in self.axes_.flat:
@@ -100,6 +104,11 @@ class SmoothnessDisplay(Panels):
         if fourier:
             self.ax_.set_xlim(0, self._last_frequency())
         return self
+
+    @property
+    def left_out(self) -> float:
+        """The part of ||f||^2 that the waves or eigenfunctions kept here do not show: below the cut-off, or beyond."""
+        return 1.0 - float(self.shares.sum()) / self.norm_squared if self.norm_squared > 0 else 0.0
 
     def _title(self) -> str:
         return "Fourier coefficients" if self.basis == "fourier" else "Mercer coefficients on the training rows"
@@ -156,4 +165,8 @@ def _decay(kernel: Kernel, extent: float) -> float:
         reach = extent * 2.0**doubling / 4
         if float(np.abs(kernel(zero, np.array([[reach], [0.9 * reach], [0.8 * reach]]))).max()) <= DECAYED * top:
             return extent + 2 * reach
+    # algebraic tails, as of RationalQuadratic, never get that small: a circle many times the data is taken, and what it and
+    # the cut-off of the spectrum leave out is said in the picture
+    if float(np.abs(kernel(zero, np.array([[SLOW * extent / 2]])))[0, 0]) <= SLOWLY * top:
+        return SLOW * extent
     raise InputError(f"{kernel} does not decay within {extent * 512:.3g}; give period=, the length after which it repeats.")

@@ -65,6 +65,11 @@ class MarginDisplay:
         """Draw a fitted SVC (NuSVC, SVCCV) with the two columns X and labels y that it was fitted on."""
         if not hasattr(estimator, "support_") or not hasattr(estimator, "classes_"):
             raise InputError(f"{type(estimator).__name__} is no fitted support vector classifier; fit an SVC first.")
+        if not hasattr(estimator, "duality_gap_"):
+            raise InputError(
+                f"MarginDisplay: f = -1 and +1 are the margin of a support vector machine; {type(estimator).__name__} has "
+                "decision values of another scale. Draw an SVC."
+            )
         data = np.asarray(X, dtype=np.float64)
         if data.ndim != 2 or data.shape[1] != 2:
             raise InputError(f"MarginDisplay draws a plane; X has shape {data.shape}, not (n, 2).")
