@@ -145,20 +145,13 @@ def polynomial(folder: Path, degree: int) -> Record:
     model = mercer.KernelPCA(kernel, n_components=2048, eigen_solver="eigh").fit(X[:3000])
     Z, ZT = model.transform(X), model.transform(T.astype(np.float64))
     scale = float(np.sqrt(model.explained_variance_[0]))
-    errors: Record = {}
-    for q in POLYNOMIAL:
-        if degree == 1 and q > 256:
-            continue
-        A, B = Z[:, :q] / scale, ZT[:, :q] / scale
-
-        def wrong(C: float, fit: Array, judge: Array, A: Array = A) -> float:
-            machine = LinearSVC(C=C, dual=False, random_state=0).fit(A[fit], y[fit])
-            return float(np.mean(machine.predict(A[judge]) != y[judge]))
-
-        inner, held = np.arange(5800), np.arange(5800, len(X))
-        C = min((0.1, 1.0, 10.0), key=lambda C: wrong(C, inner, held))
-        machine = LinearSVC(C=C, dual=False, random_state=0).fit(A, y)
-        errors[str(q)] = 100.0 * float(np.mean(machine.predict(B) != t))
+    machines = {C: LinearSVC(C=C, random_state=0) for C in (0.1, 1.0, 10.0)}
+    inner, held = Z[:5800, :256] / scale, Z[5800:, :256] / scale
+    wrong = {C: float(np.mean(m.fit(inner, y[:5800]).predict(held) != y[5800:])) for C, m in machines.items()}
+    machine = machines[min(wrong, key=lambda C: wrong[C])]
+    counts = [q for q in POLYNOMIAL if q <= 256 or degree > 1]
+    guesses = {q: machine.fit(Z[:, :q] / scale, y).predict(ZT[:, :q] / scale) for q in counts}
+    errors = {str(q): 100.0 * float(np.mean(guess != t)) for q, guess in guesses.items()}
     return {"errors": errors}
 
 
@@ -287,8 +280,8 @@ PROTOCOL = """\
 - USPS: 300 training images per digit, 30 others for every choice, 50 test images; noise of sigma 0.5, or a pixel black or
   white with probability 0.2 each; squared error per image. Kernel PCA by `tune_denoising`.
 - Novelty: half of the normal rows, at most 3000, standardized; one Gaussian kernel with the median length scale for all.
-- Polynomial: cosine-normalized (x'y)^p, components from 3000 training digits, LinearSVC on all 7291, C of 0.1, 1, 10 on the
-  last 1491 rows; test error in per cent."""
+- Polynomial: cosine-normalized (x'y)^p, components from 3000 training digits, LinearSVC on all 7291; C of 0.1, 1 or 10
+  is chosen with 256 components on the last 1491 rows; test error in per cent."""
 
 
 def markdown(tasks: Record) -> str:

@@ -51,6 +51,14 @@ def test_duplicate_rows() -> None:
     np.testing.assert_allclose(model.eigenvalues_, 5 * once.eigenvalues_, rtol=1e-8)
 
 
+def test_eigenvalues_that_all_coincide() -> None:
+    X = 100.0 * np.arange(90.0)[:, None]  # no two rows are near: K is the identity, and K~ has 89 equal eigenvalues
+    for solver in ("eigh", "lanczos"):
+        model = KernelPCA(Gaussian(0.1), n_components=5, eigen_solver=solver).fit(X)
+        np.testing.assert_allclose(model.eigenvalues_, 1.0, atol=1e-9)
+        np.testing.assert_allclose(model.dual_coef_.T @ model.dual_coef_, np.eye(5), atol=1e-8)
+
+
 def test_far_offsets_and_scales_change_nothing() -> None:
     X = points(60)
     near, far = KernelPCA(Gaussian(1.0), n_components=3), KernelPCA(Gaussian(1e-6), n_components=3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
-from mercer.estimators.pca.components import Components, inverse_roots, settle
+from mercer.estimators.pca.components import NEGATIVE, Components, inverse_roots, settle
 from mercer.gram import GramOperator, gram
 from mercer.gram.low_rank import low_rank
 from mercer.gram.products import feature_blocks, from_features
@@ -34,11 +34,40 @@ def by_eigh(kernel: Kernel, X: Any, w: Array, q: int, progress: Progress | None)
     diagonal = np.array(K.diagonal(), dtype=np.float64)
     total = means.trace(diagonal, w)
     center_in_place(K, w, means)
-    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
-    lowest, kept = float(values[0]), slice(len(w) - q, None)
-    values, vectors = values[kept][::-1].astype(np.float64), vectors[:, kept][:, ::-1].astype(np.float64)
+    values, vectors, lowest = _largest(K, q)
     values, vectors = settle(values, vectors, lowest, K.itemsize, float(diagonal.max()), kernel)
     return expanded(values, vectors, w, means, total)
+
+
+def _largest(K: Array, q: int) -> tuple[Array, Array, float]:  # (n, n) -> (q,), (n, q)
+    """The q largest eigenpairs of a symmetric matrix, falling, and the lowest eigenvalue or 0 where it is no concern.
+
+    All pairs come by divide and conquer; of some pairs only their vectors are made, and a Cholesky factorization, a tenth of
+    that work, tells whether an eigenvalue is too negative to be rounding.
+    """
+    n = len(K)
+    if 3 * q >= n:
+        return _all(K, q)
+    kept, lowest = K.copy(), 0.0
+    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, subset_by_index=[n - q, n - 1])
+    if len(values) < q:  # LAPACK's choice by number fails when hundreds of eigenvalues coincide
+        return _all(kept, q)
+    shift = NEGATIVE[K.itemsize] * max(float(values[-1]), float(np.finfo(K.dtype).tiny))
+    kept[np.diag_indices(n)] += K.dtype.type(shift)
+    try:
+        la.cholesky(kept, lower=True, check_finite=False)
+    except la.LinAlgError:
+        lowest = float(la.eigh(kept, eigvals_only=True, check_finite=False, subset_by_index=[0, 0])[0]) - shift
+    return _falling(values), _falling(vectors), lowest
+
+
+def _all(K: Array, q: int) -> tuple[Array, Array, float]:
+    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
+    return _falling(values[len(K) - q :]), _falling(vectors[:, len(K) - q :]), float(values[0])
+
+
+def _falling(found: Array) -> Array:
+    return np.asarray(found[..., ::-1], dtype=np.float64)
 
 
 def by_lanczos(
