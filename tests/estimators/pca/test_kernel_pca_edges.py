@@ -117,7 +117,7 @@ def test_the_plan_names_the_route() -> None:
 def test_leaving_the_exact_route_is_announced() -> None:
     X = points(600)
     with pytest.warns(UserWarning, match="landmarks is taken, which is not exact"):
-        model = KernelPCA(Gaussian(1.0), n_components=3, memory="2.5 MB").fit(X)
+        model = KernelPCA(Gaussian(1.0), n_components=3, memory="2.8 MB").fit(X)
     assert model.route_.solver == "landmarks"
     with pytest.raises(MemoryError, match="no route fits"):
         KernelPCA(Gaussian(1.0), n_components=3, memory="10 KB").fit(X)

@@ -155,16 +155,16 @@ def by_landmarks(
     F, features = found.factor, found.features
     shares = w / w.sum()
     mean = shares @ F
-    F = F - mean
-    root = np.sqrt(w)[:, None]
+    F -= mean  # in place: the factor is the one large array
     if not (w == 1.0).all():
-        F *= root
-    values, directions = _top(F.T @ F, q)
+        F *= np.sqrt(w)[:, None]
+    covariance = F.T @ F
+    # what the landmarks miss is orthogonal to their span, and counts in the total variance only
+    total = float(np.trace(covariance)) + float(w @ found.residual)
+    values, directions = _top(covariance, q)
     projected = F @ directions  # sqrt(w) times the projections of the training rows
     values, vectors = settle(values, projected * inverse_roots(values), 0.0, 8, float(mean @ mean), kernel)
     directions = directions * (np.sign((vectors * projected).sum(axis=0)) * (values > 0))
-    # what the landmarks miss is orthogonal to their span, and counts in the total variance only
-    total = float(np.vdot(F, F)) + float(w @ found.residual)
     L = features.triangle
     coef, mean_coef = features.expansion(directions), features.expansion(mean)
     inner, means, anchors = L @ directions, L @ mean, features.landmarks

@@ -78,7 +78,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     ----------
     eigenvalues_, eigenvectors_ (n, q), dual_coef_ (coefficients of the directions on X_fit_), explained_variance_
     (eigenvalues_ / n), explained_variance_ratio_, X_fit_ (the training rows, or the landmarks), residual_ (largest
-    relative residual of an eigenpair), kernel_, route_, n_features_in_.
+    relative residual of an eigenpair; for landmarks the share of the trace of K that they miss), kernel_, route_,
+    n_features_in_.
 
     >>> import numpy as np
     >>> from mercer import KernelPCA, Linear

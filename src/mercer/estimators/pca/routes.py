@@ -103,6 +103,8 @@ def _landmarks(shape: Shape, q: int, m: int) -> Route:
     n = float(shape.n)
     values = n * m * (2.0 * shape.width / gemm_rate() + 0.5 / entry_rate())
     seconds = values + 4.0 * n * m * m / (0.5 * gemm_rate())
-    needed = int(16 * n * m + 24 * m * m + 8 * n * q)
+    held = 8.0 * n * m + 32.0 * m * m + 40.0 * n * q  # the factor, small matrices, projections
+    passing = 6 * 8 * 64 * n + 2 * shape.itemsize * n * (shape.width + 2)  # a round of candidates, encoded rows
+    needed = int(held + passing)
     reason = f"{m} landmarks drawn by randomly pivoted Cholesky stand for {shape.n} rows"
     return Route("landmarks", needed, seconds, reason, exact=m >= shape.n)
