@@ -23,7 +23,7 @@ def bicycles(n: int, seed: int = 0) -> pl.DataFrame:
     rush = np.exp(-((hours % 24 - 8) ** 2) / 4) + np.exp(-((hours % 24 - 17) ** 2) / 6)
     rented = np.exp(3 + 1.5 * rush + 0.05 * temperature - 0.8 * (weather == "rain") + rng.normal(0, 0.2, n))
     return pl.DataFrame({
-        "record": np.arange(n),
+        "record_id": np.arange(n),
         "time": [start + datetime.timedelta(hours=int(hour)) for hour in hours],
         "temperature": [None if rng.random() < 0.15 else float(value) for value in temperature],
         "weather": [None if rng.random() < 0.15 else str(value) for value in weather],

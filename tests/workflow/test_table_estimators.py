@@ -57,6 +57,17 @@ def test_holes_are_learned_by_a_psd_kernel() -> None:
     assert "missing cells" in str(model.result_)
 
 
+def test_dates_keep_their_periods_beside_holes() -> None:
+    rng = np.random.default_rng(0)
+    hours = rng.permutation(24 * 40)[:240]
+    start = datetime.datetime(2026, 1, 1)
+    x = [None if rng.random() < 0.2 else float(rng.standard_normal()) for _ in hours]
+    frame = pl.DataFrame({"when": [start + datetime.timedelta(hours=int(hour)) for hour in hours], "x": x})
+    y = np.sin(2 * np.pi * hours / 24) + 0.05 * rng.standard_normal(240)
+    model = TableRegressor(time=QUICK).fit(frame[:180], y[:180])
+    assert np.sqrt(np.mean((model.predict(frame[180:]) - y[180:]) ** 2)) < 0.3
+
+
 def test_text_helps_where_it_matters() -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcd"), 8)) for _ in range(160)]

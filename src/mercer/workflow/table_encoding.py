@@ -186,8 +186,9 @@ class Numbered:
 
 
 def numbered(columns: list[Column]) -> Numbered:
-    """Numbers, ordered levels and dates on quantile scales, the rest as it is."""
-    scaled = {
-        column.name: scale_of(numbers_of(column), "quantile") for column in columns if column.kind in (NUMBER, ORDERED, DATE)
-    }
-    return Numbered(tuple(column.name for column in columns), scaled)
+    """Numbers and ordered levels on quantile scales, dates as days, the rest as it is."""
+    scaled = [column for column in columns if column.kind in (NUMBER, ORDERED)]
+    scales = {column.name: scale_of(numbers_of(column), "quantile") for column in scaled}
+    days = Scale("standard", 0.0, 1.0, np.empty(0), np.empty(0))
+    scales |= {column.name: days for column in columns if column.kind == DATE}
+    return Numbered(tuple(column.name for column in columns), scales)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs.frames import CATEGORY, GRAPH, TEXT, Column
+from mercer.inputs.frames import CATEGORY, DATE, GRAPH, TEXT, Column
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs import VertexHistogram
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.categorical import Categorical
+from mercer.kernels.tables.frame import calendar_kernel
 
 #: Observed cells that stand for a hole.
 SAMPLE = 100
@@ -25,7 +26,7 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
     the marginal likelihood.
     """
     words = {CATEGORY, TEXT, GRAPH}
-    whole = [i for i, column in enumerate(columns) if column.kind not in words and not column.holes.any()]
+    whole = [i for i, column in enumerate(columns) if column.kind not in words | {DATE} and not column.holes.any()]
     factors: list[Kernel] = []
     width = float(len(columns))
     if whole:
@@ -33,7 +34,10 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
     for place, column in enumerate(columns):
         if place in whole:
             continue
-        factor = _words(column) if column.kind in words else Laplacian(width)
+        if column.kind == DATE:
+            factor = calendar_kernel(np.asarray(table[~column.holes, place], dtype=np.float64), len(columns))
+        else:
+            factor = _words(column) if column.kind in words else Laplacian(width)
         if column.holes.any():
             factor = factor.missing(_sample(table[:, place], column))
         factors.append(factor.on(place))

@@ -54,7 +54,7 @@ def column_product(columns: list[Column], places: dict[str, int | str] | None = 
     count = len(columns)
     factors: list[Kernel] = []
     if whole:
-        scales = tuple(count * _spread(column.cells) for column in whole)
+        scales = tuple(_round(count * _spread(column.cells)) for column in whole)
         numbers = Laplacian(scales[0] if len(scales) == 1 else scales)
         factors.append(numbers.on(*[where.get(column.name, column.name) for column in whole]))
     for column in columns:
@@ -77,22 +77,23 @@ def column_factor(column: Column, count: int) -> Kernel:
 
 def _factor(column: Column, count: int) -> Kernel:
     if column.kind == NUMBER:
-        return Laplacian(count * _spread(column.observed()))
+        return Laplacian(_round(count * _spread(column.observed())))
     if column.kind == CATEGORY:
         return Categorical(_round(exp(-1.5 / count)))
     if column.kind == ORDERED:
         rank = {level: float(i) for i, level in enumerate(column.levels)}
         return Ordered(column.levels, length_scale=count * _spread(np.array([rank[cell] for cell in column.observed()])))
     if column.kind == DATE:
-        return _calendar(as_days(column.observed(), column.name)[:, 0], count).dates()
+        return calendar_kernel(as_days(column.observed(), column.name)[:, 0], count).dates()
     if column.kind in (TEXT, GRAPH):
         inner: Kernel = Spectrum(3).normalized() if column.kind == TEXT else VertexHistogram().normalized()
         return 0.5 * inner + 0.5
     raise InputError(f"column {column.name!r}: there is no kernel for {column.kind!r}.")
 
 
-def _calendar(days: Any, count: int) -> Kernel:
-    kernel: Kernel = Laplacian(count * _spread(days))
+def calendar_kernel(days: Any, count: int) -> Kernel:  # (n,)
+    """A trend, times periods of day, week and year where the days span at least two of them."""
+    kernel: Kernel = Laplacian(_round(count * _spread(days)))
     span, times = float(np.ptp(days)), bool(np.any(days != np.floor(days)))
     for period in PERIODS:
         if span >= 2.0 * period and (period > 1.0 or times):
