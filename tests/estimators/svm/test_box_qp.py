@@ -235,9 +235,7 @@ def test_a_hard_margin_that_does_not_exist_is_refused(rng):
     twins = np.repeat(X[:5], 2, axis=0)
     t = np.tile([1.0, -1.0], 5)
     with pytest.raises(InputError, match="finite C"):
-        solve_box(
-            BoxProblem(t, -np.ones(10), np.full(10, np.inf), np.zeros(10)), KernelRows.of(gaussian(twins)), tol=1e-3
-        )
+        solve_box(BoxProblem(t, -np.ones(10), np.full(10, np.inf), np.zeros(10)), KernelRows.of(gaussian(twins)), tol=1e-3)
 
 
 def test_identical_points_with_different_labels(rng):
@@ -301,9 +299,7 @@ def test_nothing_to_do(rng):
     one_sign = BoxProblem(np.ones(20), -np.ones(20), np.ones(20), np.zeros(20))
     found = solve_box(one_sign, KernelRows.of(gaussian(X)))  # nobody may fall: the start is the answer
     assert found.converged and (found.value == 0).all() and np.isfinite(found.offset)
-    frozen = solve_box(
-        BoxProblem(problem.signs, problem.linear, np.zeros(20), np.zeros(20)), KernelRows.of(gaussian(X))
-    )
+    frozen = solve_box(BoxProblem(problem.signs, problem.linear, np.zeros(20), np.zeros(20)), KernelRows.of(gaussian(X)))
     assert frozen.converged and frozen.objective == 0.0
 
 

@@ -21,7 +21,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mercer.estimators.svm.working_set import Blocks, Signed, Watch
+from mercer.estimators.svm.state import Signed, Watch, check_problem
+from mercer.estimators.svm.working_set import Blocks
 from mercer.linalg.solution import Array
 
 Tick = Callable[[int, int], None]
@@ -133,13 +134,12 @@ def solve_box(
     >>> solve_box(problem, KernelRows.of(K)).value.tolist()
     [1.0, 1.0]
     """
+    check_problem(problem, gram.n)
     state = Signed.of(problem, gram.n)
     watch = Watch(tol, max_iter, time_limit, tick, len(state.b), bool(np.isinf(problem.upper).any()))
     if not state.b.any() and not problem.split and max_iter < 0:
         state.b[:] = _from_sample(problem, state, gram, watch)
-    moved = np.flatnonzero(state.b)
-    if moved.size:
-        state.sums += gram.product(*state.by_row(moved))
+    state.start(gram)
     Blocks(state, gram, watch).run()
     return finished(problem, state, watch)
 
@@ -173,11 +173,11 @@ def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -
 
 def finished(problem: BoxProblem, state: Signed, watch: Watch) -> BoxSolution:
     """The solution of a state whose sums are exact."""
-    signs, linear = np.asarray(problem.signs, dtype=np.float64), np.asarray(problem.linear, dtype=np.float64)
+    signs, linear = state.signs, np.asarray(problem.linear, dtype=np.float64)
     value = signs * state.b + 0.0  # no -0.0
     gradient = signs * state.row_sums() + linear
     f, top, bottom = state.survey()
-    free = (state.b < state.high) & (state.b > state.low)
+    free = state.free()
     levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
     if problem.split:
         offset, scale = -(levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2

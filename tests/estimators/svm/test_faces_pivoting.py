@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 from mercer import Gaussian, Tanh
-from mercer.estimators.svm import face_qp
-from mercer.estimators.svm.face_qp import balanced, best_on_face
+from mercer.estimators.svm import faces
+from mercer.estimators.svm.faces import balanced, best_on_face
 
 
 def gain(K: np.ndarray, f: np.ndarray, d: np.ndarray) -> float:
@@ -16,7 +16,7 @@ def gain(K: np.ndarray, f: np.ndarray, d: np.ndarray) -> float:
 @pytest.mark.parametrize("width", [0.05, 0.5, 50.0], ids=["most at a bound", "some", "none"])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_independent_solver_finds_no_better(seed: int, width: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(face_qp, "HELD", 1.0)  # to the end, however many are held
+    monkeypatch.setattr(faces, "HELD", 1.0)  # to the end, however many are held
     rng = np.random.default_rng(seed)
     K = Gaussian(0.7)(rng.normal(size=(25, 2))) + 0.5 * np.eye(25)
     f, b, low, high = rng.normal(size=25), np.zeros(25), np.full(25, -width), np.full(25, 1.5 * width)
@@ -30,7 +30,7 @@ def test_an_independent_solver_finds_no_better(seed: int, width: float, monkeypa
         options={"maxiter": 500, "ftol": 1e-12},
     )  # fmt: skip
     assert gain(K, f, change) >= (1.0 - 1e-4) * gain(K, f, found.x)
-    monkeypatch.setattr(face_qp, "HELD", 0.4)
+    monkeypatch.setattr(faces, "HELD", 0.4)
     early = best_on_face(K, f, b, low, high)
     assert early is not None and gain(K, f, early) > 0
 
@@ -60,7 +60,7 @@ def test_ill_conditioned_faces_lead_uphill_all_the_same(seed: int) -> None:
 
 
 def test_rounds_that_run_out_still_lead_uphill(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(face_qp, "ROUNDS", 1)
+    monkeypatch.setattr(faces, "ROUNDS", 1)
     K = Gaussian(2.0)(rng.normal(size=(60, 2)))
     f = rng.normal(size=60)
     change = best_on_face(K, f, np.zeros(60), np.full(60, -1.0), np.full(60, 1.0))
