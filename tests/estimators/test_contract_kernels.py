@@ -28,7 +28,16 @@ ESTIMATORS = {name: kind for name, kind in ESTIMATORS.items() if "kernel" in ins
 CASES = [(name, kind) for name in ESTIMATORS for kind in KERNELS]
 
 #: Estimators whose checks take half a minute each.
-SLOW = ("SVCCV", "NuSVR", "GaussianProcessRegressor", "KernelQuantileRegressor", "RFMRegressor", "RFMClassifier", "TableRegressor", "TableClassifier")
+SLOW = (
+    "SVCCV",
+    "NuSVR",
+    "GaussianProcessRegressor",
+    "KernelQuantileRegressor",
+    "RFMRegressor",
+    "RFMClassifier",
+    "TableRegressor",
+    "TableClassifier",
+)
 
 #: One kind per estimator in the ordinary run; all of them in the slow one.
 SOME = [(name, list(KERNELS)[i % len(KERNELS)]) for i, name in enumerate(ESTIMATORS) if name not in SLOW]
