@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mercer.estimators.gp import inducing_bound as inducing
-from mercer.estimators.gp.inducing_bound import Collapsed, bound_gradient, collapsed, latent_covariance, latent_variance
+from mercer.estimators.gp import inducing
+from mercer.estimators.gp.inducing import Collapsed, bound_gradient, collapsed, latent_covariance, latent_variance
 
 Array = NDArray[Any]
 

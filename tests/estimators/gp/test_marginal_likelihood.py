@@ -6,10 +6,9 @@ from scipy.stats import multivariate_normal
 from tests.estimators.ridge import naive
 
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.gp.conditioning import leave_one_out, remaining_variance, whiten
+from mercer.estimators.gp.conditioning import append_rows, leave_one_out, remaining_variance, remove_rows, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
 from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.linalg.cholesky import cholesky
 
 N = 30

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.nearest_blocks import Block, blocks, farthest_first, leaves
-from mercer.estimators.gp.vecchia_likelihood import conditional_gradient, conditionals, local_posterior
+from mercer.estimators.gp.vecchia import conditional_gradient, conditionals, local_posterior
 
 Array = NDArray[Any]
 SCALES = np.array([0.9, 1.4])

@@ -7,7 +7,7 @@ from tests.estimators.ridge.test_dual import CASES, problem
 from mercer.errors import InputError
 from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
-from mercer.estimators.ridge.least_squares import minimum_norm
+from mercer.estimators.ridge.primal import minimum_norm
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)

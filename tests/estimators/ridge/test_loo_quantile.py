@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.estimators.ridge import naive
 
-from mercer.estimators.ridge import loo_quantile as module
+from mercer.estimators.ridge import mixed as module
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import solve_dual
-from mercer.estimators.ridge.loo_quantile import loo_quantile
+from mercer.estimators.ridge.mixed import loo_quantile
 from mercer.linalg.cholesky import cholesky
 
 N = 900

@@ -9,9 +9,8 @@ from sklearn.svm import SVC as Peer  # noqa: N811
 from mercer import Gaussian
 from mercer.errors import InputError
 from mercer.estimators.svm import surface as svm_surface
-from mercer.estimators.svm.path import solve_path
 from mercer.estimators.svm.solver import SolverSettings
-from mercer.estimators.svm.surface import Labeled, held_together, surface
+from mercer.estimators.svm.surface import Labeled, held_together, solve_path, surface
 from mercer.gram.row_cache import KernelRows
 from mercer.inputs import Rows
 from mercer.selection.grids import cost_axis, sample

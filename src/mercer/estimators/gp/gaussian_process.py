@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
+from mercer.estimators.gp.conditioning import append_rows, remove_rows
 from mercer.estimators.gp.diagnosis import diagnose
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fit import climb, log_likelihood
@@ -21,7 +22,6 @@ from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem
 from mercer.estimators.gp.routes import announce, engine, routes
-from mercer.estimators.gp.updates import append_rows, remove_rows
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
 from mercer.inputs import append, count, take

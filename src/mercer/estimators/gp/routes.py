@@ -8,7 +8,7 @@ from mercer.errors import InputError
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.inducing_bound import ROWS
+from mercer.estimators.gp.inducing import ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
 from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
@@ -22,6 +20,7 @@ from mercer.estimators.ridge.routes import fit, routes
 from mercer.estimators.ridge.summary import summarize_classifier
 from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
+from mercer.inputs.labels import classes_of, read_labels
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.grids import read_splits
@@ -90,7 +89,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return as_double(rows) if reset and self.alpha == "loo" else rows
 
     def _read_y(self, y: Any, n: int) -> NDArray[Any]:
-        return self._read_labels(y, n)
+        return read_labels(type(self).__name__, y, n)
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
@@ -98,9 +97,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | RidgeSolution:
-        classes = _classes(data)
-        if len(classes) < 2:
-            raise InputError(f"KernelRidgeClassifier needs two classes or more; y has only one class: {classes[0]!r}.")
+        classes = classes_of(type(self).__name__, data.y, data.weights)
         Y = np.where(data.y[:, None] == classes, 1.0, -1.0)
         Y = Y[:, 1] if len(classes) == 2 else Y
         if self.alpha == "loo":
@@ -115,28 +112,10 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return RidgeSolution(problem, fit(problem, route.solver, meter))
 
     def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
-        self.classes_ = _classes(data)
+        self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
         self._keep(solution.ridge if isinstance(solution, Tuned) else solution)
         if isinstance(solution, Tuned):
             store_choice(self, solution)
-
-    def _read_labels(self, y: Any, n: int) -> NDArray[Any]:
-        if y is None:
-            raise InputError("KernelRidgeClassifier requires y to be passed, but the target y is None; give labels.")
-        labels = np.asarray(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            import warnings
-
-            from sklearn.exceptions import DataConversionWarning
-
-            warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
-            labels = labels[:, 0]
-        if labels.shape != (n,):
-            raise InputError(f"y has shape {labels.shape} for {n} rows of X; give one label per row.")
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise InputError("Input y contains NaN or infinity; drop such rows first.")
-        check_classification_targets(labels)
-        return labels
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the fitted class functions, (n,) for two classes, (n, classes) otherwise; near -1 and +1."""
@@ -161,8 +140,3 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         if self.alpha == "loo":
             return surface_routes(self, shape)
         return routes(shape, self.solver, self.alpha == 0, self.n_components)
-
-
-def _classes(data: TrainingSet) -> NDArray[Any]:
-    """The labels that occur; a class whose rows all weigh nothing is none."""
-    return np.unique(data.y if data.weights is None else data.y[data.weights > 0])

@@ -16,10 +16,9 @@ from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
-from mercer.estimators.ridge.least_squares import minimum_norm
 from mercer.estimators.ridge.mixed import fit_mixed
 from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
-from mercer.estimators.ridge.primal import normal_equations, solve_primal
+from mercer.estimators.ridge.primal import minimum_norm, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import (
     COUNTED_ROWS,
     Array,
