@@ -25,7 +25,7 @@ from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
 #: Residuals of the system below this are far below the error of the grid.
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5
 
 #: While parameters are searched for, this will do.
 SEARCH_TOLERANCE = 1e-4
