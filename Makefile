@@ -80,6 +80,10 @@ bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian proce
 bench-old-new: $(STAMPS)/bench  ## this tree against an older revision, alternating: make bench-old-new OLD=v0.1.0
 	$(PY) -m benchmarks.old_new $(OLD) $(CHOSEN)
 
+show-large: $(STAMPS)/dev  ## memory of fits on millions of rows, and what plan says of large fits
+	$(PY) -m benchmarks.large_memory
+	$(PY) -m benchmarks.large_plan
+
 show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
 

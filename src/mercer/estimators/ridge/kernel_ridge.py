@@ -165,7 +165,7 @@ class KernelRidge(RidgeModel):
     fit_intercept : bool, default False
         Add a constant that is not penalized (centering in feature space).
     solver : "auto", "cholesky", "eigh", "primal", "cg", "nystroem" or "fourier"
-        "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix up to 100,000
+        "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix up to 50,000
         rows, and landmarks ("nystroem") beyond. "fourier" takes Fourier features of a stationary kernel.
     n_components : int, optional
         The number of landmarks or Fourier features; 2000 if not given. For "cg", the landmarks of the preconditioner.

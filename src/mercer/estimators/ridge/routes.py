@@ -43,7 +43,7 @@ NORM_ROWS = 3000
 SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg", *large.SOLVERS)
 
 #: Up to this many rows the full system is solved by conjugate gradients where its matrix does not fit; beyond, landmarks.
-MOST_ROWS_OF_CG = 100_000
+MOST_ROWS_OF_CG = 50_000
 
 
 def routes(shape: Shape, solver: str, least_squares: bool, n_components: int | None = None) -> tuple[Route, ...]:
