@@ -20,14 +20,19 @@ ROWS_PER_LANDMARK = 20
 TOLERANCE = 1e-12
 
 
+def rows_drawn(n: int, count: int) -> int:
+    """How many of n rows the landmarks are drawn from."""
+    return min(n, max(ROWS_PER_LANDMARK * count, FEWEST_ROWS))
+
+
 def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
-    """Landmarks by randomly pivoted Cholesky from at most ROWS_PER_LANDMARK rows each, and the share they miss."""
+    """Landmarks by randomly pivoted Cholesky from some of the rows, and the share they miss."""
     rows = Rows(X)
     n = len(rows)
-    if n <= ROWS_PER_LANDMARK * count:
+    if n <= rows_drawn(n, count):
         found = low_rank(kernel, X if kernel.given else _wide(X), count, rng=rng, memory=float("inf"))
         return found.features, found.missed
-    drawn = np.sort(rng.choice(n, size=ROWS_PER_LANDMARK * count, replace=False))
+    drawn = np.sort(rng.choice(n, size=rows_drawn(n, count), replace=False))
     part = rows.take(drawn)
     found = low_rank(kernel, part if kernel.given else _wide(part.data), count, rng=rng, memory=float("inf"))
     own = found.features

@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.summary import Summary
-from mercer.gram.landmarks import ROWS_PER_LANDMARK, from_landmarks, landmark_features
+from mercer.gram.landmarks import from_landmarks, landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -111,7 +111,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         m = min(int(self.n_components), shape.n)
-        drawn = min(shape.n, ROWS_PER_LANDMARK * m)
+        drawn = rows_drawn(shape.n, m)
         seconds = drawn * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
         return (Route("nystroem", 8 * m * (drawn + 3 * m), seconds, f"{m} landmarks", exact=False),)
 

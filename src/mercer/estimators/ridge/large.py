@@ -17,10 +17,10 @@ import scipy.linalg as la
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, predict_grid
-from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
+from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
 from mercer.gram.fourier_grid import FourierGrid, has_grid
-from mercer.gram.landmarks import ROWS_PER_LANDMARK, landmark_features
+from mercer.gram.landmarks import landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.kernels.spectral.draws import draw
@@ -55,7 +55,7 @@ def large_routes(shape: Shape, asked: int | None) -> Iterator[Route]:
     rows = max(1, BLOCK // m)
     held = 8 * (4 * m * m + 4 * rows * (m + shape.width)) + 8 * 4 * shape.n * t
     entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
-    drawn = min(shape.n, ROWS_PER_LANDMARK * m)
+    drawn = rows_drawn(shape.n, m)
     seconds = (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
     reason = f"{m} landmarks, one pass over the rows"
     yield Route("nystroem", held + 8 * drawn * m, seconds, reason, exact=False)
@@ -124,12 +124,7 @@ def raw_blocks(features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | N
 
 def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
     """The normal equations of the features, from one pass."""
-    weights = problem.weights
-    blocks = (
-        (R, problem.Y[rows], None if weights is None else weights[rows])
-        for rows, R in raw_blocks(features, problem.X, meter)
-    )
-    raw = normal_equations(blocks, fit_intercept=problem.fit_intercept)
+    raw = _raw_equations(problem, features, meter)
     if isinstance(features, FourierMap):
         return raw
     half = whiten(features, raw.gram)
@@ -138,6 +133,27 @@ def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: 
     return dataclasses.replace(
         raw, gram=(gram + gram.T) / 2.0, moment=whiten(features, raw.moment), sums=columns[:, 0], shift=columns[:, 1]
     )
+
+
+def _raw_equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
+    """The sums of the raw features. Blocks are ours, so they are shifted and weighed in place: no second copy of them."""
+    Y = problem.Y.reshape(problem.n, -1)
+    shift = gram = moment = sums = None
+    for rows, R in raw_blocks(features, problem.X, meter):
+        y, w = Y[rows], np.ones(len(R)) if problem.weights is None else problem.weights[rows]
+        if shift is None:
+            # the first mean is near enough to the mean to keep the digits of centered sums
+            shift = R.mean(axis=0) if problem.fit_intercept else np.zeros(R.shape[1])
+            gram, moment, sums = np.zeros((R.shape[1],) * 2), np.zeros((R.shape[1], y.shape[1])), np.zeros(R.shape[1])
+        if problem.fit_intercept:
+            R -= shift
+        moment += R.T @ (w[:, None] * y)
+        sums += w @ R
+        if problem.weights is not None:
+            R *= np.sqrt(w)[:, None]
+        gram += R.T @ R
+    w = np.ones(problem.n) if problem.weights is None else problem.weights
+    return NormalEquations(gram, moment, sums, w @ Y, float(w.sum()), shift, problem.fit_intercept, problem.Y.shape[1:])
 
 
 def fit_large(problem: Problem, solver: str, meter: Meter) -> Fitted:
