@@ -13,8 +13,9 @@ from mercer.gram.low_rank import LandmarkFeatures, low_rank
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 
-#: Landmarks are drawn from at most this many rows each: the factor of all rows need not be held.
-ROWS_PER_LANDMARK = 20
+#: Landmarks are drawn from so many rows each, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
+#: choose them costs little beside one pass over the rows.
+ROWS_PER_LANDMARK, FEWEST_ROWS = 5, 5000
 
 #: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.
 TOLERANCE = 1e-12
