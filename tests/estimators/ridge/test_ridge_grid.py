@@ -27,8 +27,8 @@ def test_the_exact_fit(kernel: Kernel, fit_intercept: bool, weighted: bool) -> N
         KernelRidge(kernel, alpha=0.1, fit_intercept=fit_intercept, solver=solver).fit(X, Y, weights)
         for solver in ("auto", "fourier")
     )
-    assert np.abs(model.predict(X) - exact.predict(X)).max() < 1e-3
-    assert abs(model.rkhs_norm_ - exact.rkhs_norm_) < 2e-3 * exact.rkhs_norm_
+    assert np.abs(model.predict(X) - exact.predict(X)).max() < 5e-3
+    assert abs(model.rkhs_norm_ - exact.rkhs_norm_) < 1e-2 * exact.rkhs_norm_
     assert abs(model.effective_dof_ - exact.effective_dof_) < 0.08 * exact.effective_dof_ + fit_intercept
     assert np.sqrt(np.mean((model.loo_residuals_ - exact.loo_residuals_) ** 2)) < 0.12 * np.std(exact.loo_residuals_)
     assert "at lag zero" in model._fitted.message
@@ -37,7 +37,7 @@ def test_the_exact_fit(kernel: Kernel, fit_intercept: bool, weighted: bool) -> N
 def test_several_targets() -> None:
     targets = np.column_stack([Y, -2 * Y])
     exact, model = (KernelRidge(Gaussian(0.8), alpha=[0.1, 1.0], solver=s).fit(X, targets) for s in ("auto", "fourier"))
-    assert np.abs(model.predict(X[:40]) - exact.predict(X[:40])).max() < 2e-3
+    assert np.abs(model.predict(X[:40]) - exact.predict(X[:40])).max() < 1e-2
     assert model.loo_residuals_.shape == (700, 2)
 
 

@@ -138,14 +138,13 @@ def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: 
 def _raw_equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
     """The sums of the raw features. Blocks are ours, so they are shifted and weighed in place: no second copy of them."""
     Y = problem.Y.reshape(problem.n, -1)
-    shift = gram = moment = sums = None
+    m = features.n_columns if isinstance(features, FourierMap) else features.n_components
+    gram, moment, sums, shift = np.zeros((m, m)), np.zeros((m, Y.shape[1])), np.zeros(m), np.zeros(m)
     for rows, R in raw_blocks(features, problem.X, meter):
         y, w = Y[rows], np.ones(len(R)) if problem.weights is None else problem.weights[rows]
-        if shift is None:
-            # the first mean is near enough to the mean to keep the digits of centered sums
-            shift = R.mean(axis=0) if problem.fit_intercept else np.zeros(R.shape[1])
-            gram, moment, sums = np.zeros((R.shape[1],) * 2), np.zeros((R.shape[1], y.shape[1])), np.zeros(R.shape[1])
         if problem.fit_intercept:
+            if rows.start == 0:  # the first mean is near enough to the mean to keep the digits of centered sums
+                shift = R.mean(axis=0)
             R -= shift
         moment += R.T @ (w[:, None] * y)
         sums += w @ R
