@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import fold_rows, penalties, row_weights, square, targets
+from mercer.linalg.solution import fold_rows, penalties, row_weights, square, targets
 
 
 @pytest.mark.parametrize(

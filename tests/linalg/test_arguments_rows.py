@@ -3,7 +3,7 @@ import pytest
 from tests.estimators.ridge import naive
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import lapack_view, split_rows
+from mercer.linalg.solution import lapack_view, split_rows
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -8,7 +8,7 @@ from mercer.estimators.gp import exact
 from mercer.estimators.svm import decision
 from mercer.kernels.spectral import fourier_map
 from mercer.kernels.strings.engine import aligned, diagonals, letters, masks, sparse_products, subsequences
-from mercer.numeric import exponential
+from mercer.numeric import points as exponential
 from mercer.numeric.compiling import worth
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import Exponential, Gaussian, Laplacian, Matern
 from mercer.numeric.compiling import LOADING
-from mercer.numeric.exponential import PER_VALUE, exp_scaled
+from mercer.numeric.points import PER_VALUE, exp_scaled
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

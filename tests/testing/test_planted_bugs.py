@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.kernels import features, parameters
+from mercer.kernels import features
+from mercer.kernels import fields as parameters
 from mercer.kernels.algebra import Combination, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Pair

@@ -18,9 +18,8 @@ from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Summand, kronecker, stack, times
-from mercer.kernels.fields import nonnegative
+from mercer.kernels.fields import n_own, nonnegative
 from mercer.kernels.operators import node
-from mercer.kernels.parameters import n_own
 from mercer.kernels.spectral.composition import convolve, mix, multiple
 from mercer.kernels.spectral.measure import Measure
 from mercer.kernels.vectors import Constant

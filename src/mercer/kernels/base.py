@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows, as_rows
-from mercer.kernels import evaluation, parameters
+from mercer.kernels import evaluation
+from mercer.kernels import fields as parameters
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Occurrence, Summand

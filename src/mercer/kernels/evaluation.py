@@ -17,8 +17,7 @@ from mercer.inputs import Rows, as_rows
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Encoding, align, dtype_of, gather, length, strip_of
-from mercer.numeric.exponential import PER_VALUE, exp_scaled
-from mercer.numeric.points import manhattan_distances, power_sums, squared_distances
+from mercer.numeric.points import PER_VALUE, exp_scaled, manhattan_distances, power_sums, squared_distances
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel

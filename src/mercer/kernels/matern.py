@@ -14,7 +14,7 @@ from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
 from mercer.kernels.spectral.laws import StudentLaw
 from mercer.kernels.stationary import BOCHNER, Exp, Stationary
-from mercer.numeric.exponential import exp_plain
+from mercer.numeric.points import exp_plain
 
 #: Half-integer nu whose profile is a polynomial times exp(-t), t = sqrt(2 nu) r: coefficients of 1, t, t^2, … as fractions
 _FRACTIONS = {0.5: ((1, 1),), 1.5: ((1, 1), (1, 1)), 2.5: ((1, 1), (1, 1), (1, 3)), 3.5: ((1, 1), (1, 1), (2, 5), (1, 15))}

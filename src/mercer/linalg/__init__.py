@@ -1,8 +1,7 @@
 """What every family needs from linear algebra: arrays in, or things with ``shape``, ``@``, ``diag()``; a frozen result out.
 
 =====================  ============================================================================================
-`solution`             what an iterative or direct solver returns
-`arguments`            shapes, signs and types of arrays, each refused with one sentence; rows of weight zero taken out
+`solution`             what solvers take and return: arrays checked, rows of weight zero taken out, results
 `cholesky`             K + alpha I = L L' in the Gram's own memory, and the one owner of jitter
 `triangular`           products and inverses in the memory of a triangle
 `pivoted_cholesky`     rows that stand for all: pivoted Cholesky, greedy or random

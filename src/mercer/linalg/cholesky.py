@@ -14,8 +14,7 @@ import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.arguments import lapack_view, penalties, square, targets
-from mercer.linalg.solution import Array, Solution, relative_residual
+from mercer.linalg.solution import Array, Solution, lapack_view, penalties, relative_residual, square, targets
 from mercer.linalg.triangular import (
     column_norms,
     inverse_column_norms,

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.arguments import penalties, targets
-from mercer.linalg.solution import Array, Solution
+from mercer.linalg.solution import Array, Solution, penalties, targets
 
 
 class Operator(Protocol):

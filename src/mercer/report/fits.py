@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes, one_column
 from mercer.report.models import one_ridge
-from mercer.selection.grids import length_scale_paths
+from mercer.selection.surface import length_scale_paths
 
 Array = NDArray[Any]
 

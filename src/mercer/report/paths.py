@@ -18,7 +18,7 @@ from mercer.gram import gram
 from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, Panels, log_axis, many_axes, positive
 from mercer.report.models import one_ridge
-from mercer.selection.grids import default_alphas
+from mercer.selection.surface import default_alphas
 
 Array = NDArray[Any]
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import product
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mercer.errors import InputError
+from mercer.gram import GramOperator
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 
@@ -167,3 +170,189 @@ def tabulate(surface: Surface) -> dict[str, Any]:
     table |= {name: values.ravel() for name, values in surface.columns.items()}
     table["rank_test_score"] = rankdata(-np.where(np.isfinite(flat), flat, -np.inf), method="min").astype(np.int32)
     return table
+
+
+#: With more rows than this, a grid of our own choosing is narrowed on a sample of this many first.
+SAMPLE, SEED = 2000, 0
+
+#: How often a grid of our own choosing is widened when the best point lies on its edge, and by how many steps.
+WIDENINGS, STEPS = 2, 3
+
+#: Rows from which the spread of the data in feature space is taken.
+SPREAD_ROWS = 500
+
+Splits = tuple[tuple[NDArray[Any], NDArray[Any]], ...]  # (train, test) rows
+
+
+class Data(Protocol):
+    """What a surface is computed on, as far as a grid needs to know it."""
+
+    @property
+    def splits(self) -> Splits | None:
+        """(train, test) rows; None is leave-one-out."""
+        ...
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """(n,) False for rows of weight 0."""
+        ...
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Some of the rows."""
+        ...
+
+
+D = TypeVar("D", bound=Data)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Kernel settings to compare; `path` names the length scale of a grid that was chosen from the data."""
+
+    kernel: Kernel
+    settings: tuple[dict[str, Any], ...]
+    path: str | None = None
+
+    def explore(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
+        """The surface over the settings, with a word on how they came about; `evaluate` scores settings at all penalties.
+
+        Length scales of our own choosing are widened while the best lies on their edge, and for many rows narrowed on a
+        seeded sample first; given ones are taken as they are.
+        """
+        if self.path is None:
+            return _named(evaluate(list(self.settings), data), data, "")
+        if len(data.counted) <= SAMPLE:
+            return _named(self._widened(evaluate, data, rule), data, "")
+        coarse = self._widened(evaluate, sample(data), rule)
+        center = coarse.params[choose(coarse, rule)[0]][self.path]
+        around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
+        return _named(evaluate(around, data), data, f", round the best of {len(coarse.kernels)} on {SAMPLE} rows")
+
+    def _widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
+        """The surface over the settings, and past its edge while the best point lies there."""
+        surface = evaluate(list(self.settings), data)
+        for _ in range(WIDENINGS):
+            beyond = self._beyond(surface, choose(surface, rule)[0])
+            if not beyond:
+                break
+            surface = merge(surface, evaluate(beyond, data))
+        return surface
+
+    def _beyond(self, surface: Surface, row: int) -> list[dict[str, Any]]:
+        """Settings past the edge that the chosen row lies on, if it does."""
+        assert self.path is not None
+        scales = np.array([params[self.path] for params in surface.params])
+        factors = 2.0 ** (np.arange(STEPS, 0, -1) / 2)  # the largest first: each Gram is the square of the one before
+        if scales[row] == scales.max():
+            return [{self.path: float(scales.max() * f)} for f in factors]
+        if scales[row] == scales.min():
+            return [{self.path: float(scales.min() / f)} for f in factors[::-1]]
+        return []
+
+
+def _named(surface: Surface, data: Data, more: str) -> Surface:
+    way = "leave-one-out" if data.splits is None else f"{len(data.splits)} splits"
+    penalties = "alphas" if surface.axis.name == "alpha" else surface.axis.name
+    how = f"best of {len(surface.kernels)} x {len(surface.axis.values)} (kernels x {penalties}) by {way}{more}"
+    return dataclasses.replace(surface, how=how)
+
+
+def sample(data: D) -> D:
+    """At most SAMPLE of the rows that count, always the same ones."""
+    known = np.flatnonzero(data.counted)
+    return data.take(np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False)))
+
+
+def length_scale_steps(center: float, first: int = -4, last: int = 5) -> list[float]:
+    """Length scales around a center in steps of sqrt(2), each Gaussian Gram the square of the one before.
+
+    >>> [round(s, 3) for s in length_scale_steps(1.0, -1, 2)]
+    [2.0, 1.414, 1.0, 0.707]
+    """
+    return [center * 2.0 ** (j / 2) for j in range(last, first - 1, -1)]
+
+
+def length_scale_paths(kernel: Kernel) -> list[str]:
+    """The names of all parameters that are one number called length_scale."""
+    return [
+        name
+        for name, value in kernel.get_params().items()
+        if name.rpartition("__")[2] == "length_scale" and isinstance(value, float)
+    ]
+
+
+def read_grid(kernel: Kernel, length_scales: Sequence[float] | None, param_grid: Mapping[str, Sequence[Any]] | None) -> Grid:
+    """The settings to compare, checked against the kernel."""
+    if param_grid is not None:
+        if length_scales is not None:
+            raise InputError("give length_scales or param_grid, not both: a length scale is a parameter like others.")
+        names = list(param_grid)
+        return Grid(kernel, tuple(dict(zip(names, point, strict=True)) for point in product(*param_grid.values())))
+    paths = length_scale_paths(kernel)
+    if length_scales is not None:
+        if len(paths) != 1:
+            found = f"several: {', '.join(paths)}" if paths else "none"
+            raise InputError(
+                f"length_scales replaces the single length scale of the kernel, but {kernel} has {found}. "
+                'Use param_grid={"0__length_scale": […]} with names of kernel.get_params().'
+            )
+        return Grid(kernel, tuple({paths[0]: float(scale)} for scale in np.asarray(length_scales, dtype=float)))
+    if len(paths) != 1:
+        return Grid(kernel, ({},))
+    center = kernel.get_params()[paths[0]]
+    return Grid(kernel, tuple({paths[0]: scale} for scale in length_scale_steps(center)), paths[0])
+
+
+def alpha_axis(alphas: Sequence[float] | None, kernel: Kernel, rows: Rows) -> PenaltyAxis:
+    """The values of alpha to compare: as given, or half decades in units of the mean of k(x, x)."""
+    values = default_alphas(kernel.diag(rows)) if alphas is None else _numbers(alphas)
+    if values.min(initial=0.0) < 0 or not len(values):
+        raise InputError(f"alphas must be finite numbers >= 0, at least one; got {alphas!r}.")
+    return PenaltyAxis("alpha", values, larger_is_simpler=True)
+
+
+def default_alphas(diagonal: NDArray[Any]) -> NDArray[np.float64]:
+    """Half decades over ten orders of magnitude, in units of the mean of k(x, x)."""
+    scale = float(np.mean(diagonal))
+    return (scale if scale > 0 else 1.0) * np.logspace(-8, 2, 21)
+
+
+def cost_axis(Cs: Sequence[float] | None, kernel: Kernel, rows: Rows) -> PenaltyAxis:
+    """The values of C to compare: as given, or half decades from 0.1 to 10^4 divided by the spread in feature space."""
+    values = np.logspace(-1, 4, 11) / _spread(kernel, rows) if Cs is None else _numbers(Cs)
+    if not len(values) or values.min() <= 0:
+        raise InputError(f"Cs must be finite numbers > 0, at least one; got {Cs!r}.")
+    return PenaltyAxis("C", values, larger_is_simpler=False)
+
+
+def _numbers(given: Any) -> NDArray[np.float64]:  # -> (L,), empty where they are no finite numbers
+    values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    return values if values.ndim == 1 and np.isfinite(values).all() else np.empty(0)
+
+
+def _spread(kernel: Kernel, rows: Rows) -> float:
+    """Mean squared distance to the mean in feature space, tr K / m - j'Kj / m^2: the unit in which C is 1 / K's."""
+    if len(rows) <= SPREAD_ROWS:
+        K = np.asarray(kernel(rows), dtype=np.float64)
+    else:
+        chosen = np.sort(np.random.default_rng(SEED).choice(len(rows), SPREAD_ROWS, replace=False))
+        K = np.asarray(GramOperator(kernel, rows).submatrix(chosen, chosen), dtype=np.float64)
+    spread = float(np.trace(K) / len(K) - K.mean())
+    return spread if spread > 0 else 1.0
+
+
+def read_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool = False) -> Splits | None:
+    """The (train, test) rows of a cross-validation; None is leave-one-out."""
+    if cv is None:
+        return None
+    from sklearn.model_selection import LeaveOneOut, check_cv
+
+    splitter = check_cv(cv, y, classifier=classifier)
+    if isinstance(splitter, LeaveOneOut):
+        return None
+    if not hasattr(X, "shape"):
+        X = np.empty(len(X))  # splitters look at the number of rows only
+    splits = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups))
+    if not splits:
+        raise InputError(f"cv={cv!r} makes no split.")
+    return splits

@@ -134,7 +134,7 @@ def affordable(model: Any, question: Question, parts: Parts, seed: int) -> tuple
 def expected_seconds(model: Any, question: Question, parts: Parts, plan: Plan) -> float:
     """Rough seconds of the fit; a plan counts ten kernels on all rows, which a large fit takes on a sample only."""
     from mercer.plan import plan as plan_of
-    from mercer.selection.grids import SAMPLE
+    from mercer.selection.surface import SAMPLE
 
     if len(parts.train) <= SAMPLE:
         return plan.seconds

@@ -113,7 +113,7 @@ def test_a_grid_of_our_own_is_widened_at_its_edge(rng: np.random.Generator) -> N
 
 
 def test_many_rows_are_narrowed_on_a_sample(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.selection.grids.SAMPLE", 200)
+    monkeypatch.setattr("mercer.selection.surface.SAMPLE", 200)
     X = rng.normal(size=(500, 2))
     model = KernelRidgeCV().fit(X, np.sin(3 * X[:, 0]))
     assert len(model.surface_.kernels) == 3

@@ -10,9 +10,8 @@ from mercer import Gaussian, Linear
 from mercer.errors import InputError
 from mercer.estimators.ridge.surface import Data, route_bytes, route_for, surface
 from mercer.inputs import Rows
-from mercer.selection.grids import length_scale_steps, read_grid
 from mercer.selection.scoring import as_scoring
-from mercer.selection.surface import PenaltyAxis, Surface, choose
+from mercer.selection.surface import PenaltyAxis, Surface, choose, length_scale_steps, read_grid
 
 
 def made(scores: list[list[float]], errors: float = 0.0) -> Surface:

@@ -13,9 +13,8 @@ from mercer.estimators.svm.solver import SolverSettings
 from mercer.estimators.svm.surface import Labeled, held_together, solve_path, surface
 from mercer.gram.row_cache import KernelRows
 from mercer.inputs import Rows
-from mercer.selection.grids import cost_axis, sample
 from mercer.selection.scoring import as_label_scoring
-from mercer.selection.surface import PenaltyAxis, Surface, choose, merge, statistics, tabulate
+from mercer.selection.surface import PenaltyAxis, Surface, choose, cost_axis, merge, sample, statistics, tabulate
 
 N = 240
 CS = np.array([10.0, 0.3, 300.0])  # not sorted: the path is, the answer is not
@@ -193,7 +192,7 @@ def test_penalties_from_the_data(rng: np.random.Generator) -> None:
 
 
 def test_a_sample_keeps_its_splits(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.selection.grids.SAMPLE", 100)
+    monkeypatch.setattr("mercer.selection.surface.SAMPLE", 100)
     X, y = rows_of(2, rng)
     whole = labeled(X, y)
     part = sample(whole)

@@ -16,7 +16,7 @@ from mercer import SVC, SVCCV, Gaussian, Laplacian, Linear, Polynomial, Precompu
 from mercer.errors import InputError
 from mercer.estimators.progress import watched
 from mercer.inputs import Rows
-from mercer.selection.grids import cost_axis
+from mercer.selection.surface import cost_axis
 
 SCALES, CS = [2.0, 1.0, 0.5], [0.5, 5.0, 50.0]
 
@@ -91,7 +91,7 @@ def test_a_class_that_a_fold_does_not_have_loses(data: tuple) -> None:  # type: 
 
 
 def test_many_rows_are_narrowed_on_a_sample_first(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.selection.grids.SAMPLE", 120)
+    monkeypatch.setattr("mercer.selection.surface.SAMPLE", 120)
     X = rng.normal(size=(300, 2))
     model = SVCCV(Cs=[1.0, 10.0]).fit(X, (X**2).sum(axis=1) > 1.5)
     assert len(model.surface_.params) == 3

@@ -18,9 +18,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.linalg.arguments import targets
 from mercer.linalg.cholesky import cholesky
-from mercer.linalg.solution import Array
+from mercer.linalg.solution import Array, targets
 
 Tile = Callable[[slice, slice], Array]
 

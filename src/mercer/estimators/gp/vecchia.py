@@ -24,7 +24,7 @@ from mercer.kernels.evaluation import Evaluation, Pair
 from mercer.linalg.cholesky import cholesky
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import align, gather
-from mercer.numeric.exponential import PER_VALUE
+from mercer.numeric.points import PER_VALUE
 from mercer.numeric.threads import cpu_count, run
 from mercer.registry import record
 

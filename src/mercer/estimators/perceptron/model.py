@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.errors import InputError
-from mercer.estimators.base import DualModel
+from mercer.estimators.base import DualModel, stands
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import Fitted, Values, nearest_to_origin
 from mercer.estimators.perceptron.passes import Mistakes
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features, to_features

@@ -14,9 +14,8 @@ import numpy as np
 
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen_fit import solve_or_nan
-from mercer.linalg.arguments import fold_rows, penalties, split_rows
 from mercer.linalg.cholesky import Inverse
-from mercer.linalg.solution import Array
+from mercer.linalg.solution import Array, fold_rows, penalties, split_rows
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import SplitRows, penalties, split_rows, targets
 from mercer.linalg.cholesky import Factor, Factored, cholesky, solve_refined
-from mercer.linalg.solution import Array, relative_residual
+from mercer.linalg.solution import Array, SplitRows, penalties, relative_residual, split_rows, targets
 
 
 @dataclass(frozen=True)

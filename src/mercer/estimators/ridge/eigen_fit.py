@@ -9,8 +9,7 @@ import scipy.linalg.lapack as lapack
 
 from mercer.errors import InputError
 from mercer.estimators.ridge.eigen import EigenPath
-from mercer.linalg.arguments import fold_rows, penalties, targets
-from mercer.linalg.solution import Array, RidgeSolution, relative_residual
+from mercer.linalg.solution import Array, RidgeSolution, fold_rows, penalties, relative_residual, targets
 
 _WIDE = 16  # from this many targets on, alphas are taken one by one: the product with U is large enough by itself
 

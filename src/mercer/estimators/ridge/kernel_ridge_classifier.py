@@ -23,9 +23,9 @@ from mercer.estimators.summary import Summary
 from mercer.inputs.labels import classes_of, read_labels
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
-from mercer.selection.grids import read_splits
 from mercer.selection.scoring import ACCURACY
 from mercer.selection.surface import choose as choose_point
+from mercer.selection.surface import read_splits
 
 
 @estimator

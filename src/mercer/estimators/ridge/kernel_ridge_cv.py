@@ -23,9 +23,16 @@ from mercer.estimators.ridge.surface import Data
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape, gemm_rate
 from mercer.registry import estimator
-from mercer.selection.grids import alpha_axis, length_scale_paths, read_grid, read_splits
 from mercer.selection.scoring import Scoring, as_scoring
-from mercer.selection.surface import Surface, choose_per_target, tabulate
+from mercer.selection.surface import (
+    Surface,
+    alpha_axis,
+    choose_per_target,
+    length_scale_paths,
+    read_grid,
+    read_splits,
+    tabulate,
+)
 from mercer.selection.surface import choose as choose_point
 
 #: Up to this many rows a budget that no exact route fits is an error, as the data are small enough to do better.

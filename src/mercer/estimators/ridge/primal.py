@@ -17,9 +17,8 @@ import scipy.sparse
 
 from mercer.errors import InputError
 from mercer.kernels.strings.engine.sparse_products import columns_gram
-from mercer.linalg.arguments import penalties, row_weights, targets
 from mercer.linalg.cholesky import Factor, Factored, cholesky
-from mercer.linalg.solution import Array, RidgeSolution, relative_residual
+from mercer.linalg.solution import Array, RidgeSolution, penalties, relative_residual, row_weights, targets
 
 Block = tuple[Any, Array] | tuple[Any, Array, Array | None]  # Z (b, d) dense or CSR, y (b, *t), weights (b,)
 

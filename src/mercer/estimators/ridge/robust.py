@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.linalg.arguments import row_weights
-from mercer.linalg.solution import Array
+from mercer.linalg.solution import Array, row_weights
 from mercer.numeric.points import weighted_median
 from mercer.registry import record
 

@@ -30,8 +30,8 @@ from mercer.estimators.ridge.problem import (
 )
 from mercer.gram import GramOperator, gram
 from mercer.inputs import as_rows
-from mercer.linalg.arguments import split_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
+from mercer.linalg.solution import split_rows
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.

@@ -20,9 +20,8 @@ from mercer.estimators.ridge.tridiagonal import TridiagonalPath
 from mercer.gram import gram
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.selection.grids import Splits
 from mercer.selection.scoring import Scores, Scoring
-from mercer.selection.surface import PenaltyAxis, Surface, over_targets
+from mercer.selection.surface import PenaltyAxis, Splits, Surface, over_targets
 
 Array = NDArray[Any]
 Step = Callable[[int, int], None]

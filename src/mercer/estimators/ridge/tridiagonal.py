@@ -13,8 +13,7 @@ import numpy as np
 import scipy.linalg.lapack as lapack
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.arguments import penalties, split_rows, targets
-from mercer.linalg.solution import Array
+from mercer.linalg.solution import Array, penalties, split_rows, targets
 from mercer.numeric.threads import cpu_count, run
 
 _ROWS = 256  # rows of Q per task: with twenty alphas their recurrences stay in the L2 cache

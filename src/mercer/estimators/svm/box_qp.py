@@ -21,8 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mercer.estimators.svm.state import Signed, Watch, check_problem
-from mercer.estimators.svm.working_set import Blocks
+from mercer.estimators.svm.working_set import Blocks, Signed, Watch, check_problem
 from mercer.linalg.solution import Array
 
 Tick = Callable[[int, int], None]

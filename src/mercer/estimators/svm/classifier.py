@@ -14,9 +14,8 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet
+from mercer.estimators.base import TrainingSet, stands
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds

@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, finished
 from mercer.estimators.svm.faces import best_on_face
-from mercer.estimators.svm.state import Signed, Watch
+from mercer.estimators.svm.working_set import Signed, Watch
 from mercer.linalg.solution import Array
 
 #: Problems of at most this many variables are one set.

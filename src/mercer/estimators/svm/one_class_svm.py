@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, stands
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import SupportFunction, one_class, support_function

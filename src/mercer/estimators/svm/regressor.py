@@ -13,10 +13,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet
+from mercer.estimators.base import TrainingSet, stands
 from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out

@@ -27,9 +27,8 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.threads import cpu_count, run
-from mercer.selection.grids import Splits
 from mercer.selection.scoring import LabelScoring
-from mercer.selection.surface import FEWEST, PenaltyAxis, Surface, statistics
+from mercer.selection.surface import FEWEST, PenaltyAxis, Splits, Surface, statistics
 
 Array = NDArray[Any]
 

@@ -21,9 +21,8 @@ from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, 
 from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
-from mercer.selection.grids import cost_axis, length_scale_paths, read_grid, read_splits
 from mercer.selection.scoring import as_label_scoring
-from mercer.selection.surface import Surface, choose, tabulate
+from mercer.selection.surface import Surface, choose, cost_axis, length_scale_paths, read_grid, read_splits, tabulate
 
 Array = NDArray[Any]
 

@@ -2,15 +2,178 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.svm.faces import descend_face
-from mercer.estimators.svm.state import Signed, Watch
 from mercer.linalg.solution import Array
 from mercer.numeric.threads import run
+
+
+@final
+class Signed:
+    """Weights b = s a between their bounds, c = -s linear, and K b on all rows of the Gram."""
+
+    def __init__(
+        self, signs: Array, b: Array, c: Array, low: Array, high: Array, split: bool, rows: Array | None, n: int
+    ) -> None:
+        self.signs, self.b, self.c, self.low, self.high = signs, b, c, low, high
+        self.group = (signs < 0).astype(np.int64) if split else np.zeros(len(b), dtype=np.int64)
+        self.groups, self.rows = 1 + split, rows
+        self.sums = np.zeros(n)  # (n,) K b, by rows of the Gram
+
+    @classmethod
+    def of(cls, problem: Any, n: int) -> Signed:
+        """The signed form of a problem on a Gram matrix of n rows."""
+        signs, upper = np.asarray(problem.signs, dtype=np.float64), np.asarray(problem.upper, dtype=np.float64)
+        rows = None if problem.rows is None else np.asarray(problem.rows, dtype=np.int64)
+        low, high = np.where(signs > 0, 0.0, -upper) + 0.0, np.where(signs > 0, upper, 0.0)
+        b = np.clip(signs * problem.start, low, high)
+        return cls(signs, b, -signs * problem.linear, low, high, bool(problem.split), rows, n)
+
+    def by_row(self, chosen: Array) -> tuple[Array, Array]:  # (m,) variables -> rows of the Gram and their weights
+        """The weights of some variables as weights of rows; two variables of one row are added."""
+        if self.rows is None:
+            return chosen, self.b[chosen]
+        total = np.bincount(self.rows[chosen], self.b[chosen], minlength=len(self.sums))
+        where = np.flatnonzero(total)
+        return where, total[where]
+
+    def row_sums(self) -> Array:
+        """K b by variable."""
+        return self.sums if self.rows is None else self.sums[self.rows]
+
+    def gradient(self) -> Array:
+        """f = c - K b by variable."""
+        return self.c - self.row_sums()
+
+    def free(self) -> Array:  # -> (m,) bool
+        """The variables strictly between their bounds."""
+        return (self.b < self.high) & (self.b > self.low)
+
+    def start(self, gram: Any, gradient: Array | None = None) -> None:
+        """Make the sums of the weights; `gradient` (m,) of the problem saves the product with the matrix.
+
+        With it only the sums of rows that stand behind a variable are known, which is all that a held matrix needs.
+        """
+        if gradient is not None:
+            self.sums[slice(None) if self.rows is None else self.rows] = self.signs * gradient + self.c
+            return
+        moved = np.flatnonzero(self.b)
+        if moved.size:
+            self.sums += gram.product(*self.by_row(moved))
+
+    def survey(self) -> tuple[Array, Array, Array]:  # (n,), (groups,), (groups,)
+        """f, its maximum over variables that may rise and its minimum over those that may fall, by group."""
+        from mercer.estimators.svm._compiled_smo import survey
+
+        f, top, bottom = self.gradient(), np.empty(self.groups), np.empty(self.groups)
+        survey(f, self.b, self.low, self.high, self.group, top, bottom)
+        return f, top, bottom
+
+    def gap(self) -> float:
+        """LIBSVM's violation: the largest f of a variable that may rise minus the smallest of one that may fall."""
+        _, top, bottom = self.survey()
+        return max(0.0, float((top - bottom).max()))
+
+
+@final
+class Watch:
+    """How far the work has come, and when it has to end."""
+
+    def __init__(
+        self,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None,
+        tick: Callable[[int, int], None] | None,
+        n: int,
+        unbounded: bool,
+    ) -> None:
+        if not tol > 0:
+            raise InputError(f"solve_box: tol must be > 0; got {tol!r}.")
+        if time_limit is not None and not time_limit > 0:
+            raise InputError(f"solve_box: time_limit must be a number of seconds > 0; got {time_limit!r}.")
+        self.tol, self.tick, self.unbounded = tol, tick, unbounded
+        self.asked = max_iter >= 0
+        self.most = max_iter if self.asked else max(10**7, 100 * n)
+        self.deadline = None if time_limit is None else time.monotonic() + time_limit
+        self.time_limit = time_limit
+        self.steps, self.converged, self.message = 0, False, ""
+        self.first = 0.0
+
+    @property
+    def left(self) -> int:
+        """Steps that may still be made."""
+        return max(0, self.most - self.steps)
+
+    def seconds_left(self) -> float | None:
+        """Until the time limit, if there is one."""
+        return None if self.deadline is None else max(1e-9, self.deadline - time.monotonic())
+
+    def tick_only(self, done: int, total: int) -> None:
+        """A sign of life from a problem that is a part of this one: no progress to speak of, but Ctrl-C gets through."""
+        if self.tick is not None:
+            self.tick(0, 100)
+
+    def look(self, gap: float) -> bool:
+        """True if the work may go on; reports progress."""
+        self.first = max(self.first, gap)
+        if self.tick is not None and gap > 0:
+            span = math.log(max(self.first / self.tol, 1.0 + 1e-9))
+            self.tick(int(min(100.0, max(0.0, 100 * math.log(self.first / max(gap, self.tol)) / span))), 100)
+        if self.left == 0:
+            limit = f"max_iter={self.most}" if self.asked else f"{self.most} steps"
+            self.message = f"stopped at {limit} with a gap of {gap:.2g}, above tol={self.tol:g}"
+            return False
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            self.message = f"stopped at time_limit={self.time_limit:g} s with a gap of {gap:.2g}, above tol={self.tol:g}"
+            return False
+        return True
+
+    def stalled(self, gap: float) -> None:
+        """No step makes the gap smaller."""
+        self.message = f"no further progress: gap {gap:.2g} is what rounding leaves, above tol={self.tol:g}"
+
+    def done(self, gap: float) -> None:
+        """The gap is below tol."""
+        self.converged, self.message = True, f"converged: gap {gap:.2g} below tol={self.tol:g} in {self.steps} steps"
+
+
+def check_problem(problem: Any, n: int) -> None:
+    """Refuse arrays that are no box problem on a Gram matrix of n rows."""
+    signs = _vector(problem.signs, None, "signs")
+    m = len(signs)
+    linear, upper = _vector(problem.linear, m, "linear"), _vector(problem.upper, m, "upper")
+    start, rows = _vector(problem.start, m, "start"), None if problem.rows is None else np.asarray(problem.rows)
+    if not (np.abs(signs) == 1).all():
+        raise InputError("BoxProblem: signs must be +1 or -1.")
+    if not (upper >= 0).all():  # NaN neither
+        raise InputError("BoxProblem: upper must be >= 0, or infinite.")
+    if not np.isfinite(linear).all() or not np.isfinite(start).all():
+        raise InputError("BoxProblem: linear and start must be finite.")
+    slack = 1e-9 * (1.0 + float(np.abs(start).max()))
+    if (start < -slack).any() or (start > upper + slack).any():
+        raise InputError("BoxProblem: start must lie in the box 0 <= a <= upper.")
+    if rows is None and m != n:
+        raise InputError(f"BoxProblem: {m} variables on a Gram of {n} rows need `rows`, the row behind each of them.")
+    if rows is not None and (rows.shape != (m,) or rows.min(initial=0) < 0 or rows.max(initial=0) >= n):
+        raise InputError(f"BoxProblem: rows must hold {m} row numbers in 0 … {n - 1}.")
+
+
+def _vector(value: Any, m: int | None, name: str) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (m is not None and len(array) != m):
+        raise InputError(
+            f"BoxProblem: {name} must be a vector of {'some' if m is None else m} numbers; got shape {array.shape}."
+        )
+    return array
+
 
 #: Problems of at most this many variables are one working set.
 DIRECT = 2048
