@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class Shape:
 @dataclass(frozen=True)
 class Route:
     """One way to fit: the solver's name, peak bytes beyond the data, rough seconds on this machine, and why it is taken."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "solver": "text",
+        "bytes": "real",
+        "seconds": "real",
+        "reason": "text",
+    }
 
     solver: str
     bytes: int

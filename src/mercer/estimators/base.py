@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -155,6 +155,12 @@ class KernelEstimator(BaseEstimator):
     A family says how its targets are read (`_read_y`), its routes (`_routes`), its solver (`_solve`), what it keeps
     (`_store`) and what it says of itself (`_summary`).
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel_": "kernel",
+        "n_features_in_": "absent | size d",
+        "feature_names_in_": "absent | labels (d,)",
+    }
 
     kernel: Any
     memory: Any = None
@@ -322,6 +328,11 @@ class KernelEstimator(BaseEstimator):
 
 class DualModel(KernelEstimator):
     """Abstract: a fitted model f(x) = sum_i dual_coef_i k(x_i, x) + intercept, with `kernel_`, `X_fit_`, `dual_coef_`."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "rows n d",
+        "dual_coef_": "float (n, *t)",
+    }
 
     dual_coef_: NDArray[np.float64]
     intercept_: Any

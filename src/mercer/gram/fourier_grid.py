@@ -8,9 +8,10 @@ another length scale or penalty on the same grid none that depend on n (Greengar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +40,22 @@ TRANSFORM = 1e-9
 class FourierGrid:
     """Frequencies 2 pi h j on a grid with the weights that a kernel gives them."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "center": "float (d,)",
+        "spacing": "float (d,)",
+        "halves": "int (d,) >= 0",
+        "weights": "float (_,)",
+    }
+
     center: Array  # (d,) the middle of the box
     spacing: Array  # (d,) h
     halves: Array  # (d,) m
     weights: Array  # (M,) in C order of the grid
     missed: float  # k(0) - sum weights^2: the error at lag zero, the largest over all lags
+
+    def __post_init__(self) -> None:
+        if len(self.weights) != math.prod(self.shape):
+            raise InputError(f"a grid of shape {self.shape} has {len(self.weights)} weights.")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ what the others miss, so that F F' is nearly the best matrix of its rank (Chen, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -43,6 +43,13 @@ class LandmarkFeatures:
     index : (m,) positions of the landmarks in the collection they were drawn from
     triangle : (m, m) L, lower triangular
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "landmarks": "rows m",
+        "index": "int (m,) >= 0",
+        "triangle": "float (m, m)",
+    }
 
     kernel: Kernel
     landmarks: Any

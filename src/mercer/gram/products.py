@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.errors import InputError
 from mercer.gram import GramOperator
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -36,7 +37,19 @@ def to_features(kernel: Kernel, Z: Any, A: NDArray[Any]) -> NDArray[np.float64]:
 
 def from_features(kernel: Kernel, X: Any, coef: NDArray[Any]) -> NDArray[np.float64]:  # (D, r) -> (n, r)
     """<phi(x), w> for vectors w given by their coordinates."""
-    return np.concatenate([np.asarray(block @ coef, dtype=np.float64) for _, block in feature_blocks(kernel, X)])
+    return np.concatenate([np.asarray(weighed(block, coef), dtype=np.float64) for _, block in feature_blocks(kernel, X)])
+
+
+def weighed(Z: Any, coef: NDArray[Any]) -> Any:  # (n, D), (D, *r) -> (n, *r)
+    """Z coef; weights of another number than there are features are refused by name."""
+    check_weights(coef, Z.shape[1])
+    return Z @ coef
+
+
+def check_weights(coef: NDArray[Any], features: int) -> None:
+    """Refuse a model whose weights are not those of its features."""
+    if len(coef) != features:
+        raise InputError(f"the model has {len(coef)} weights for {features} features; it was damaged or changed.")
 
 
 def feature_blocks(kernel: Kernel, X: Any) -> Iterator[tuple[slice, Any]]:

@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,9 @@ def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, A
         raise _damaged(name) from None
     if kind != FORMAT:
         raise _foreign(name)
-    if not isinstance(version, int) or version > VERSION:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise _damaged(name)
+    if version > VERSION:
         raise InputError(
             f"{name}: written by mercer {document.get('mercer')} in format {version}, and this mercer reads formats up to "
             f"{VERSION}: pip install --upgrade mercer"
@@ -134,8 +136,11 @@ def _refuse_all_but_plain_data(content: bytes, name: str) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
                 raise _foreign(name)  # ours are not compressed, so that no file is larger inside than outside
+            if sum(item.file_size for item in archive.infolist()) > len(content):
+                raise _foreign(name)  # entries that share their bytes
             schema = json.loads(archive.read("schema.json"))
-        plain = _is_plain(schema)
+        members = [node["file"] for node in _nodes(schema) if "file" in node]
+        plain = _is_plain(schema) and len(set(members)) == len(members)  # each member is read once, however large
     except InputError:
         raise
     except KeyError:  # a zip archive of something else
@@ -154,6 +159,18 @@ def _is_plain(node: Any) -> bool:
     if node["__loader__"] == "DictNode":
         return _is_plain(node["key_types"]) and all(_is_plain(item) for item in node["content"].values())
     return node["__loader__"] != "ListNode" or all(_is_plain(item) for item in node["content"])
+
+
+def _nodes(node: Any) -> Iterator[dict[str, Any]]:
+    """All nodes of the plan of a skops file."""
+    waiting = [node]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 def _foreign(name: str) -> InputError:

@@ -24,10 +24,20 @@ from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of, registered
 from mercer.persist.kernels import join, split
+from mercer.persist.stored import check_part, check_stored
 from mercer.registry import find_estimator, find_record, is_record, left_out, make_record
 
 #: Classes of scikit-learn that may stand around a model.
 FOREIGN: dict[str, type] = {kind.__name__: kind for kind in (Pipeline, StandardScaler)}
+
+#: What the scaler's own arrays must satisfy (see `stored`; our classes state theirs themselves).
+SCALER = {
+    "n_features_in_": "size d",
+    "mean_": "None | float (d,)",
+    "var_": "None | float (d,)",
+    "scale_": "None | float (d,)",
+    "n_samples_seen_": "real | real (d,) | int (d,)",
+}
 
 #: Splitters that `cv=` may be: each is made of its own parameters.
 SPLITTERS = {
@@ -149,6 +159,8 @@ class Packer:
     def _estimator(self, value: Any, where: str) -> Any:
         name = type(value).__name__
         params: dict[str, Any] = value.get_params(deep=False)
+        if isinstance(value, Pipeline):
+            _check_pipeline(value)
         state = {key: item for key, item in vars(value).items() if key not in params}
         return {
             "is": "estimator",
@@ -256,7 +268,9 @@ class _Unpacker:
         kind = find_record(str(value["class"]))
         if kind is None:
             raise _unknown(value["class"])
-        return make_record(kind, self._several(value["fields"]))
+        made = make_record(kind, self._several(value["fields"]))
+        check_stored(made)
+        return made
 
     def _estimator(self, value: Any) -> Any:
         kind = _class_of(value["class"])
@@ -268,10 +282,36 @@ class _Unpacker:
             if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hasattr(type(model), name):
                 raise InputError(f"holds {name!r}, which is no attribute of a fitted {type(model).__name__}.")
             setattr(model, name, item)
+        _check_model(model, bool(value["state"]))
         return model
 
 
 KINDS = frozenset(name[1:] for name in vars(_Unpacker) if name.startswith("_") and name[1:2].isalpha()) - {"several"}
+
+
+def _check_model(model: Any, fitted: bool) -> None:
+    """Refuse a model whose parts do not belong together, before it is asked for anything."""
+    if isinstance(model, Pipeline):
+        _check_pipeline(model)
+    elif fitted and isinstance(model, StandardScaler):
+        sizes: dict[str, Any] = {}
+        for name, rule in SCALER.items():
+            check_part(vars(model).get(name), rule, sizes, f"StandardScaler.{name}")
+    elif fitted:
+        check_stored(model)
+
+
+def _check_pipeline(model: Pipeline) -> None:
+    if model.memory is not None:  # a folder of pickles, which scikit-learn would read and run
+        raise InputError("holds a Pipeline with memory=, a folder whose content would be run; set memory=None.")
+    steps = model.steps
+    known = isinstance(steps, list) and steps and all(isinstance(step, tuple) and len(step) == 2 for step in steps)
+    if not known or any(not isinstance(name, str) or not _is_step(item) for name, item in steps):
+        raise InputError("holds a Pipeline whose steps are not pairs of a name and one of mercer's estimators.")
+
+
+def _is_step(item: Any) -> bool:
+    return item is None or item == "passthrough" or _class_of(type(item).__name__) is type(item)
 
 
 def _class_of(name: Any) -> type | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ class Scale:
 
     standard: (x - center) / spread. quantile: the normal quantile of the rank, by interpolation between `knots`.
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "rule": "text",
+        "center": "float",
+        "spread": "float",
+        "knots": "float (k,)",
+        "ranks": "float (k,)",
+    }
 
     rule: str  # "standard" or "quantile"
     center: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ class Calibration:
     Residuals of folds come from models that have seen fewer rows than the final one; `shrink` is how much smaller its errors
     are by the learning curve, 1 where the residuals are its own.
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "scores": "float (m,)",
+        "folds": "None | int (m,) >= 0",
+        "spread": "None | a Expansion",
+        "center": "float",
+    }
 
     scores: Array  # (m,) |residual| / spread
     shrink: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,16 @@ EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 @dataclass(frozen=True)
 class Member:
     """One model of the mean: what it was learned as, and its fit on all rows."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "transform": "a Transform",
+        "transform.center": "float (t,)",
+        "model": "a Expansion",
+        "model.intercept": "float (t,)",
+        "fold_models": "each F: a Expansion",
+        "fold_transforms": "each F: a Transform",
+        "weight": "float",
+    }
 
     label: str
     scaling: str

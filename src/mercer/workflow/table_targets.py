@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,14 @@ SKEWED = 0.75
 @dataclass(frozen=True)
 class Transform:
     """Each target centered and scaled, after a Yeo-Johnson transform where `power` is given."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "center": "float (t,)",
+        "spread": "float (t,)",
+        "low": "real (t,)",
+        "high": "real (t,)",
+        "power": "float (t,) | float (0,)",
+    }
 
     power: Array  # (t,) the exponents; empty without a transform
     center: Array  # (t,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -54,6 +54,13 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     >>> bool(np.abs(F @ F.T - mercer.Gaussian(2.0)(X)).max() < 1e-4)
     True
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "components_": "rows m d",
+        "component_indices_": "None | int (m,) >= 0",
+        "_triangle": "float (m, m)",
+        "_index": "int (m,) >= 0",
+    }
 
     def __init__(
         self,

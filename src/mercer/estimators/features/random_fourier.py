@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,6 +65,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     >>> Z.shape, bool(np.abs(Z @ Z.T - mercer.Gaussian(2.0)(X)).max() < 0.01)
     ((50, 4096), True)
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "random_weights_": "float (d, h)",
+        "weights_": "float (h,)",
+        "random_offset_": "float (0,) | float (1,) | float (h,)",
+        "center_": "float (d,)",
+        "n_components_": "int > 0",
+    }
 
     def __init__(
         self,

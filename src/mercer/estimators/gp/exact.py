@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,14 @@ class ExactPosterior:
     The factor (n x n) stays, since every variance needs it; means need `solved` alone. A file holds all but the factor,
     which is then computed again at the first variance.
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "X": "rows n",
+        "variances": "float (1,) | float (n,)",
+        "solved": "float (n, c)",
+        "quadratic": "float (c, c)",
+    }
 
     kernel: Kernel
     X: Any

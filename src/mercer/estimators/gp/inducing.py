@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -263,6 +263,15 @@ def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: b
 @dataclass(frozen=True)
 class InducingPosterior:
     """A zero-mean process that sees the data through its values at the inducing rows Z."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "Z": "rows m",
+        "L": "float (m, m)",
+        "LB": "float (m, m)",
+        "weights": "float (m, c)",
+        "quadratic": "float (c, c)",
+    }
 
     kernel: Kernel
     Z: Any  # (m rows)

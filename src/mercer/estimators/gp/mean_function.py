@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,8 @@ _CUTOFF = 1e-12
 @dataclass(frozen=True)
 class MeanProfile:
     """The mean function at its best."""
+
+    _stored: ClassVar[dict[str, str]] = {"beta": "float (q, t)", "covariance": "float (q, q)"}
 
     beta: Array  # (q, t)
     energy: float  # sum over targets of e'G^-1 e
@@ -69,9 +71,19 @@ KINDS = ("zero", "constant", "linear")
 class MeanFunction:
     """m(x) = h(x)' beta with h = () for "zero", (1) for "constant", (1, z) for "linear", z the standardized columns of x."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "kind": "text",
+        "location": "float (k,)",
+        "spread": "real (k,)",
+    }
+
     kind: str
     location: Array  # (d,) for "linear", else empty
     spread: Array  # (d,) standard deviations of the columns that vary, infinity for those that do not
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or bool(len(self.location)) != (self.kind == "linear"):
+            raise InputError(f"a mean function of kind {self.kind!r} has a location of {len(self.location)} columns.")
 
     @classmethod
     def of(cls, kind: str, X: Any) -> MeanFunction:
@@ -116,6 +128,11 @@ class MeanFunction:
 @dataclass(frozen=True)
 class TargetUnits:
     """y = center + scale * (what is modeled), per target."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "center": "float (t,)",
+        "scale": "float (t,)",
+    }
 
     center: Array  # (t,)
     scale: Array  # (t,)

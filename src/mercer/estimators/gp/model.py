@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,28 @@ class ProcessFit:
 
 class GaussianProcessModel(RegressorMixin, DualModel):
     """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "dual_coef_": "absent | None | float (_, *v)",
+        "theta_": "float (p,)",
+        "_parameters.start": "real (p,)",
+        "_single": "flag",
+        "_mean": "a MeanFunction",
+        "_mean.location": "float (d,) | float (0,)",
+        "_units": "a TargetUnits",
+        "_units.center": "float (t,)",
+        "_problem": "a GPProblem",
+        "_problem.n_targets": "size t",
+        "_profile": "a MeanProfile",
+        "_profile.beta": "float (q, t)",
+        "_problem.columns": "float (n, t+q)",
+        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior",
+        "_posterior.solved": "absent | float (n, t+q)",
+        "_posterior.columns": "absent | float (n, t+q)",
+        "_posterior.weights": "absent | float (_, t+q)",
+        "_posterior.X": "absent | rows n d",
+        "_posterior.Z": "absent | rows _ d",
+    }
 
     route_: Route
     noise_: Any

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,18 @@ SAMPLE = 1000
 @dataclass(frozen=True)
 class GPParameters:
     """The vector is kernel.theta, then log(noise) where the noise is one number > 0."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "names": "each p: text",
+        "start": "real (p,)",
+        "typical": "real (p,)",
+        "low": "real (p,)",
+        "high": "real (p,)",
+        "fixed": "bool (p,)",
+        "center": "real (p,)",
+        "spread": "real (p,)",
+    }
 
     kernel: Kernel  # with numbers, and with an overall scale
     names: tuple[str, ...]

@@ -9,7 +9,7 @@ targets. What the mean function needs then follows from T' G^-1 T and from predi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,13 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True)
 class GPProblem:
     """Rows, the columns of T, and how the noise is spread over the rows."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "columns": "float (n, c)",
+        "X": "rows n",
+        "n_targets": "int > 0",
+        "ratios": "None | float (n,)",
+    }
 
     X: Any  # a collection of n rows; float64 where they are vectors
     columns: Array  # (n, t + q): targets in their working units, then the columns of the mean function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg.blas as blas
@@ -287,6 +287,16 @@ def _correlation(kernel: Kernel, sample: Array, column: int, step: float) -> flo
 @dataclass(frozen=True)
 class VecchiaPosterior:
     """A zero-mean process whose value at a new row is conditioned on the nearest training rows."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "X": "float (n, d)",
+        "columns": "float (n, c)",
+        "variances": "float (1,) | float (n,)",
+        "steps": "float (d,) > 0",
+        "n_neighbors": "int > 0",
+        "quadratic": "float (c, c)",
+    }
 
     kernel: Kernel
     X: Array  # (n, d)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,12 @@ from mercer.registry import record
 @dataclass(frozen=True)
 class Ball:
     """The mean of m points, by kernel values only."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "means": "float (m,)",
+        "diagonal": "float (m,)",
+        "rounding": "float",
+    }
 
     means: Array  # (m,) c_i = <phi(x_i), phi_S>
     diagonal: Array  # (m,) k(x_i, x_i)

@@ -11,6 +11,7 @@ k(x, x) - ||phi(x) - m_c||^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -24,6 +25,12 @@ from mercer.registry import record
 @dataclass(frozen=True)
 class ClassMeans:
     """Means of C classes: the sums of kernel values at the training rows, and what follows from them."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "sums": "float (n, C)",
+        "memberships": "float (n, C)",
+        "diagonal": "float (n,)",
+    }
 
     sums: Array  # (n, C) S
     memberships: Array  # (n, C) w_i where i is in c, else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,18 @@ class NearestMean(ClassifierMixin, DualModel):
     >>> model.predict([[3.0, 2.0], [3.1, 2.0]]).tolist()
     ['a', 'b']
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (n, *functions(C))",
+        "intercept_": "float (*functions(C))",
+        "coef_": "None | float (_, *functions(C))",
+        "_means": "a ClassMeans",
+        "_means.sums": "float (n, C)",
+        "mean_norms_": "float (C,)",
+        "class_count_": "float (C,)",
+        "temperature_": "real",
+    }
 
     coef_: Any
 

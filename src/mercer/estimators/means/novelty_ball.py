@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,16 @@ class NoveltyBall(OutlierMixin, DualModel):
     >>> ball.radius_, ball.predict([[0.9, 0.0], [0.0, 1.1]]).tolist()
     (1.0, [1, -1])
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "dual_coef_": "float (n,)",
+        "intercept_": "float",
+        "_ball": "a Ball",
+        "_ball.means": "float (n,)",
+        "radius_": "real",
+        "offset_": "real",
+        "center_norm_": "real",
+    }
 
     coef_: Any
 

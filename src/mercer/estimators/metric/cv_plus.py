@@ -23,6 +23,8 @@ def cv_plus(
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")
+    if len(folds) and not 0 <= folds.min() <= folds.max() < len(by_fold):
+        raise InputError(f"folds must lie in 0 … {len(by_fold) - 1}; the model was damaged or changed after the fit.")
     m, n = len(scores), by_fold.shape[1]
     low, high = int(np.floor((1.0 - coverage) * (m + 1) + 1e-9)), int(np.ceil(coverage * (m + 1) - 1e-9))
     out = np.empty((n, 2))

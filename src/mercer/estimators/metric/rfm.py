@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,11 @@ METRIC_ROWS, EXACT_ROWS, LANDMARKS = 4000, 12_000, 2000
 
 class _RFM(DualModel):
     """Abstract: parameters, search and attributes of both machines."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "intercept_": "float (*t)",
+        "metric_": "float (d,) | float (d, d)",
+    }
 
     metric: str
     n_steps: int
@@ -156,6 +161,14 @@ class RFMRegressor(RegressorMixin, _RFM):
     3
     """
 
+    _stored: ClassVar[dict[str, str]] = {
+        "_center": "float (k,)",
+        "_spread": "float (k,)",
+        "residuals_": "float (m, k)",
+        "_fold_models": "each F: a Expansion",
+        "_folds": "int (m,) < F",
+    }
+
     def __init__(
         self,
         kernel: Any = DEFAULT,
@@ -232,6 +245,14 @@ class RFMClassifier(ClassifierMixin, _RFM):
     >>> int(np.argmax(model.feature_importances_)), model.predict([[0.0, 2.0, 0.0, 0.0, 0.0]]).tolist()
     (1, ['up'])
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (n, C)",
+        "intercept_": "float (C,)",
+        "floor_": "float",
+        "power_": "float",
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -25,6 +25,13 @@ ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 @dataclass(frozen=True)
 class Expansion:
     """f(x) = sum_i dual_i k(x_i, x) + intercept, for several targets side by side."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "X": "rows n",
+        "dual": "float (n, t)",
+        "intercept": "float (t,)",
+    }
 
     kernel: Kernel
     X: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,11 @@ Weights = str | Callable[[Any], Any]
 
 class KernelNeighbors(KernelEstimator):
     """Abstract: the training rows are the model, and a question is answered by the nearest of them."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "rows n d",
+        "n_samples_fit_": "size n",
+    }
 
     def __init__(
         self,
@@ -128,6 +133,11 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
     ['b', 'k']
     """
 
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "_y": "int (n,) < C",
+    }
+
     def fit(self, X: Any, y: Any) -> KernelKNeighborsClassifier:
         """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
         return self._fit(X, y)
@@ -175,6 +185,10 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
     >>> model.predict([[0.4], [4.0]]).tolist()
     [1.0, 5.5]
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "_y": "float (n, *t)",
+    }
 
     def fit(self, X: Any, y: Any) -> KernelKNeighborsRegressor:
         """Remember the rows and their targets, (n,) or (n, t)."""

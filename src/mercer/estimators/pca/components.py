@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,18 @@ class Components:
     anchors, so that no later question needs the Gram matrix again. `primal` holds the directions and, as its last column,
     the mean in explicit features, where that route was taken.
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "values": "float (q,)",
+        "vectors": "float (_, q)",
+        "coef": "float (a, q)",
+        "offset": "float (q,)",
+        "mean_coef": "float (a,)",
+        "mean_square": "float",
+        "inner": "float (a, q)",
+        "means": "float (a,)",
+        "primal": "None | float (_, q+1)",
+    }
 
     values: Array  # (q,) eigenvalues of the centered Gram matrix, falling
     vectors: Array  # (n, q) its unit eigenvectors

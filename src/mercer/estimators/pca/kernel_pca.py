@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     >>> bool(np.allclose(model.transform(X).var(axis=0), model.explained_variance_))
     True
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "rows a d",
+        "_components": "a Components",
+        "_components.coef": "float (a, q)",
+        "_components.primal": "None | float (_, q+1)",
+        "eigenvalues_": "float (q,)",
+        "dual_coef_": "float (a, q)",
+    }
 
     kernel_: Kernel
 

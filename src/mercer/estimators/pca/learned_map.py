@@ -7,7 +7,7 @@ input space, whose length scale says nothing about coordinates.) Beyond some tho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -27,6 +27,13 @@ LANDMARKS = 2000
 @dataclass(frozen=True)
 class LearnedMap:
     """x ~ mean + f(z)' W for coordinates z."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "features": "a LandmarkFeatures",
+        "features.index": "int (m,)",
+        "weights": "float (m, d)",
+        "mean": "float (d,)",
+    }
 
     features: LandmarkFeatures
     weights: Array  # (m, d)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,30 @@ class Past:
 
 class PerceptronModel(DualModel):
     """Abstract: a fitted perceptron, with what can be asked of it."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (n, *functions(C))",
+        "average_coef_": "float (n, *functions(C))",
+        "intercept_": "float (*functions(C))",
+        "coef_": "None | float (_, problems(C))",
+        "n_seen_": "int > 0",
+        "radius_": "float",
+        "_alpha": "float (n, problems(C))",
+        "_beta": "float (n, problems(C))",
+        "_presented": "int (problems(C),) > 0",
+        "_numbers": "int (n,) >= 0",
+        "_support": "int (s,) < n",
+        "support_": "int (s,) >= 0",
+        "_carriers": "int (s,) < n",
+        "_rows": "rows s d",
+        "_columns": "float (s, problems(C))",
+        "_all": "a Mistakes",
+        "_all.rows": "int (T,)",
+        "_all.problems": "int (T,) < problems(C)",
+        "_signs": "float (T,)",
+        "_norms": "each problems(C): float (_,)",
+    }
 
     classes_: Array
     ledger_: Any
@@ -220,6 +244,8 @@ class PerceptronModel(DualModel):
         out = np.empty((K.shape[0], self._alpha.shape[1]))
         known = self._numbers[self._carriers]  # the number, in the data or the stream, of every column of K
         order = np.argsort(known)
+        if not np.isin(self._all.rows, known).all():  # compiled code reads by these places
+            raise InputError("KernelPerceptron: a mistake was made on a row that is not kept; the model was changed.")
         for start in range(0, K.shape[0], ROWS):
             rows = slice(start, min(start + ROWS, K.shape[0]))
             values = K.block(rows, slice(None)) + float(self.fit_intercept)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from mercer.registry import record
 @dataclass(frozen=True)
 class Mistakes:
     """Mistakes in the order made: the row, the problem it happened in, the presentation (from 1), the score before."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "rows": "int (T,) >= 0",
+        "problems": "int (T,) >= 0",
+        "times": "int (T,) >= 0",
+        "scores": "real (T,)",
+    }
 
     rows: Array  # (T,)
     problems: Array  # (T,)

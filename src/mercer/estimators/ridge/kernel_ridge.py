@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from mercer.estimators.ridge.routes import diagnose, feature_blocks, fit, influe
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.gram.products import weighed
 from mercer.inputs import count
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
@@ -32,6 +33,20 @@ from mercer.registry import estimator
 
 class RidgeFacts(DualModel):
     """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "intercept_": "float (*t)",
+        "coef_": "None | float (w, *t) | complex (w, *t)",
+        "_problem": "a Problem",
+        "_problem.Y": "float (n, *t)",
+        "_fitted": "a Fitted",
+        "_fitted.dual": "float (n, *t)",
+        "_fitted.weights": "None | float (w, *t) | complex (w, *t)",
+        "_loo": "None | real (n, *t)",
+        "_quantile": "None | a tuple",
+        "_diagnosis": "None | a Diagnosis",
+        "_diagnosis.loo": "absent | real (n, *t)",
+    }
 
     _problem: Problem
     _fitted: Fitted
@@ -47,7 +62,7 @@ class RidgeFacts(DualModel):
         if self._problem.features is not None:
             return predict_large(self._problem.features, new, self._fitted.weights, self.intercept_)
         problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=self.X_fit_)
-        return np.concatenate([Z @ self.coef_ + self.intercept_ for _, Z in feature_blocks(problem)])
+        return np.concatenate([weighed(Z, self.coef_) + self.intercept_ for _, Z in feature_blocks(problem)])
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,12 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     >>> KernelRidgeClassifier(alpha=0.1).fit(X, ["a", "a", "b", "b"]).predict([[0.4], [4.6]]).tolist()
     ['a', 'b']
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (n, *functions(C))",
+        "intercept_": "float (*functions(C))",
+    }
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
 from mercer.gram.fourier_grid import FourierGrid, has_grid
 from mercer.gram.landmarks import landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
+from mercer.gram.products import check_weights
 from mercer.inputs import Rows
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
@@ -110,11 +111,17 @@ def on_raw(features: LandmarkFeatures | FourierMap, weights: Array) -> Array:  #
     return weights if isinstance(features, FourierMap) else features.expansion(weights)
 
 
+def width_of(features: LandmarkFeatures | FourierMap | FourierGrid) -> int:
+    """The number of features."""
+    if isinstance(features, FourierGrid):
+        return len(features.weights)
+    return features.n_columns if isinstance(features, FourierMap) else features.n_components
+
+
 def raw_blocks(features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None) -> Iterator[tuple[slice, Array]]:
     """Raw features, some rows at a time."""
     rows = Rows(X)
-    m = features.n_columns if isinstance(features, FourierMap) else features.n_components
-    step = max(64, BLOCK // m)
+    step = max(64, BLOCK // width_of(features))
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
         yield part, raw_values(features, rows.take(part).data)
@@ -193,6 +200,7 @@ def _of_each_target(solved: list[PrimalFit], problem: Problem) -> tuple[Array, A
 
 def predict_large(features: LandmarkFeatures | FourierMap | FourierGrid, X: Any, weights: Array, intercept: Any) -> Array:
     """f at new rows, some at a time."""
+    check_weights(weights, width_of(features))
     if isinstance(features, FourierGrid):
         return predict_grid(features, X, weights, intercept)
     c = on_raw(features, weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,14 @@ def counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
 @dataclass(frozen=True)
 class Problem:
     """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "X": "rows n",
+        "Y": "float (n, *t)",
+        "alpha": "float () | float (*t)",
+        "weights": "None | float (n,) >= 0",
+    }
 
     kernel: Kernel
     X: Any  # a collection, or Rows that share what other kernels have made of it
@@ -68,6 +76,13 @@ class Problem:
 class Fitted:
     """What every route returns."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "dual": "float (_, *t)",
+        "intercept": "float (*t)",
+        "residuals": "float (_, *t)",
+        "weights": "None | float (_, *t) | complex (_, *t)",
+    }
+
     dual: Array  # (n, *t)
     intercept: Array  # (*t)
     residuals: Array  # (n, *t) y - f on the training rows
@@ -97,6 +112,11 @@ class RidgeSolution:
 @dataclass(frozen=True)
 class Diagnosis:
     """What is computed when asked for: leave-one-out residuals, leverages and their sum."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "loo": "real (n, *t)",
+        "leverage": "real (n, *_)",
+    }
 
     loo: Array  # (n, *t)
     leverage: Array  # (n,), or (n, t) with one alpha per target

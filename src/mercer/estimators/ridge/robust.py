@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,11 @@ _MAD = 1.4826  # the median absolute deviation of a Gaussian times this is its s
 @dataclass(frozen=True)
 class RobustFit:
     """The weights at which reweighting settled, and the objective on the way there."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "value": "float (n, *t)",
+        "residuals": "float (n, *t)",
+    }
 
     value: Array  # (n,) final weights, base weights included
     residuals: Array  # (n,) of the final fit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,13 @@ class FittedPairs:
 
 class SupportClassifier(ClassifierMixin, SupportModel):
     """Abstract: support vector classification, one against one beyond two classes."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (C-1, S)",
+        "intercept_": "float (pairs(C),)",
+        "n_support_": "int (C,) >= 0 sum S",
+    }
 
     class_weight: Any
     decision_function_shape: Any

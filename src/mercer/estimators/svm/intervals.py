@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ ROWS = 256
 @dataclass(frozen=True)
 class HeldOut:
     """Residuals of held-out rows, and the functions of the folds on their common support vectors."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "coef": "float (S, F)",
+        "intercepts": "float (F,)",
+        "support": "rows S",
+        "residuals": "float (n,)",
+        "folds": "int (n,) < F",
+    }
 
     residuals: Array  # (n,) over rows of positive weight
     folds: Array  # (n,) the fold of each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,12 @@ Array = NDArray[Any]
 class Training:
     """What is kept of the training set for questions asked later: held-out residuals, probabilities."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "X": "rows n",
+        "y": "float (n,) | int (n,)",
+        "weights": "float (n,) >= 0",
+    }
+
     X: Any
     y: Array  # (n,) class numbers (-1: left out) or targets
     weights: Array  # (n,)
@@ -39,6 +45,15 @@ class Training:
 
 class SupportModel(KernelEstimator):
     """Abstract: f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_, one or several of them."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "support_": "int (S,) >= 0",
+        "support_vectors_": "rows S d | float (0, 0)",
+        "dual_coef_": "float (r, S)",
+        "intercept_": "float (f,)",
+        "n_support_": "int (r,) >= 0 sum S",
+        "_weights": "None | float (_, f)",
+    }
 
     tol: Any
     max_iter: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class OneClassSVM(OutlierMixin, SupportModel):
     >>> model.predict([[0.0], [3.0]]).tolist(), bool((model.decision_function(X) < -1e-3).mean() <= 0.2)
     ([1, -1], True)
     """
+
+    _stored: ClassVar[dict[str, str]] = {"offset_": "float (1,)"}
 
     def __init__(
         self,

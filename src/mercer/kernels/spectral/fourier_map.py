@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,13 @@ class FourierMap:
 
     With `phases` for the last frequency only, pairs are followed by one single column: an odd number of columns.
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "frequencies": "float (m, d)",
+        "weights": "float (m,)",
+        "center": "float (d,)",
+        "phases": "float (m,) | float (1,) | float (0,)",
+    }
 
     frequencies: Array  # (m, d)
     weights: Array  # (m,)

@@ -1,0 +1,219 @@
+"""Forged model files: arrays and numbers of good files replaced by others, and every answer asked for.
+
+`python -m tests.persist.forge COUNT SEED` tries COUNT files in this process and prints one line of JSON: how many were
+refused at loading, how many answered, and what was raised that is no error of mercer's. A crash ends the process, which
+`test_forged.py` sees. NUMBA_BOUNDSCHECK=1 turns a read out of bounds into an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mercer
+from mercer.errors import MercerError
+from mercer.persist.files import _rebuilt, to_bytes
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(30, 3))
+Y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
+TWO = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+NEW = RNG.normal(size=(5, 3))
+WORDS = ["".join(RNG.choice(list("acgt"), size=9)) for _ in range(20)]
+LONG = np.array([len(word) + word.count("a") for word in WORDS], dtype=float)
+FRAME = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 2] > 0, "x", "z")})
+G = mercer.Gaussian(1.5)
+
+#: Every estimator and every route whose stored parts differ. Tables are small; their searches take seconds.
+MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
+    "ridge": (mercer.KernelRidge(G, alpha=0.1), X, Y, NEW),
+    "ridge primal": (mercer.KernelRidge(mercer.Polynomial(2), alpha=0.5), X, np.c_[Y, -Y], NEW),
+    "ridge huber": (mercer.KernelRidge(G, alpha=0.1, loss="huber", fit_intercept=True), X, Y, NEW),
+    "ridge sparse": (mercer.KernelRidge(mercer.Linear()), sp.csr_array(X), Y, sp.csr_array(NEW)),
+    "ridge words": (mercer.KernelRidge(mercer.Spectrum(2)), WORDS, LONG, WORDS[:4]),
+    "ridge parts": (mercer.KernelRidge(G.centered(X[:9]) + mercer.Bilinear(np.eye(3)), alpha=0.1), X, Y, NEW),
+    "ridge landmarks": (mercer.KernelRidge(G, solver="nystroem", n_components=6), X, Y, NEW),
+    "ridge Fourier": (mercer.KernelRidge(G, solver="fourier", n_components=8), X, Y, NEW),
+    "ridge CV": (mercer.KernelRidgeCV(), X, Y, NEW),
+    "ridge classes": (mercer.KernelRidgeClassifier(G), X, THREE, NEW),
+    "nearest mean": (mercer.NearestMean(G), X, THREE, NEW),
+    "nearest mean primal": (mercer.NearestMean(mercer.Linear()), X, TWO, NEW),
+    "ball": (mercer.NoveltyBall(G), X, None, NEW),
+    "perceptron": (mercer.KernelPerceptron(G, random_state=0, max_iter=5), X, THREE, NEW),
+    "perceptron voted": (mercer.KernelPerceptron(G, average="voted", random_state=0, max_iter=5), X, THREE, NEW),
+    "perceptron two": (mercer.KernelPerceptron(G, average="voted", random_state=0, max_iter=5), X, TWO, NEW),
+    "perceptron primal": (mercer.KernelPerceptron(mercer.Linear(), random_state=0, max_iter=5), X, TWO, NEW),
+    "neighbors classes": (mercer.KernelKNeighborsClassifier(G), X, TWO, NEW),
+    "neighbors": (mercer.KernelKNeighborsRegressor(G, weights="distance"), X, Y, NEW),
+    "SVC": (mercer.SVC(G, random_state=0), X, TWO, NEW),
+    "SVC three": (mercer.SVC(G, random_state=0), X, THREE, NEW),
+    "SVC linear": (mercer.SVC(mercer.Linear(), random_state=0), X, THREE, NEW),
+    "SVR": (mercer.SVR(G), X, Y, NEW),
+    "one class": (mercer.OneClassSVM(G), X, None, NEW),
+    "GP": (mercer.GaussianProcessRegressor(random_state=0), X, Y, NEW),
+    "GP linear": (mercer.GaussianProcessRegressor(mean="linear", random_state=0), X, np.c_[Y, -Y], NEW),
+    "GP inducing": (mercer.GaussianProcessRegressor(solver="inducing", random_state=0), X, Y, NEW),
+    "GP vecchia": (mercer.GaussianProcessRegressor(solver="vecchia", random_state=0), X, Y, NEW),
+    "PCA": (mercer.KernelPCA(G, n_components=2), X, None, NEW),
+    "PCA primal": (mercer.KernelPCA(mercer.Linear(), n_components=2), X, None, NEW),
+    "Fourier": (mercer.RandomFourierFeatures(G, n_components=7, random_state=0), X, None, NEW),
+    "Nystroem": (mercer.Nystroem(G, n_components=5, random_state=0), X, None, NEW),
+    "RFM": (mercer.RFMRegressor(n_steps=1, random_state=0), X, Y, NEW),
+    "RFM classes": (mercer.RFMClassifier(n_steps=1, random_state=0), X, THREE, NEW),
+    "pipeline": (Pipeline([("scale", StandardScaler()), ("svc", mercer.SVC(G, random_state=0))]), X, TWO, NEW),
+}
+TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
+    "table": (mercer.TableRegressor(random_state=0, time=1.0), FRAME, Y, FRAME[:4]),
+    "table classes": (mercer.TableClassifier(random_state=0, time=1.0), FRAME, TWO, FRAME[:4]),
+}
+
+METHODS = ("predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples")
+
+
+def parts(model: Any) -> tuple[dict[str, Any], list[Any]]:
+    """The text and the arrays of the file of a model."""
+    from mercer.persist.packing import Packer
+
+    to_bytes(model)  # as a file, it can be written
+    packer = Packer()
+    body = {"model": packer.pack(model, "model"), "notes": packer.pack({}, "notes")}
+    return {**body, "lists": packer.lists}, packer.arrays
+
+
+def forged_array(array: Any, rng: np.random.Generator) -> Any:
+    """Another array in the place of this one."""
+    flat = array.size
+    kinds = (
+        lambda: array[:-1] if array.ndim and len(array) else array[None],
+        lambda: np.concatenate([array, array[:1]]) if array.ndim and len(array) else np.zeros(3, array.dtype),
+        lambda: array[..., None],
+        lambda: array.ravel(),
+        lambda: array.T.copy(),
+        lambda: np.zeros(0, array.dtype),
+        lambda: np.zeros((0, 3)),
+        lambda: array.astype(rng.choice(["f2", "f4", "f8", ">f8", "i1", "i4", "i8", "u8", "c16", "b1", "U5", "M8[s]"])),
+        lambda: _changed(array, rng, rng.choice([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, 1e-320])),
+        lambda: _changed(array, rng, int(rng.choice([-1, -(2**31), 2**31 - 1, 10**6, 2**62, 30, 31, 68]))),
+        lambda: rng.permutation(array) if array.ndim else array,
+        lambda: np.full(array.shape, rng.choice([0.0, -1.0, 1e30])),
+        lambda: np.arange(flat).reshape(array.shape) + int(rng.choice([0, 1, 1000, -1000])),
+        lambda: rng.normal(size=tuple(rng.integers(0, 6, size=rng.integers(0, 4)))),
+        lambda: np.asfortranarray(array),
+    )
+    return kinds[rng.integers(len(kinds))]()
+
+
+def _changed(array: Any, rng: np.random.Generator, value: Any) -> Any:
+    out = array.copy()
+    if out.size and out.dtype.kind in "fiuc":
+        out.reshape(-1)[rng.integers(out.size)] = value
+    return out
+
+
+def places(node: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The numbers, texts and flags of the state of estimators and records: (container, key)."""
+    if isinstance(node, dict):
+        inside = node.get("state") or node.get("fields") or {}
+        for key, value in inside.items():
+            if not isinstance(value, (dict, list)):
+                found.append((inside, key))
+            places(value, found)
+        for value in [node.get("items"), node.get("params")]:
+            places(list(value.values()) if isinstance(value, dict) else value, found)
+    elif isinstance(node, list):
+        for value in node:
+            places(value, found)
+    return found
+
+
+def forged(body: dict[str, Any], arrays: list[Any], rng: np.random.Generator) -> tuple[str, list[Any], str]:
+    """The text and the arrays of a forged file, and what was done."""
+    arrays = list(arrays)
+    done = []
+    for _ in range(int(rng.integers(1, 4))):
+        if rng.random() < 0.85 and arrays:
+            at = int(rng.integers(len(arrays)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    arrays[at] = forged_array(arrays[at], rng)
+                except (ValueError, OverflowError, TypeError):
+                    continue
+            done.append(f"array {at} {arrays[at].dtype}{arrays[at].shape}")
+        else:
+            body = json.loads(json.dumps(body))
+            numbers = places(body["model"], [])
+            if numbers:
+                inside, key = numbers[rng.integers(len(numbers))]
+                inside[key] = [None, -1, 10**9, 0, True, "x", {"is": "float", "text": "nan"}, [], 0.5][rng.integers(9)]
+                done.append(f"{key} = {inside[key]!r}")
+    return json.dumps(body), arrays, "; ".join(done)
+
+
+def answer(model: Any, new: Any, X: Any, y: Any) -> list[tuple[str, BaseException]]:
+    """Ask for everything; what was raised that is no error of mercer's."""
+    failures: list[tuple[str, BaseException]] = []
+    calls = [(name, lambda name=name: getattr(model, name)(new)) for name in METHODS if hasattr(model, name)]
+    if hasattr(model, "partial_fit"):
+        calls.append(("partial_fit", lambda: model.partial_fit(X, y)))
+    if hasattr(model, "sample_y"):
+        calls.append(("std", lambda: model.predict(new, return_std=True)))
+    for name, call in calls:
+        try:
+            call()
+        except (MercerError, AttributeError) as error:  # a property that is not there says so by AttributeError
+            if isinstance(error, AttributeError) and not isinstance(error, MercerError):
+                failures.append((name, error))
+        except Exception as error:
+            failures.append((name, error))
+    return failures
+
+
+def run(total: int, seed: int, tables: bool, only: str | None = None) -> dict[str, Any]:
+    """Try so many files; counts, and the first tries that raised something else."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(seed)
+    fitted = []
+    for name, (model, rows, target, new) in (MODELS | (TABLES if tables else {})).items():
+        if only is None or only in name:
+            model.fit(rows) if target is None else model.fit(rows, target)
+            fitted.append((name, *parts(model), new, rows, target))
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    for name, body, arrays, new, rows, target in fitted:  # the good file is good
+        failures = answer(_rebuilt(json.dumps(body), arrays, name)[0], new, rows, target)
+        wrong += [f"{name} as it was: {method}: {error!r}" for method, error in failures]
+    for number in range(total):
+        name, body, arrays, new, rows, target = fitted[number % len(fitted)]
+        text, changed, done = forged(body, arrays, rng)
+        sys.stderr.write(f"\r{name}: {done}\n") if "-v" in sys.argv else None
+        try:
+            model, _ = _rebuilt(text, changed, "file")
+        except MercerError:
+            counts["refused"] += 1
+            continue
+        except Exception as error:
+            wrong.append(f"{name}: {done}: load: {type(error).__name__}: {error}")
+            continue
+        failures = answer(model, new, rows, target)
+        counts["wrong" if failures else "answered"] += 1
+        for method, error in failures:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            wrong.append(f"{name}: {done}: {method}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})")
+    return {"files": total, **counts, "failures": wrong}
+
+
+if __name__ == "__main__":
+    chosen = [word[5:] for word in sys.argv if word.startswith("only=")]
+    print(json.dumps(run(int(sys.argv[1]), int(sys.argv[2]), "tables" in sys.argv, *chosen)))
