@@ -84,6 +84,9 @@ show-large: $(STAMPS)/dev  ## memory of fits on millions of rows, and what plan 
 	$(PY) -m benchmarks.large_memory
 	$(PY) -m benchmarks.large_plan
 
+fuzz-load: $(STAMPS)/dev  ## 20,000 forged model files, with bounds checks on and off; only mercer's errors
+	$(PY) -m pytest -q -s -m slow tests/persist/test_forged.py
+
 show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.numeric.memory import format_bytes, parse_bytes
+from mercer.numeric.memory import budget_bytes, format_bytes
 from mercer.registry import record
 
 
@@ -86,7 +86,7 @@ class Plan:
 
 def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
     """Return the first route within the budget, or say what the smallest one needs; leaving exactness is announced."""
-    budget = parse_bytes(memory)
+    budget = budget_bytes(memory)
     for route in routes:
         if route.bytes <= budget:
             if announce and routes[0].exact and not route.exact:
@@ -127,7 +127,7 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
     """
     if not isinstance(estimator, Planned):
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
-    budget = parse_bytes(estimator.memory if memory is None else memory)
+    budget = budget_bytes(estimator.memory if memory is None else memory)
     routes = estimator._routes(estimator._shape(X, y))
     route = choose(routes, budget, type(estimator).__name__, announce=False)
     return Plan(route, routes, budget, tuple(estimator._notes(X, route)))

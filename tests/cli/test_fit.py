@@ -349,3 +349,72 @@ def test_ctrl_c_ends_a_running_fit(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert said.endswith("Interrupted.\n") and "Traceback" not in said
     assert os.listdir(tmp_path) == ["d.csv"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM there")
+def test_sigterm_cleans_up_like_ctrl_c(tmp_path: Path) -> None:
+    data = table(tmp_path / "d.csv", 2500)
+    command = [sys.executable, "-m", "mercer.cli", "fit", str(data), "--target", "y"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".mercer-*")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143, said
+    assert said.endswith("Terminated.\n") and "Traceback" not in said
+    assert os.listdir(tmp_path) == ["d.csv"]
+
+
+# -- what is there already, and what names may hold ------------------------------------------------------------------------
+
+
+def test_another_model_is_replaced_only_by_force(tmp_path: Path) -> None:
+    data, out = table(tmp_path / "d.csv"), tmp_path / "out"
+    assert invoke("fit", data, "--target", "y", "--out", out, "--quiet").exit_code == 0
+    again = invoke("fit", data, "--target", "y", "--out", out)
+    assert again.exit_code == 0 and "replaced the model of 'y' from d.csv" in again.stderr
+    before = (out / "model.mercer").read_bytes()
+    refused = invoke("fit", data, "--target", "small", "--out", out)
+    assert refused.exit_code == 64 and "holds a model of 'y' from d.csv" in refused.stderr and "--force" in refused.stderr
+    assert (out / "model.mercer").read_bytes() == before
+    assert invoke("fit", data, "--target", "small", "--out", out, "--force", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize("seed", ["4294967296", "-1", "99999999999999999999"])
+def test_a_seed_beyond_the_range_is_bad_input(tmp_path: Path, seed: str) -> None:
+    result = invoke("fit", table(tmp_path / "d.csv"), "--target", "y", f"--seed={seed}")
+    assert result.exit_code == 64 and "bug" not in result.stderr and "--seed" in result.stderr
+
+
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x9b2J"
+    labels = np.array([f"{evil}a", "b"])[np.arange(60) % 2]
+    data = table(tmp_path / f"d{evil}.csv", **{f"x{evil}": np.arange(60), "label": labels})
+    fits = ["--target", "label", "--out", tmp_path / f"out{evil}"]
+    for arguments in (fits, [], ["--target", f"no{evil}"], ["--drop", evil]):
+        result = invoke("fit", data, *arguments)
+        assert "\x1b" not in result.output + result.stderr and "\x9b" not in result.output + result.stderr
+        assert "\\x1b" in result.output + result.stderr
+
+
+def test_many_columns_are_read_in_proportion() -> None:
+    """The number of comparisons of names, and not the time: names are looked up, never searched for."""
+    from mercer.inputs.tables import Table, _names
+    from mercer.workflow.columns import matrix, refuse_unknown
+
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"x{i}") for i in range(3000)]
+    table_ = Table({name: np.zeros(2) for name in names})
+    refuse_unknown(Path("d.csv"), table_, [Name(name) for name in names])
+    matrix(Path("d.csv"), table_, [Name(name) for name in names])
+    _names(Path("d.csv"), names)
+    assert Name.compared < 20 * len(names)

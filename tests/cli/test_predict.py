@@ -121,3 +121,18 @@ def test_bad_models_are_one_line(folder: Path, tmp_path: Path) -> None:
         result = invoke("predict", tmp_path / name, folder / "new.csv")
         assert result.exit_code == 64 and result.stdout == "" and result.stderr.count("\n") == 1
         assert message in result.stderr
+
+
+def test_labels_that_are_formulas_are_marked_as_text() -> None:
+    from mercer.cli.predict import _as_csv
+
+    labels = np.array(["=1+1", "@x", "+cmd|' /C calc'!A0", "-1.5", "a", "-x", "\t=2"])
+    lines = _as_csv(np.ones(len(labels), dtype=bool), {"prediction": labels}).splitlines()
+    assert lines[1:] == ["'=1+1", "'@x", "'+cmd|' /C calc'!A0", "-1.5", "a", "'-x", "'\t=2"]
+
+
+def test_predictions_replaced_are_said_to_be(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.csv"
+    first = invoke("predict", folder / "y", folder / "data.csv", "--out", out)
+    second = invoke("predict", folder / "y", folder / "data.csv", "--out", out)
+    assert "(replaced)" not in first.stderr and "(replaced)" in second.stderr

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from mercer.cli.check import check
 from mercer.cli.denoise import denoise
 from mercer.cli.exit_codes import BAD_INPUT
-from mercer.cli.failures import guarded
+from mercer.cli.failures import guarded, termination
 from mercer.cli.fit import fit
 from mercer.cli.predict import predict
 
@@ -54,7 +54,9 @@ class Commands(TyperGroup):
         settings["prog_name"] = "mercer"  # whatever the file is called that was started
         if isinstance(sys.stdout, TextIOWrapper):  # a terminal without the letter gets its code, not a crash
             sys.stdout.reconfigure(errors="backslashreplace")
-        sys.exit(guarded(lambda: super(Commands, self).main(*args, **settings)))
+        with termination():
+            code = guarded(lambda: super(Commands, self).main(*args, **settings))
+        sys.exit(code)
 
 
 app = typer.Typer(

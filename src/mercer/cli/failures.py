@@ -4,6 +4,7 @@
     69   a package is not installed                             (EX_UNAVAILABLE)
     70   the computation cannot be carried through, or a bug    (EX_SOFTWARE)
     130  Ctrl-C                                                 (128 + SIGINT)
+    143  asked to end (kill)                                    (128 + SIGTERM)
     141  whoever read our output has gone                       (128 + SIGPIPE)
 
 None of them is 0, 1 or 2: those are answers of a command, and a failure must never look like one.
@@ -12,21 +13,45 @@ None of them is 0, 1 or 2: those are answers of a command, and a failure must ne
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 
 from mercer.cli.exit_codes import BAD_INPUT, UNAVAILABLE
+from mercer.cli.terminal import visible
 from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
 
-FAILED, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
+FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 70, 130, 141, 143
 
 #: Characters of an expression shown on either side of the place where reading stopped.
 AROUND = 60
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def termination() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does, with everything cleaned up."""
+
+    def end(*_: Any) -> None:
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not in the main thread: whoever started us there decides
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def guarded(call: Callable[[], Any]) -> int:
@@ -37,6 +62,8 @@ def guarded(call: Callable[[], Any]) -> int:
             code = call()
             sys.stdout.flush()  # a reader who has gone is noticed here, not while Python shuts down
         return code if isinstance(code, int) else 0
+    except Terminated:
+        return _say("Terminated.", TERMINATED)
     except (KeyboardInterrupt, typer.Abort):
         return _say("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
@@ -91,7 +118,7 @@ def point_at(error: ParseError) -> str:
 
 def _say(message: str, code: int) -> int:
     with suppress(OSError):  # nobody listens: the code alone has to do
-        print(message, file=sys.stderr)
+        print(visible(message), file=sys.stderr)
     return code
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mercer.cli.exit_codes import BAD_INPUT
-from mercer.cli.results import results_folder
+from mercer.cli.results import METRICS, MODEL, refuse_other, results_folder
 from mercer.cli.terminal import note, print_json, print_text, strict_json
 from mercer.errors import InputError
 from mercer.workflow.columns import Question, ask, describe_columns, read_table, refuse_unknown
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mercer.plan import Plan
     from mercer.workflow.training import Parts, Settings, Trained
 
-#: The names of the results in the folder.
-MODEL, METRICS, SURFACE, PREDICTIONS = "model.mercer", "metrics.json", "surface.png", "predictions.png"
+#: The names of the pictures in the folder.
+SURFACE, PREDICTIONS = "surface.png", "predictions.png"
 
 TASKS = ("auto", "regression", "classification")
 
@@ -64,6 +64,7 @@ Coverage = Annotated[float, typer.Option(metavar="FRACTION", help="How many targ
 Memory = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Budget of the fit, such as '2 GB' (default: 8 GiB).", show_default=False)
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model of another target.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the metrics as JSON instead of text.")]
 
@@ -82,6 +83,7 @@ def fit(
     seed: Seed = 0,
     coverage: Coverage = 0.9,
     memory: Memory = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
@@ -102,6 +104,7 @@ def fit(
         return _list_columns(data, table)
     question = ask(data, table, target, drop=_names(data, table, drop), task=task, drop_missing=drop_missing)
     folder = out if out is not None else Path(f"{data.stem}-mercer")
+    replaced = refuse_other(folder, target, force)
     model = make_model(question, settings)
     parts, plan = affordable(model, question, split(question, settings), seed)
     with results_folder(folder) as made:
@@ -109,6 +112,8 @@ def fit(
             _announce(question, parts, plan, settings, expected_seconds(model, question, parts, plan))
         trained = train(model, question, parts, settings)
         metrics = _write(made, data, question, parts, settings, trained)
+    if replaced and not quiet:
+        note(f"replaced {replaced}.")
     if as_json:
         print_json(metrics)
     elif not quiet:
@@ -128,8 +133,8 @@ def _check(settings: Settings, task: str) -> None:
             raise InputError(f"{name} must be a fraction between 0 and 1, such as 0.2; got {value:g}.")
     if settings.max_rows < 2:
         raise InputError(f"--rows must be at least 2; got {settings.max_rows}.")
-    if settings.seed < 0:
-        raise InputError(f"--seed must be a whole number >= 0; got {settings.seed}.")
+    if not 0 <= settings.seed < 2**32:
+        raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {settings.seed}.")
     parse(settings.kernel)
     parse_bytes(settings.memory)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +13,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from mercer.cli.fit import MODEL
-from mercer.cli.terminal import note
+from mercer.cli.results import MODEL
+from mercer.cli.terminal import note, visible
 from mercer.errors import InputError
+from mercer.persist.writing import umask
 from mercer.workflow.columns import complete_rows, matrix, read_table
+
+#: What a formula begins with, for the spreadsheets that there are.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 ModelFile = Annotated[
     Path,
@@ -60,7 +65,8 @@ def predict(
         raise InputError(f"{model}: predicts classes, and intervals are for numbers; leave --interval out.")
     table = read_table(data)
     X = matrix(data, table, names)
-    _say_ignored([name for name in table.columns if name not in names and name != notes.get("target")])
+    used = {*names, notes.get("target")}
+    _say_ignored([name for name in table.columns if name not in used])
     known = complete_rows(X)
     if not known.all() and not skip_missing:
         raise InputError(
@@ -69,10 +75,11 @@ def predict(
         )
     text = _as_csv(known, _predictions(pipeline, X[known], interval))
     if out is None:
-        print(text, end="")
+        print(visible(text) if sys.stdout.isatty() else text, end="")
     else:
-        write_whole(out, text.encode())
-        note(f"{int(known.sum())} predictions of {notes.get('target')} written to {out}", word="")
+        replaced = " (replaced)" if out.exists() else ""
+        write_whole(out, text.encode(), 0o666 & ~umask())
+        note(f"{int(known.sum())} predictions of {notes.get('target')} written to {out}{replaced}", word="")
     return 0
 
 
@@ -115,5 +122,20 @@ def _as_csv(known: NDArray[np.bool_], columns: dict[str, NDArray[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Ten digits: more than any prediction is good for, and the same on every machine."""
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    """Ten digits: more than any prediction is good for, and the same on every machine.
+
+    A label that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets take for "text".
+    """
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, str) and value.lstrip()[:1] in FORMULA and not _is_number(value):
+        return f"'{value}"
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

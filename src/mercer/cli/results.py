@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mercer.errors import InputError
+from mercer.persist.writing import publish_folder, temporary
+
+#: The names of the results in the folder.
+MODEL, METRICS = "model.mercer", "metrics.json"
+
+
+def refuse_other(folder: Path, target: str, force: bool) -> str:
+    """What the results will replace, in words, or an empty text; a model of another target needs --force."""
+    if not (folder / MODEL).exists():
+        return ""
+    try:
+        facts = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+        was, of = str(facts["target"]), str(facts["data"])
+    except (OSError, ValueError, KeyError, TypeError):
+        was, of = "something unknown", "a file unknown"
+    if was != target and not force:
+        raise InputError(
+            f"{folder}: holds a model of {was!r} from {of}; replace it with --force, or name another folder with --out."
+        )
+    return f"the model of {was!r} from {of} in {folder}"
 
 
 @contextmanager
@@ -23,7 +43,8 @@ def results_folder(folder: Path) -> Iterator[Path]:
             raise InputError(f"{folder}: this is a file; name a folder for the results with --out.")
         if folder.exists() and not os.access(folder, os.W_OK):
             raise PermissionError(None, "no permission")
-        made = Path(tempfile.mkdtemp(prefix=".mercer-", dir=_ancestor(folder)))
+        made = temporary(_ancestor(Path(os.path.realpath(folder))))
+        made.mkdir(mode=0o700)
     except OSError as error:
         raise _unwritable(folder, error) from None
     try:
@@ -40,22 +61,10 @@ def _ancestor(folder: Path) -> Path:
 
 def _publish(made: Path, folder: Path) -> None:
     try:
-        if not folder.exists():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            made.chmod(0o777 & ~_umask())  # temporary folders are private
-            made.rename(folder)
-            return
-        for file in sorted(made.iterdir()):
-            os.replace(file, folder / file.name)
+        publish_folder(made, folder)
     except OSError as error:
         raise _unwritable(folder, error) from None
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(f"{folder}: cannot be written ({error.strerror or error}); name another folder with --out.")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -26,12 +26,24 @@ def heading(words: str, style: str) -> Text:
 def print_text(*parts: str | Text) -> None:
     """Print parts on stdout. Lines are never broken, and nothing in them is read as markup: kernels have brackets."""
     console = Screen(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.print(Text.assemble(*parts), soft_wrap=True)
+    shown = [Text(visible(part.plain), style=part.style) if isinstance(part, Text) else visible(part) for part in parts]
+    console.print(Text.assemble(*shown), soft_wrap=True)
 
 
 def note(words: str, word: str = "Note: ") -> None:
     """Say something on stderr that is no part of the answer."""
-    print(f"{word}{words}", file=sys.stderr)
+    print(visible(f"{word}{words}"), file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Text whose control characters are shown and not obeyed: names and labels come from files, and a terminal runs them.
+
+    >>> visible("a\\x1b[2J\\tb")
+    'a\\\\x1b[2J\\tb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def print_json(value: Any) -> None:

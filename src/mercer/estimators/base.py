@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import ArgumentError, InputError, describe
+from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError, describe
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator, gram
@@ -31,6 +31,7 @@ from mercer.inputs.vectors import refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
+from mercer.numeric.memory import available_bytes, format_bytes
 from mercer.plan import Route, Shape, choose
 from mercer.validity.derive import outline
 
@@ -96,12 +97,23 @@ def whole_or_nothing(fit: Fit) -> Fit:
         before = self.__dict__.copy()
         try:
             return fit(self, *arguments, **keywords)
-        except BaseException:
+        except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if isinstance(error, MemoryError) and not isinstance(error, MercerError):
+                raise _out_of_memory(self, error) from error
             raise
 
     return guarded  # type: ignore[return-value]
+
+
+def _out_of_memory(model: Any, error: MemoryError) -> MemoryBudgetError:
+    free = available_bytes()
+    left = "" if free is None else f" with {format_bytes(free)} left"
+    return MemoryBudgetError(
+        f"{type(model).__name__}: the memory of this process ended during the fit{left} ({error}). Give it a smaller "
+        "memory=, fit on fewer rows, or use float32 data."
+    )
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class LandmarkFeatures:
         "kernel": "kernel",
         "landmarks": "rows m",
         "index": "int (m,) >= 0",
-        "triangle": "float (m, m)",
+        "triangle": "triangle (m, m)",
     }
 
     kernel: Kernel

@@ -7,6 +7,7 @@ kernel asks for: a column that no kernel looks at may hold anything.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def _names(path: Path, header: list[str]) -> list[str]:
     names = [name.strip() or f"column {i}" for i, name in enumerate(header)]
     if all(_is_number(name) for name in header):
         raise InputError(f"{path}: the first line holds numbers; it must name the columns: add a line such as x0,x1,x2.")
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise InputError(f"{path}: two columns are called {twice!r}; give each its own name.")
     return names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from math import prod
 from typing import Any
@@ -11,9 +10,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InputError, MemoryBudgetError
+from mercer.numeric.limits import limited_bytes, machine_bytes
 
 #: Default budget for one result. Fixed, so that the same script takes the same route on another day.
 DEFAULT_BUDGET = 8 * 2**30
+
+#: What a process under a limit keeps for libraries that are yet to be loaded, stacks of threads and small things.
+RESERVE = 256 * 2**20
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -48,18 +51,18 @@ def parse_bytes(value: int | float | str | None) -> int:
 
 
 def available_bytes() -> int | None:
-    """Return the memory that the operating system can give without swapping, or None where it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    """The memory that this process may still take: of the machine, its container and its limits; None if none says."""
+    known = [count for count in (machine_bytes(), limited_bytes()) if count is not None]
+    return min(known, default=None)
+
+
+def budget_bytes(value: int | float | str | None) -> int:
+    """A memory budget in bytes, cut to what a container or a limit leaves: beyond that a process is ended, not slowed.
+
+    What the machine has free today has no say, so that the same script takes the same route tomorrow.
+    """
+    budget, limit = parse_bytes(value), limited_bytes()
+    return budget if limit is None else min(budget, max(1, limit - RESERVE))
 
 
 def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = None) -> None:

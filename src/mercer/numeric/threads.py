@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
@@ -13,14 +14,14 @@ Progress = Callable[[int, int], None]
 
 _lock = threading.Lock()
 _holders = 0
-_limiter: Any = None
+_limiter: list[tuple[Any, int]] = []  # libraries and the threads they had
 _alone = threading.local()
 
 
 def _start_afresh() -> None:
     """A child forked in mid-flight inherits a count that nobody will take down, and perhaps a lock that nobody holds."""
     global _lock, _holders, _limiter
-    _lock, _holders, _limiter = threading.Lock(), 0, None
+    _lock, _holders, _limiter = threading.Lock(), 0, []
 
 
 if hasattr(os, "register_at_fork"):
@@ -41,12 +42,14 @@ def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread; the last of several concurrent holders gives the threads back.
 
     threadpoolctl's own limiter restores what it saw on entry, so two overlapping limiters of two threads could leave
-    BLAS at one thread for ever. A count of holders avoids that.
+    BLAS at one thread for ever; and version 3.8 obeys one thread only, the first that ever set a limit, so that
+    the digits of a fit depended on the thread it ran in. A count of holders avoids both.
     """
     global _holders, _limiter
     with _lock:
         if _holders == 0:
-            _limiter = _controller().limit(limits=1, user_api="blas")
+            _limiter = [(library, library.num_threads) for library in _blas()]
+            _set_threads([(library, 1) for library, _ in _limiter])
         _holders += 1
     try:
         yield
@@ -54,8 +57,8 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
-                _limiter.restore_original_limits()
-                _limiter = None
+                _set_threads(_limiter)
+                _limiter = []
 
 
 @contextmanager
@@ -73,13 +76,18 @@ def one_thread() -> Iterator[None]:
         _alone.depth -= 1
 
 
-def _controller() -> Any:
-    # Looking through the loaded libraries takes about a millisecond, as long as a small Gram matrix: done once.
-    if not hasattr(_controller, "known"):
-        from threadpoolctl import ThreadpoolController
+@cache
+def _blas() -> tuple[Any, ...]:
+    """The loaded libraries of linear algebra; looking for them takes as long as a small Gram matrix, so it is done once."""
+    from threadpoolctl import ThreadpoolController
 
-        _controller.known = ThreadpoolController()  # type: ignore[attr-defined]
-    return _controller.known  # type: ignore[attr-defined]
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(wanted: list[tuple[Any, int]]) -> None:
+    for library, number in wanted:
+        # newer versions do nothing in `set_num_threads` unless the calling thread was the first one that ever called it
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
 
 
 def run(

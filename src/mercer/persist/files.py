@@ -11,14 +11,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, MissingExtraError
+from mercer.persist.writing import write_whole
 
 FORMAT, VERSION = "mercer model", 1
 
@@ -189,36 +188,3 @@ def _skops(verb: str) -> Any:
     except ImportError:
         raise MissingExtraError(f'{verb} a model needs the package skops: pip install "mercer[cli]"') from None
     return skops.io
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all: beside it first, onto the disk, and then under its name."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-    try:
-        try:
-            with beside.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, target)
-        finally:
-            with suppress(OSError):
-                beside.unlink()
-        _sync_folder(target.parent)
-    except FileNotFoundError:
-        raise InputError(f"{target}: there is no folder {target.parent}; create it, or choose another.") from None
-    except IsADirectoryError:
-        raise InputError(f"{target}: this is a folder; name a file in it.") from None
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror or error}; choose another place.") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """The new name has to reach the disk too; where folders cannot be opened (Windows), the system does it."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

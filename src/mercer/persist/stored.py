@@ -6,6 +6,7 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
     "float (n, *t)"     a float32 or float64 array, finite; n is the same number wherever it is named, *t the same axes
     "real (n,)"         the same, NaN and infinity allowed
     "int (m,) < n"      whole numbers 0, …, n - 1; ">= 0", "> 0" and "sum S" are limits too
+    "triangle (m, m)"   a triangular factor: finite, no zero on its diagonal
     "complex (n,)"      complex numbers, finite
     "bool (n,)"         flags
     "labels (C,)"       names or numbers of classes
@@ -39,7 +40,10 @@ Sizes = dict[str, Any]  # name of a size -> int, or a tuple for starred ones
 _ABSENT = object()
 
 #: Types of numbers that our loops are compiled for; others would fail in them, or be copied on every call.
-_TYPES = {"float": ("f4", "f8"), "real": ("f4", "f8"), "int": ("i4", "i8"), "bool": ("b1",), "complex": ("c8", "c16")}
+_FLOATS = ("f4", "f8")
+_TYPES = {
+    "float": _FLOATS, "real": _FLOATS, "triangle": _FLOATS, "complex": ("c8", "c16"), "int": ("i4", "i8"), "bool": ("b1",),
+}  # fmt: skip
 _LABEL_KINDS = "biufUSO"
 
 #: Sizes that follow from others.
@@ -133,7 +137,7 @@ def _check_rows(part: Any, names: list[str], sizes: Sizes, owner: Any) -> None:
         holes = _takes_holes(owner)
         _want(not np.isinf(numbers).any() and (holes or not np.isnan(numbers).any()), "not finite")
     _bind(names[0], count(part), sizes)
-    shape = getattr(part, "shape", ())
+    shape: Any = getattr(part, "shape", ())
     if len(names) > 1 and len(shape) == 2:
         _bind(names[1], int(shape[1]), sizes)
 
@@ -169,8 +173,10 @@ def _check_array(part: Any, parsed: tuple[str, tuple[str, ...] | None, tuple[str
         else:
             _want(values.dtype.isnative and values.dtype.str[1:] in _TYPES[kind], f"not of type {kind}")
         _check_shape(values.shape, axes, sizes)
-    if kind in ("float", "complex") or (kind == "labels" and values.dtype.kind == "f"):
+    if kind in ("float", "complex", "triangle") or (kind == "labels" and values.dtype.kind == "f"):
         _want(bool(np.isfinite(values).all()), "not finite")
+    if kind == "triangle":
+        _want(bool(values.diagonal().all()), "a zero on the diagonal")
     for sign, limit in zip(limits[::2], limits[1::2], strict=True):
         _check_limit(values, sign, _size(limit, sizes))
 

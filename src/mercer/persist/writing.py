@@ -7,6 +7,7 @@ place too, and exchanged with the old one in one step.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import secrets
@@ -24,6 +25,9 @@ _NAME = re.compile(r"\.mercer-(\d+)-[0-9a-f]{12}")
 
 #: Model files hold training rows: a new file is for its owner alone.
 PRIVATE = 0o600
+
+#: Arguments of renameat2 of Linux: paths as they are, and both names kept.
+_HERE, _EXCHANGE = -100, 2
 
 #: What nobody has touched for so long was left behind, also by a writer on another machine that shares the folder.
 STALE_SECONDS = 24 * 3600.0
@@ -119,7 +123,7 @@ def publish_folder(made: Path, folder: Path) -> None:
     target = Path(os.path.realpath(folder))
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        made.chmod(0o777 & ~_umask())  # temporary folders are private
+        made.chmod(0o777 & ~umask())  # temporary folders are private
         made.rename(target)
         return _sync_folder(target.parent)
     made.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -128,15 +132,25 @@ def publish_folder(made: Path, folder: Path) -> None:
             _carry(file, made / file.name)
         elif file.is_file():
             (made / file.name).chmod(stat.S_IMODE(file.stat().st_mode))
-    old = temporary(target.parent)
+    _exchange(made, target)
+    shutil.rmtree(made, ignore_errors=True)  # the old one, after the exchange
+    _sync_folder(target.parent)
+
+
+def _exchange(made: Path, target: Path) -> None:
+    """Let two folders change names: in one step on Linux, elsewhere in two with the old one kept until the end."""
+    with suppress(OSError, AttributeError):
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+        if renameat2(_HERE, os.fsencode(made), _HERE, os.fsencode(target), _EXCHANGE) == 0:
+            return
+    old = target.with_name(f"{target.name}.old-{secrets.token_hex(4)}")  # no name that a later writer would remove
     target.rename(old)
     try:
         made.rename(target)
     except BaseException:
         old.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
-    _sync_folder(target.parent)
+    old.rename(made)
 
 
 def _carry(file: Path, to: Path) -> None:
@@ -150,7 +164,8 @@ def _carry(file: Path, to: Path) -> None:
         shutil.copy2(file, to, follow_symlinks=False)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The permissions that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

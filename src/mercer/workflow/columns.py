@@ -81,7 +81,8 @@ def ask(path: Path, table: Table, target: str, *, drop: Sequence[str], task: str
     refuse_unknown(path, table, [target, *drop])
     if target in drop:
         raise InputError(f"{target!r} is both the target and dropped; take it from one of the two.")
-    names = tuple(name for name in table.columns if name != target and name not in drop)
+    left_out = {target, *drop}
+    names = tuple(name for name in table.columns if name not in left_out)
     if not names:
         raise InputError(f"{path}: no column is left to predict {target!r} from.{_delimiter_hint(table)}")
     _refuse_text(table, names)
@@ -108,7 +109,8 @@ def _classes(y: NDArray[Any]) -> NDArray[Any]:
 
 def matrix(path: Path, table: Table, names: Sequence[str]) -> NDArray[np.float64]:
     """Columns by name, whatever their order in the file; missing values are NaN."""
-    lacking = [name for name in names if name not in table.columns]
+    here = set(table.columns)
+    lacking = [name for name in names if name not in here]
     if lacking:
         raise InputError(
             f"{path}: the model needs {_count(lacking, 'column')} that the file does not have: {_listed(lacking)}."
@@ -120,8 +122,9 @@ def matrix(path: Path, table: Table, names: Sequence[str]) -> NDArray[np.float64
 
 def refuse_unknown(path: Path, table: Table, wanted: Sequence[str]) -> None:
     """Name the first column that is not there, and what was probably meant."""
+    here = set(table.columns)
     for name in wanted:
-        if name not in table.columns:
+        if name not in here:
             near = difflib.get_close_matches(name, table.columns, 1)
             hint = f" Did you mean {near[0]!r}?" if near else f" There are: {_listed(table.columns)}."
             raise InputError(f"{path}: there is no column {name!r}.{_delimiter_hint(table) or hint}")

@@ -45,15 +45,16 @@ def read_images(path: Path, key: str | None = None, shape: tuple[int, int] | Non
 
 def write_images(path: Path, images: Images) -> None:
     """Write images as .npy, as .npz with the array X, or as PNG files in a folder, each file whole or not at all."""
-    from mercer.persist import write_whole
+    from mercer.persist.writing import umask, write_whole
 
+    mode = 0o666 & ~umask()
     if path.suffix == ".npy" or path.suffix == ".npz":
         stream, values = io.BytesIO(), images.pictures if images.stacked else images.rows
         if path.suffix == ".npy":
             np.save(stream, values, allow_pickle=False)
         else:
             np.savez_compressed(stream, X=values)
-        write_whole(path, stream.getvalue())
+        write_whole(path, stream.getvalue(), mode)
         return
     path.mkdir(parents=True, exist_ok=True)
     names = images.names or tuple(f"{i:05d}.png" for i in range(len(images.rows)))
@@ -61,7 +62,7 @@ def write_images(path: Path, images: Images) -> None:
     for name, picture in zip(names, images.pictures, strict=True):
         stream = io.BytesIO()
         _image_module().imsave(stream, np.clip(picture, low, high), cmap="gray", vmin=low, vmax=high, format="png")
-        write_whole(path / name, stream.getvalue())
+        write_whole(path / name, stream.getvalue(), mode)
 
 
 def _array(path: Path, key: str | None) -> Array:

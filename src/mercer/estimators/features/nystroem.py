@@ -58,7 +58,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     _stored: ClassVar[dict[str, str]] = {
         "components_": "rows m d",
         "component_indices_": "None | int (m,) >= 0",
-        "_triangle": "float (m, m)",
+        "_triangle": "triangle (m, m)",
         "_index": "int (m,) >= 0",
     }
 

@@ -267,8 +267,8 @@ class InducingPosterior:
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
         "Z": "rows m",
-        "L": "float (m, m)",
-        "LB": "float (m, m)",
+        "L": "triangle (m, m)",
+        "LB": "triangle (m, m)",
         "weights": "float (m, c)",
         "quadratic": "float (c, c)",
     }

@@ -56,13 +56,14 @@ class RidgeFacts(DualModel):
 
     def _function(self, X: Any) -> NDArray[np.float64]:
         """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
-        if self._fitted.weights is None:
+        weights = self._fitted.weights
+        if weights is None:
             return self._decision(X)
         new = self._read(X, reset=False)
         if self._problem.features is not None:
-            return predict_large(self._problem.features, new, self._fitted.weights, self.intercept_)
+            return predict_large(self._problem.features, new, weights, self.intercept_)
         problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=self.X_fit_)
-        return np.concatenate([weighed(Z, self.coef_) + self.intercept_ for _, Z in feature_blocks(problem)])
+        return np.concatenate([weighed(Z, weights) + self.intercept_ for _, Z in feature_blocks(problem)])
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
