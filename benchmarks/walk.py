@@ -1,8 +1,8 @@
 """The files that a call passes through, in order: `make show-walk`.
 
 Every call of a Python function of mercer is watched, in all threads. A file is printed when control first enters it,
-indented by the number of files it stands below. At the end of each walk the calls that go back up are counted: from a file
-of a family to one that control entered before it in the same family.
+indented by the number of files it stands below. At the end of each walk stand the pairs of files of one family of which each
+calls the other: where control goes down and comes back up once there is none, but for hooks that a base class calls.
 """
 
 from __future__ import annotations
@@ -31,20 +31,19 @@ class Walk:
     files: dict[str, int] = field(default_factory=dict)  # name -> depth at first entry
     calls: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def upward(self) -> list[tuple[str, str]]:
-        """Calls between files of one family that lead back to a file entered before the caller."""
-        order = {name: place for place, name in enumerate(self.files)}
+    def ping_pong(self) -> list[tuple[str, str]]:
+        """Pairs of files of one family of which each calls the other."""
         return [
-            (caller, callee)
-            for caller, callee in self.calls
-            if family(caller) is not None and family(caller) == family(callee) and order[callee] < order[caller]
+            (one, other)
+            for one, other in self.calls
+            if family(one) is not None and family(one) == family(other) and one < other and (other, one) in self.calls
         ]
 
     def __str__(self) -> str:
         lines = ["  " * depth + name for name, depth in self.files.items()]
-        up = self.upward()
-        lines.append(f"{len(self.files)} files; calls back up inside a family: {len(up)}")
-        lines += [f"  {caller} -> {callee}" for caller, callee in up]
+        pairs = self.ping_pong()
+        lines.append(f"{len(self.files)} files; pairs of one family that call each other: {len(pairs)}")
+        lines += [f"  {one} <-> {other}" for one, other in pairs]
         return "\n".join(lines)
 
 
@@ -100,7 +99,8 @@ def actions(folder: str) -> dict[str, Callable[[], Any]]:
     def fit_command() -> None:
         from mercer.cli.app import app
 
-        app(["fit", str(table), "--target", "y", "--out", f"{folder}/out", "--json"], standalone_mode=False)
+        with contextlib.suppress(SystemExit):  # a command ends by its exit code
+            app(["fit", str(table), "--target", "y", "--out", f"{folder}/out", "--json"])
 
     return {
         "k(X)": lambda: mercer.Gaussian()(X),
