@@ -5,7 +5,7 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
 
     "float (n, *t)"     a float32 or float64 array, finite; n is the same number wherever it is named, *t the same axes
     "real (n,)"         the same, NaN and infinity allowed
-    "int (m,) < n"      whole numbers 0, …, n - 1; ">= 0", "> 0" and "sum S" are limits too
+    "int (m,) < n"      whole numbers 0, …, n - 1; ">= 0", "> 0", "sum S" and "codes C" (-1: none) too
     "triangle (m, m)"   a triangular factor: finite, no zero on its diagonal
     "complex (n,)"      complex numbers, finite
     "bool (n,)"         flags
@@ -53,7 +53,7 @@ _FORMULAS: dict[str, Callable[[int], Any]] = {
     "functions": lambda c: () if c == 2 else (c,),
 }
 
-_RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P<limits>(?: (?:<|>=|>|sum) \S+)*)")
+_RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P<limits>(?: (?:<|>=|>|sum|codes) \S+)*)")
 
 
 class UnfitError(Exception):
@@ -90,9 +90,10 @@ def check_part(part: Any, rule: str, sizes: Sizes, name: str, owner: Any = None)
 
 def _found(value: Any, path: str) -> Any:
     for name in path.split("."):
-        if name not in getattr(value, "__dict__", {}):
+        inside = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+        if name not in inside:
             return _ABSENT
-        value = value.__dict__[name]
+        value = inside[name]
     return value
 
 
@@ -228,6 +229,8 @@ def _check_limit(values: Any, sign: str, limit: Any) -> None:
         return
     if sign == "<":
         _want(values.min() >= 0 and values.max() < limit, f"outside 0 … {limit - 1}")
+    elif sign == "codes":
+        _want(values.min() >= -1 and values.max() < limit, f"outside -1 … {limit - 1}")
     elif sign == ">=":
         _want(values.min() >= limit, f"below {limit}")
     else:

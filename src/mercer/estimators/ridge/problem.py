@@ -41,6 +41,7 @@ class Problem:
         "Y": "float (n, *t)",
         "alpha": "float () | float (*t)",
         "weights": "None | float (n,) >= 0",
+        "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
     }
 
     kernel: Kernel

@@ -77,6 +77,9 @@ class SupportClassifier(ClassifierMixin, SupportModel):
 
     _stored: ClassVar[dict[str, str]] = {
         "classes_": "labels (C,)",
+        "class_weight_": "float (C,)",
+        "_later.training.y": "absent | int (_,) codes C",
+        "_later.training.seed": "absent | None | int >= 0",
         "dual_coef_": "float (C-1, S)",
         "intercept_": "float (pairs(C),)",
         "n_support_": "int (C,) >= 0 sum S",

@@ -49,10 +49,10 @@ class SupportModel(KernelEstimator):
     _stored: ClassVar[dict[str, str]] = {
         "support_": "int (S,) >= 0",
         "support_vectors_": "rows S d | float (0, 0)",
-        "dual_coef_": "float (r, S)",
-        "intercept_": "float (f,)",
-        "n_support_": "int (r,) >= 0 sum S",
-        "_weights": "None | float (_, f)",
+        "dual_coef_": "float (1, S)",
+        "intercept_": "float (1,)",
+        "n_support_": "int (1,) >= 0 sum S",
+        "_weights": "None | float (_, _)",
     }
 
     tol: Any
