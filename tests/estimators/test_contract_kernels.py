@@ -144,7 +144,7 @@ def test_everything_else_too(call):
 def test_a_class_whose_rows_weigh_nothing_is_none():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.r_[np.zeros(10, int), np.ones(10, int)]
     for alpha in (1.0, "loo"):
-        with pytest.raises(InputError, match="only one class"):
+        with pytest.raises(InputError, match="one class only"):
             mercer.KernelRidgeClassifier(Gaussian(1.0), alpha=alpha).fit(X, y, sample_weight=1.0 - y)
     y[3] = 2
     model = mercer.KernelRidgeClassifier(Gaussian(1.0)).fit(X, y, sample_weight=(y < 2).astype(float))

@@ -68,7 +68,7 @@ def test_strings_and_graphs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("y", "words"), [(["a"] * 4, "only one class"), ([1.0, 2.0, np.nan, 1.0], "NaN"), ([0, 1], "one label per row")]
+    ("y", "words"), [(["a"] * 4, "one class only"), ([1.0, 2.0, np.nan, 1.0], "NaN"), ([0, 1], "one class label per row")]
 )
 def test_bad_labels(y: list, words: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(InputError, match=words):
