@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,14 @@ def test_a_file_cannot_name_what_nobody_registered() -> None:
     assert registry.find_estimator("Pipeline") is None
     assert registry.find_estimator("Kernel") is None
     assert registry.find_record("dict") is None
+
+
+def test_what_a_record_states_about_its_parts_is_about_its_fields() -> None:
+    for name in mercer.__all__:
+        getattr(mercer, name)
+    wrong = {
+        kind.__name__: sorted({path.split(".")[0] for path in vars(kind).get("_stored", {})} - fields)
+        for kind in set(registry._records.values())
+        if (fields := {field.name for field in dataclasses.fields(kind)}) is not None
+    }
+    assert {name: paths for name, paths in wrong.items() if paths} == {}

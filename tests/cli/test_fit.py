@@ -219,7 +219,7 @@ def test_progress_goes_to_whoever_watches() -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     with watched(lambda *step: seen.append(step)):
         mercer.KernelRidgeCV().fit(X, X[:, 0])
-    assert ("KernelRidgeCV: kernels", 10, 10) in seen
+    assert any(label.startswith("KernelRidgeCV") and (done, total) == (10, 10) for label, done, total in seen)
     told = len(seen)
     mercer.KernelRidgeCV().fit(X, X[:, 0])
     assert len(seen) == told  # nobody watches any more

@@ -33,7 +33,7 @@ class Calibration:
 
     _stored: ClassVar[dict[str, str]] = {
         "scores": "float (m,)",
-        "folds": "None | int (m,) >= 0",
+        "shrink": "float",
         "spread": "None | a Expansion",
         "center": "float",
     }

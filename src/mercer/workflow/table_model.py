@@ -43,8 +43,6 @@ class Member:
         "transform.center": "float (t,)",
         "model": "a Expansion",
         "model.intercept": "float (t,)",
-        "fold_models": "each F: a Expansion",
-        "fold_transforms": "each F: a Transform",
         "weight": "float",
     }
 
