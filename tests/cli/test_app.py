@@ -51,7 +51,7 @@ def test_help_and_version() -> None:
         (["check", "Linear()", "Linear()"], "unexpected extra argument"),
         (["chek"], "No such command 'chek'"),
         (["--nonsense"], "No such option: --nonsense"),
-        (["check", "-Linear()"], "behind two dashes: mercer check -- EXPRESSION"),
+        (["check", "-Linear"], "behind two dashes: mercer check -- EXPRESSION"),
     ],
 )
 def test_usage_errors_are_64_with_one_line(arguments: list[str], message: str) -> None:
@@ -87,7 +87,7 @@ def test_failures_have_codes_of_their_own(
     def fail(text: str) -> None:
         raise error
 
-    monkeypatch.setattr("mercer.kernels.text.parse", fail)
+    monkeypatch.setattr("mercer.validity.claims.read_claim", fail)
     monkeypatch.delenv("MERCER_DEBUG", raising=False)
     result = invoke("check", "Linear()")
     assert result.exit_code == code
@@ -99,9 +99,14 @@ def test_a_bug_can_be_seen_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(text: str) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("mercer.kernels.text.parse", fail)
+    monkeypatch.setattr("mercer.validity.claims.read_claim", fail)
     monkeypatch.setenv("MERCER_DEBUG", "1")
     assert isinstance(invoke("check", "Linear()").exception, ZeroDivisionError)
+
+
+def test_an_expression_with_a_minus_needs_no_dashes() -> None:
+    result = invoke("check", "-Linear()")
+    assert result.exit_code == 1 and "is not a kernel" in result.stdout
 
 
 # -- in a process of its own --------------------------------------------------------------------------------
