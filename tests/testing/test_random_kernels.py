@@ -24,7 +24,7 @@ COMBINATORS = {
 FINITE = {"Linear", "Bilinear", "Polynomial"}
 SPARSE = FINITE | {"Gaussian", "Exponential", "Matern", "RationalQuadratic"}
 LEAVES = {
-    "vectors": SPARSE | {"Laplacian", "Periodic", "On"},
+    "vectors": SPARSE | {"Laplacian", "Periodic", "PowerExponential", "On"},
     "finite": FINITE | {"On"},
     "sparse": SPARSE | {"On"},
     "strings": {"Spectrum", "GappedSpectrum", "Mismatch", "Subsequence", "AllSubstrings", "WeightedDegree"},
