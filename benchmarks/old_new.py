@@ -100,19 +100,22 @@ def main() -> None:
     if not old.exists():
         subprocess.run(["git", "worktree", "add", "--detach", str(old), given.old], cwd=ROOT, check=True)
     subprocess.run(["git", "checkout", "--quiet", "--detach", given.old], cwd=old, check=True)
-    both = [name for name in names(ROOT) if name in set(names(old))]
+    data = ROOT / "build" / "shared"  # real data lie beside the project, for the older tree too
+    if not data.exists() and (ROOT.parent / "shared").exists():
+        data.symlink_to(ROOT.parent / "shared")
+    older = set(names(old))
+    both = [name for name in names(ROOT) if name in older]
     wanted = given.row or list(ROWS)
     rows = [name for name in both if any(fnmatch.fnmatch(name, pattern) for pattern in wanted)]
     rows = [name for name in rows if given.row or name not in SLOW]
-    found = {}
+    target = ROOT / "benchmarks" / "results" / "old_new.json"
+    found = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
     print(f"{'row':<36} {'old s':>9} {'new s':>9} {'old/new':>8}  quartiles", flush=True)
     for row in rows:
         found[row] = one = compare(old, row, given.repeats)
         line = f"{row:<36} {one['old']:9.4f} {one['new']:9.4f} {one['ratio']:8.3f}  {one['low']:.3f} … {one['high']:.3f}"
         print(line, flush=True)
-    target = ROOT / "benchmarks" / "results" / "old_new.json"
-    before = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
-    target.write_text(json.dumps({**before, **found}, indent=1) + "\n", encoding="utf-8")
+        target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ LINEAR_ALPHAS = np.logspace(-3, 5, 17)
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class Judgment:
     """Facts about predictions for rows that were held out; coverage and half_width are None for classes."""
 
     measure: str  # "RMSE", smaller is better, or "accuracy", greater is better
@@ -59,7 +59,7 @@ def held_out_regression(
     X_train: NDArray[Any],  # (n, d), scaled like X
     y_train: NDArray[Any],  # (n,)
     coverage: float,
-) -> HeldOut:
+) -> Judgment:
     """The facts of a fitted regressor with `predict_interval`."""
     from sklearn.linear_model import RidgeCV
 
@@ -67,7 +67,7 @@ def held_out_regression(
     spread = float(np.sum((y - y.mean()) ** 2))
     bounds = model.predict_interval(X, coverage)
     linear = RidgeCV(LINEAR_ALPHAS).fit(X_train, y_train)
-    return HeldOut(
+    return Judgment(
         "RMSE",
         len(y),
         rms(errors),
@@ -82,13 +82,13 @@ def held_out_regression(
 
 def held_out_classification(
     model: Any, X: NDArray[Any], y: NDArray[Any], X_train: NDArray[Any], y_train: NDArray[Any]
-) -> HeldOut:
+) -> Judgment:
     """The facts of a fitted classifier."""
     from sklearn.linear_model import RidgeClassifierCV
 
     classes, counts = np.unique(y_train, return_counts=True)
     linear = RidgeClassifierCV(LINEAR_ALPHAS).fit(X_train, y_train)
-    return HeldOut(
+    return Judgment(
         "accuracy",
         len(y),
         float(np.mean(model.predict(X) == y)),

@@ -18,7 +18,7 @@ from mercer.workflow.columns import Question
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
     from mercer.plan import Plan
-    from mercer.workflow.held_out import HeldOut
+    from mercer.workflow.held_out import Judgment
 
 #: From this many training rows on, the cost of a fit is said before it starts.
 LONG = 1000
@@ -51,7 +51,7 @@ class Trained:
     """A fitted pipeline (columns scaled, then a ridge) and what it did on the rows held out."""
 
     pipeline: Any
-    held_out: HeldOut
+    held_out: Judgment
     X_test: NDArray[np.float64]  # scaled
     y_test: NDArray[Any]
     seconds: float

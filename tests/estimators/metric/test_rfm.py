@@ -129,6 +129,12 @@ def test_one_class_and_kernels_without_slopes_are_refused() -> None:
         RFMRegressor(mercer.Gaussian(1.0)).fit(X, y)
 
 
-@parametrize_with_checks([RFMRegressor(n_steps=1), RFMClassifier(n_steps=1)])
+@parametrize_with_checks([RFMRegressor(n_steps=1)])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([RFMClassifier(n_steps=1)])
+def test_scikit_learn_checks_of_the_classifier(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -19,7 +19,7 @@ from mercer.linalg.solution import Array, fold_rows, penalties, split_rows
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutResiduals:
     """Held-out residuals ``y - f_without(x)`` of every fold for every alpha, and the jitter each alpha needed."""
 
     residuals: list[Array]  # per fold (L, f, *t)
@@ -106,7 +106,7 @@ def cholesky_held_out(  # K (n, n), Y (n, *t), alphas (L,), weights (n,)
     fit_intercept: bool = False,
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> HeldOut:
+) -> HeldOutResiduals:
     """Held-out residuals for a few alphas, one factorization each in the same memory; leave-one-out without folds.
 
     Leave-one-out is one entry of ``residuals`` with all rows. ``progress(done, total)`` is called after each alpha.
@@ -132,7 +132,7 @@ def cholesky_held_out(  # K (n, n), Y (n, *t), alphas (L,), weights (n,)
         if progress is not None:
             progress(index + 1, values.size)
     residuals = [np.stack(parts) for parts in zip(*per_alpha, strict=True)]
-    return HeldOut(residuals, jitter, *count_undefined(residuals))
+    return HeldOutResiduals(residuals, jitter, *count_undefined(residuals))
 
 
 def count_undefined(residuals: Sequence[Array]) -> tuple[int, str]:

@@ -27,9 +27,9 @@ FOLDS, SEED = 10, 0
 ROWS = 256
 
 
-@record()
+@record("HeldOut")
 @dataclass(frozen=True)
-class HeldOut:
+class FoldResiduals:
     """Residuals of held-out rows, and the functions of the folds on their common support vectors."""
 
     _stored: ClassVar[dict[str, str]] = {
@@ -47,7 +47,7 @@ class HeldOut:
     intercepts: Array  # (folds,)
 
 
-def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFunction], meter: Meter) -> HeldOut:
+def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFunction], meter: Meter) -> FoldResiduals:
     """Fit without each fold in turn; `fit(weights)` gives a row of weight 0 its output and no say."""
     known = training.weights > 0
     if known.sum() < 2:
@@ -64,15 +64,15 @@ def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFuncti
     used = np.flatnonzero(coef.any(axis=1))
     support = used if len(used) == 0 else kernel.keep(training.X, used)
     intercepts = np.array([function.intercept for function in found])
-    return HeldOut(residuals[known], folds[known], support, coef[used], intercepts)
+    return FoldResiduals(residuals[known], folds[known], support, coef[used], intercepts)
 
 
-def fold_predictions(held: HeldOut, kernel: Kernel, new: Any) -> Array:  # (m rows) -> (m, folds)
+def fold_predictions(held: FoldResiduals, kernel: Kernel, new: Any) -> Array:  # (m rows) -> (m, folds)
     """The predictions of every fold's function at new rows."""
     return SupportFunctions(kernel, held.support, held.coef, np.array([len(held.coef)]), held.intercepts)(new)
 
 
-def crossed(held: HeldOut, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)
+def crossed(held: FoldResiduals, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)
     """CV+: from the (n + 1 - r)-th smallest of f_i(x) - |e_i| to the r-th smallest of f_i(x) + |e_i|.
 
     r = ceil(coverage (n + 1)), f_i is the function fitted without the fold of row i, e_i the residual of row i under it.

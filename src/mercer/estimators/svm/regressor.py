@@ -18,7 +18,7 @@ from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.intervals import HeldOut, crossed, hold_out
+from mercer.estimators.svm.intervals import FoldResiduals, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.problems import SupportFunction, in_units, regression_function, unit_of
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
@@ -112,7 +112,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
         check_is_fitted(self)
         return self._once("held", self._hold_out).residuals
 
-    def _hold_out(self, training: Training) -> HeldOut:
+    def _hold_out(self, training: Training) -> FoldResiduals:
         with Meter(f"{type(self).__name__} intervals", self.verbose) as meter:
             solver = self._solver(self.kernel_, training.X, count(training.X), again=True)
             return hold_out(self.kernel_, training, lambda weights: self._function(solver, training.y, weights), meter)
