@@ -108,7 +108,7 @@ def main() -> None:
     wanted = given.row or list(ROWS)
     rows = [name for name in both if any(fnmatch.fnmatch(name, pattern) for pattern in wanted)]
     rows = [name for name in rows if given.row or name not in SLOW]
-    target = ROOT / "benchmarks" / "results" / "old_new.json"
+    target = ROOT / "benchmarks" / "quality" / "old_new.json"
     found = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
     print(f"{'row':<36} {'old s':>9} {'new s':>9} {'old/new':>8}  quartiles", flush=True)
     for row in rows:
