@@ -35,7 +35,7 @@ from mercer.numeric.memory import available_bytes, format_bytes
 from mercer.plan import Route, Shape, choose
 from mercer.validity.derive import outline
 
-#: Rows whose whole Gram matrix is looked at; of more rows so many are drawn.
+#: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
 MOST_ROWS = 1000
 
 #: A matrix is called psd within this many n eps max|K|, as `check_gram` does.

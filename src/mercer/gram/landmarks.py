@@ -13,7 +13,7 @@ from mercer.gram.low_rank import LandmarkFeatures, low_rank
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 
-#: Landmarks are drawn from so many rows each, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
+#: Each landmark is drawn from this many rows, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
 #: choose them costs little beside one pass over the rows.
 ROWS_PER_LANDMARK, FEWEST_ROWS = 5, 5000
 

@@ -226,7 +226,7 @@ class Grid:
         coarse = self._widened(evaluate, sample(data), rule)
         center = coarse.params[choose(coarse, rule)[0]][self.path]
         around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
-        return _named(evaluate(around, data), data, f", round the best of {len(coarse.kernels)} on {SAMPLE} rows")
+        return _named(evaluate(around, data), data, f", around the best of {len(coarse.kernels)} on {SAMPLE} rows")
 
     def _widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
         """The surface over the settings, and past its edge while the best point lies there."""

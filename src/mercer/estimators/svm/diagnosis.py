@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, format_seconds
 
-#: Rows drawn by a fixed seed: so many are compared with so many others. Enough to see a Gram near one of its two ends.
+#: Rows drawn by a fixed seed: the first number is compared with the second. Enough to see a Gram near one of its two ends.
 ASKED, COMPARED, SEED = 50, 500, 0
 
 #: A column whose range is below this share of the widest one hardly moves a distance.

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 #: Fewer kernel values than this are made in float64 at once.
 LEAST = 2**20
 
-#: Rows on which the error of float32 is measured: so many spread over all, and so many of the farthest.
+#: Rows on which the error of float32 is measured: this many spread over all, and this many of the farthest.
 SAMPLE = 32
 
 #: The largest error seen is multiplied by this.

@@ -45,7 +45,7 @@ class SVCCV(SupportClassifier):
 
     The same scores as GridSearchCV(SVC(…), …) in a fraction of the time: one Gram matrix per kernel setting serves all
     folds, all pairs of classes and all C; along C each fit starts from the one before; folds run side by side.
-    `SVCCV().fit(X, y)` needs no argument: ten length scales in steps of sqrt(2) round the median distance (more where the
+    `SVCCV().fit(X, y)` needs no argument: ten length scales in steps of sqrt(2) around the median distance (more where the
     best lies on the edge; for more than 2000 rows narrowed on a sample first), C from 0.1 to 10^4, five stratified folds.
 
     Parameters
