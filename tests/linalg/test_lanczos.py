@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError
-from mercer.linalg.lanczos import largest_eigenpairs
+from mercer.linalg.lanczos import _cholesky_qr, largest_eigenpairs
 
 
 def decaying(n: int, rate: float, seed: int = 0) -> np.ndarray:
@@ -95,3 +95,21 @@ def test_the_number_of_pairs_is_checked() -> None:
         largest_eigenpairs(np.eye(4), 5)
     with pytest.raises(InputError, match="got 0"):
         largest_eigenpairs(np.eye(4), 0)
+
+
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 2e-5])
+def test_cholesky_qr_is_a_qr_to_rounding(smallest: float) -> None:
+    rng = np.random.default_rng(3)
+    U, _, V = np.linalg.svd(rng.standard_normal((200, 6)), full_matrices=False)
+    W = U * np.geomspace(1.0, smallest, 6) @ V
+    split = _cholesky_qr(W)
+    assert split is not None
+    Q, R = split
+    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=1e-14)
+    np.testing.assert_allclose(Q @ R, W, atol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 1], [0, 1, 3], [3, 3, 3]])
+def test_cholesky_qr_leaves_dependent_columns_to_pivoting(columns: list[int]) -> None:
+    W = np.column_stack([np.random.default_rng(0).standard_normal((50, 3)), np.zeros(50)])[:, columns]
+    assert _cholesky_qr(W) is None

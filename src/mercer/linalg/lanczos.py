@@ -27,6 +27,9 @@ GROWTH = 1.15
 #: A column of a new block shorter than this share of the largest eigenvalue is rounding: the space is exhausted there.
 EXHAUSTED = 1e-13
 
+#: Columns nearer to dependent than this are orthogonalized by Householder reflections with pivoting.
+DEPENDENT = 1e-5
+
 
 class Operator(Protocol):
     """A symmetric matrix, or anything that multiplies like one."""
@@ -95,7 +98,7 @@ class _Basis:
         n = int(A.shape[0])
         self.Q = np.empty((n, room + block), order="F")
         self.T = np.zeros((room + block, room + block))
-        self.Q[:, :block] = la.qr(rng.standard_normal((n, block)), mode="economic", check_finite=False)[0]
+        self.Q[:, :block] = np.linalg.qr(rng.standard_normal((n, block)))[0]
         self.size = 0  # columns already multiplied; the next `block` columns are in Q, and wait
         self.coupling = np.zeros((block, block))
         self.products = self.restarts = 0
@@ -137,6 +140,9 @@ class _Basis:
     def _next_block(self, W: Array) -> None:  # (n, b)
         """W = next @ coupling; directions that are only rounding are replaced by random ones with no coupling."""
         m, b = self.size, self.block
+        if (split := _cholesky_qr(W)) is not None:
+            self.Q[:, m : m + b], self.coupling = split
+            return
         fresh, R, order = la.qr(W, mode="economic", pivoting=True, check_finite=False)
         lost = np.abs(np.diagonal(R)) <= EXHAUSTED * self.scale
         R = R.copy()
@@ -156,7 +162,7 @@ class _Basis:
     def _ritz(self, q: int) -> tuple[Array, Array, Array]:  # -> (q,), (m, q), (q,)
         """The largest Ritz values, their vectors in the basis, and the norms of their residuals."""
         m, b = self.size, self.block
-        values, S = la.eigh(self.T[:m, :m], check_finite=False)
+        values, S = np.linalg.eigh(self.T[:m, :m])
         self.lowest, self.scale = float(values[0]), float(max(abs(values[0]), abs(values[-1])))
         values, S = values[::-1][:q], S[:, ::-1][:, :q]
         residuals = np.linalg.norm(self.coupling @ S[m - b :], axis=0)
@@ -178,6 +184,24 @@ class _Basis:
         self.T[:keep, :keep] = np.diag(values)
         self.size = keep
         self.restarts += 1
+
+
+def _cholesky_qr(W: Array) -> tuple[Array, Array] | None:  # (n, b) -> (n, b), (b, b)
+    """W = Q R by the Cholesky factor of W'W, twice, or None where the columns are too near to dependent for it.
+
+    Everything in the loop goes through numpy: scipy has a thread pool of its own, and the threads of one pool that wait for
+    work hold the cores of the other for milliseconds, which is as long as the product with the matrix takes.
+    """
+    R = np.eye(W.shape[1])
+    for _ in range(2):  # the first pass leaves rounding times the squared condition number
+        try:
+            L = np.linalg.cholesky(W.T @ W)
+        except np.linalg.LinAlgError:
+            return None
+        if L.diagonal().min() <= DEPENDENT * L.diagonal().max():
+            return None
+        W, R = W @ np.linalg.inv(L).T, L.T @ R
+    return W, R
 
 
 def _dense(A: Operator, q: int) -> EigenPairs:
