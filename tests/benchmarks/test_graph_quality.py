@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import graph_quality
+from benchmarks import grakel_once, graph_quality
 
 
 def test_a_repeat_and_its_line() -> None:
@@ -39,3 +39,20 @@ def test_the_page(tmp_path: Path) -> None:
     page = (tmp_path / "graph_quality.md").read_text(encoding="utf-8")
     assert "| MUTAG | WL | 90.0" in page and "Not run: MUTAG WLOA, PTC_MR WL" in page
     assert graph_quality.main(["--show", "--out", str(tmp_path)]) == 0
+
+
+def test_a_kept_reading_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text('{"SP DD": {"seconds": 7.5, "stopped": true}, "GR 3 DD": {"seconds": 2.0, "stopped": false}}')
+    monkeypatch.setattr(grakel_once, "KEPT", path)
+    assert grakel_once.limited("DD", "SP").seconds == 7.5
+    assert grakel_once.note("DD", "SP") == " (GraKeL stopped after 7.5 s)"
+    assert grakel_once.note("DD", "GR 3") == " (GraKeL: CPU time of a run of its own)" and grakel_once.note("MUTAG", "SP") == ""
+
+
+@pytest.mark.slow
+def test_a_peer_is_stopped_and_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Path) -> None:
+    pytest.importorskip("grakel")
+    monkeypatch.setattr(grakel_once, "KEPT", tmp_path / "kept.json")
+    assert grakel_once.limited("PTC_MR", "GR 4 500", limit=1.0).seconds == 1.0
+    assert grakel_once.kept() == {"GR 4 500 PTC_MR": {"seconds": 1.0, "stopped": True}}
