@@ -2,7 +2,7 @@
 
     python -m benchmarks.grakel_once "GR 3 NCI1" "SP DD" …
 
-measures what is not yet in `results/grakel_once.json`, each in a process of its own that is stopped after --limit seconds.
+measures what is not yet in `quality/grakel_once.json`, each in a process of its own that is stopped after --limit seconds.
 GraKeL runs on one core and nothing here waits for a disk, so the reading is the CPU time of `fit_transform`, or its
 wall-clock time where that is less; it holds on a machine with other work, too. Reading the set is not counted.
 """
@@ -27,7 +27,7 @@ from benchmarks.row import Timed
 
 #: Seconds after which a peer is stopped; its ratio is then a lower bound.
 LIMIT = 1800.0
-KEPT = Path(__file__).resolve().parent / "results" / "grakel_once.json"
+KEPT = Path(__file__).resolve().parent / "quality" / "grakel_once.json"
 
 
 def grakel_kernel(text: str) -> Any:
@@ -72,7 +72,8 @@ def note(name: str, kernel: str) -> str:
     reading = kept().get(f"{kernel} {name}")
     if reading is None:
         return ""
-    return f" (GraKeL stopped after {reading['seconds']:g} s)" if reading["stopped"] else " (GraKeL: CPU time of a run of its own)"
+    stopped = f"stopped after {reading['seconds']:g} s"
+    return f" (GraKeL: {stopped if reading['stopped'] else 'CPU time of a run of its own'})"
 
 
 def compute(name: str, kernel: str, limit: float) -> dict[str, Any]:
