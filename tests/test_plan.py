@@ -5,16 +5,16 @@ import pytest
 
 from mercer import Gaussian, Graph, KernelRidge, KernelRidgeCV, Polynomial, Spectrum, VertexHistogram, plan
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.plan import Route, choose, format_seconds
+from mercer.plan import Route, choose_route, format_seconds
 
 
 def test_the_first_route_that_fits_is_taken() -> None:
     exact, rough = Route("exact", 1000, 1.0, "because"), Route("rough", 10, 9.0, "otherwise", exact=False)
-    assert choose((exact, rough), 2000, "It") is exact
+    assert choose_route((exact, rough), 2000, "It") is exact
     with pytest.warns(UserWarning, match="It: exact needs 1000 B, over the memory budget of 500 B, so rough is taken"):
-        assert choose((exact, rough), 500, "It") is rough
+        assert choose_route((exact, rough), 500, "It") is rough
     with pytest.raises(MemoryBudgetError, match=r"no route fits the memory budget of 5 B; the smallest, rough, needs 10 B"):
-        choose((exact, rough), 5, "It")
+        choose_route((exact, rough), 5, "It")
 
 
 def test_a_plan_fits_nothing_and_explains(rng: np.random.Generator) -> None:

@@ -15,6 +15,8 @@ A message names the object, the rule, what came and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
 from typing import Any
 
 #: Characters of a long text that are shown around the place where reading stopped.
@@ -81,3 +83,24 @@ def shown(value: Any) -> str:
         return repr(value)
     except ValueError:
         return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
+def check_whole(owner: str, name: str, value: Any, least: int) -> int:
+    """Return a whole number of at least `least`, or refuse what it is not."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{owner}: {name} must be a whole number >= {least}; got {describe(value)}.")
+    return int(value)
+
+
+def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return a word that is allowed, or refuse it with the list of those that are."""
+    words = tuple(allowed)
+    if not isinstance(value, str) or value not in words:
+        raise InputError(f"{owner}: {name} must be one of {', '.join(words)}; got {describe(value)}.")
+    return value
+
+
+def check_number(owner: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
+    """Refuse a parameter that is no number, or breaks its rule."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not holds(float(value)):
+        raise InputError(f"{owner}: {name} must be {rule}; got {describe(value)}.")

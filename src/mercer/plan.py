@@ -84,7 +84,7 @@ class Plan:
         return "\n".join(lines)
 
 
-def choose(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
+def choose_route(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
     """Return the first route within the budget, or say what the smallest one needs; leaving exactness is announced."""
     budget = budget_bytes(memory)
     for route in routes:
@@ -129,7 +129,7 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
     budget = budget_bytes(estimator.memory if memory is None else memory)
     routes = estimator._routes(estimator._shape(X, y))
-    route = choose(routes, budget, type(estimator).__name__, announce=False)
+    route = choose_route(routes, budget, type(estimator).__name__, announce=False)
     return Plan(route, routes, budget, tuple(estimator._notes(X, route)))
 
 

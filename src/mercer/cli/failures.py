@@ -5,7 +5,7 @@
     70   the computation cannot be carried through, or a bug    (EX_SOFTWARE)
     130  Ctrl-C                                                 (128 + SIGINT)
     143  asked to end (kill)                                    (128 + SIGTERM)
-    141  whoever read our output has gone                       (128 + SIGPIPE)
+    141  the reader of the output has closed it                       (128 + SIGPIPE)
 
 None of them is 0, 1 or 2: those are answers of a command, and a failure must never look like one.
 """
@@ -45,7 +45,7 @@ def termination() -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not in the main thread: whoever started us there decides
+    except ValueError:  # not in the main thread: signals are the caller's
         yield
         return
     try:
@@ -117,7 +117,7 @@ def point_at(error: ParseError) -> str:
 
 
 def _say(message: str, code: int) -> int:
-    with suppress(OSError):  # nobody listens: the code alone has to do
+    with suppress(OSError):  # stderr is closed: only the exit code is left
         print(visible(message), file=sys.stderr)
     return code
 

@@ -26,17 +26,17 @@ from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerEr
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator, gram
-from mercer.inputs import Rows, count, looks_like_vectors, take
+from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
 from mercer.inputs.vectors import refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import available_bytes, format_bytes
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape, choose_route
 from mercer.validity.derive import outline
 
 #: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
-MOST_ROWS = 1000
+VERIFIED_ROWS = 1000
 
 #: A matrix is called psd within this many n eps max|K|, as `check_gram` does.
 ROUNDING = 10.0
@@ -57,9 +57,11 @@ def stands(kernel: Kernel, X: Any, owner: str) -> bool:
     if proven(kernel):
         return True
     n, rows = count(X), Rows(X)
-    looked = rows if n <= MOST_ROWS else rows.take(np.sort(np.random.default_rng(0).choice(n, MOST_ROWS, replace=False)))
+    looked = (
+        rows if n <= VERIFIED_ROWS else rows.take(np.sort(np.random.default_rng(0).choice(n, VERIFIED_ROWS, replace=False)))
+    )
     psd = _is_psd(np.asarray(gram(kernel, looked, memory=float("inf")), dtype=np.float64))
-    if psd and n <= MOST_ROWS:
+    if psd and n <= VERIFIED_ROWS:
         return True
     word = "is not known to be a kernel" if psd else "is not a kernel on these rows"
     warnings.warn(
@@ -219,7 +221,7 @@ class KernelEstimator(BaseEstimator):
 
     def _choose_route(self, data: TrainingSet) -> Route:
         """The first route of `_routes` within the budget."""
-        return choose(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
+        return choose_route(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
         """The solution of the family's problem on these data; stores nothing."""
@@ -306,12 +308,10 @@ class KernelEstimator(BaseEstimator):
         """What the routes need to know of (X, y); a look, not a fit."""
         data = X if hasattr(X, "shape") else (np.asarray(X) if looks_like_vectors(X) else list(X))
         kernel = as_kernel(self.kernel)
-        single = getattr(data, "dtype", None) == np.float32
         targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
         finite = None if kernel.unresolved else kernel.features
         features = kernel.n_features(take(data, slice(0, 1))) if finite is not None and finite.shared else None
-        width = int(data.shape[1]) if hasattr(data, "shape") and len(data.shape) > 1 else 1
-        return Shape(count(data), targets, 4 if single else 8, features, width)
+        return Shape(count(data), targets, 4 if is_float32(data) else 8, features, columns_of(data) or 1)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         """The ways to fit data of this shape, best first."""

@@ -20,7 +20,7 @@ def conformal_rank(n: int, coverage: float) -> int:
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must be between 0 and 1, such as 0.9; got {coverage:g}.")
-    # 0.7 * 10 is 7.000000000000001 or 6.999999999999999 depending on the day: whole numbers are meant.
+    # 0.7 * 10 is 7.000000000000001 or 6.999999999999999 by rounding: whole numbers are meant.
     return min(math.ceil(round(coverage * (n + 1), 9)), n + 1)
 
 
@@ -73,7 +73,7 @@ def jackknife_plus(prediction: Array, influence: Array, loo: Array, coverage: fl
 
 
 #: Rows of new points whose influence on all training rows is held at a time.
-ROWS = 1024
+NEW_ROWS = 1024
 
 
 class IntervalMixin:
@@ -119,7 +119,7 @@ class IntervalMixin:
         loo = self.loo_residuals_.reshape(-1, centers.shape[1])
         used = self._in_fit(len(loo))
         intervals = np.empty((len(centers), 2, centers.shape[1]))
-        for rows, target, influence in self._influence(X, ROWS):
+        for rows, target, influence in self._influence(X, NEW_ROWS):
             for j in target:
                 intervals[rows, :, j] = jackknife_plus(centers[rows, j], influence[:, used], loo[used, j], coverage)
         return intervals

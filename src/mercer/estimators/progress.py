@@ -26,7 +26,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 class Meter:
-    """A line on the terminal that appears once work has lasted `after` seconds; silent where nobody watches.
+    """A line on the terminal that appears once work has lasted `after` seconds; silent where the output is no terminal.
 
     Called as meter(done, total). `verbose` True shows it at once, False never, None ("auto") when standard error is a
     terminal. Ctrl-C is left to Python: estimators set their fitted attributes only at the very end of `fit`.

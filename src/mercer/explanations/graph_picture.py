@@ -12,7 +12,7 @@ from mercer.explanations.highlight import AGAINST, FOR
 from mercer.inputs import Graph
 
 #: Graphs with more nodes are drawn on a circle: places by distances take memory like n^2.
-LARGEST = 600
+NODES_BY_DISTANCE = 600
 
 #: Lines that a bond of a molecule is drawn with.
 LINES = {"=": 2, "#": 3, "2": 2, "3": 3}
@@ -25,7 +25,7 @@ def layout(graph: Graph, steps: int = 300) -> NDArray[np.float64]:  # -> (n, 2)
         return np.zeros((1, 2))
     turn = 2.0 * np.pi * np.arange(n) / max(n, 1)
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    if n > LARGEST or n == 0:
+    if n > NODES_BY_DISTANCE or n == 0:
         return circle * n / 6.0
     D = _distances(graph)
     centered = D**2 - (D**2).mean(axis=0)

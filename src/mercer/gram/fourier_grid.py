@@ -28,6 +28,7 @@ Array = NDArray[Any]
 MOST_COLUMNS = 3
 
 #: The grid is refined until the kernel is met to this share of k(0), or until it has MOST_FREQUENCIES.
+#: Row: terrain-fourier.
 ACCURACY = 1e-5
 MOST_FREQUENCIES = 600_000
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError
 from mercer.gram.low_rank import LandmarkFeatures, low_rank
-from mercer.inputs import Rows
+from mercer.inputs import Rows, widened
 from mercer.kernels.base import Kernel
 
 #: Each landmark is drawn from this many rows, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
-#: choose them costs little beside one pass over the rows.
+#: choose them costs little beside one pass over the rows. Row: flights-nystroem.
 ROWS_PER_LANDMARK, FEWEST_ROWS = 5, 5000
 
 #: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.
@@ -31,25 +31,20 @@ def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generat
     rows = Rows(X)
     n = len(rows)
     if n <= rows_drawn(n, count):
-        found = low_rank(kernel, X if kernel.given else _wide(X), count, rng=rng, memory=float("inf"))
+        found = low_rank(kernel, X if kernel.given else widened(X), count, rng=rng, memory=float("inf"))
         return found.features, found.missed
     drawn = np.sort(rng.choice(n, size=rows_drawn(n, count), replace=False))
     part = rows.take(drawn)
-    found = low_rank(kernel, part if kernel.given else _wide(part.data), count, rng=rng, memory=float("inf"))
+    found = low_rank(kernel, part if kernel.given else widened(part.data), count, rng=rng, memory=float("inf"))
     own = found.features
     return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
-
-
-def _wide(X: Any) -> Any:
-    """float32 rows in float64: the inverse of k(S, S) multiplies the rounding of its entries."""
-    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
 def from_landmarks(kernel: Kernel, rows: Rows, index: NDArray[np.intp] | None) -> LandmarkFeatures:
     """The map of given landmarks; those that the ones before them span are left out."""
     if kernel.given:
         raise CapabilityError("Nystroem: a precomputed kernel has no other rows than its own; use landmarks='rpcholesky'.")
-    K = np.asarray(kernel(_wide(rows.data)), dtype=np.float64)
+    K = np.asarray(kernel(widened(rows.data)), dtype=np.float64)
     scale = float(K.diagonal().max(initial=0.0))
     factor, pivots, rank, _ = la.lapack.dpstrf(K, lower=1, tol=TOLERANCE * scale * len(K) if scale > 0 else -1.0)
     kept = pivots[: max(1, rank)] - 1

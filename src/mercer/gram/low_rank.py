@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import InputError, check_whole
 from mercer.gram.operator import GramOperator
 from mercer.inputs import Rows, as_rows
 from mercer.kernels.base import Kernel
@@ -26,7 +26,7 @@ from mercer.numeric.threads import Progress
 from mercer.registry import record
 
 #: Bytes of kernel values held at a time while features of new rows are made.
-PORTION = 64 * 2**20
+BYTES_AT_A_TIME = 64 * 2**20
 
 REMEDY = "Take fewer landmarks, or raise memory=."
 
@@ -64,7 +64,7 @@ class LandmarkFeatures:
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the features of new rows, (n, m)."""
         new = Rows(X)
-        step = max(1, PORTION // (8 * self.n_components))
+        step = max(1, BYTES_AT_A_TIME // (8 * self.n_components))
         out = np.empty((len(new), self.n_components))
         for start in range(0, len(new), step):
             part = slice(start, min(start + step, len(new)))
@@ -137,9 +137,7 @@ def low_rank(
     True
     """
     kernel, rows = as_kernel(kernel), as_rows(X)
-    if not isinstance(n_landmarks, (int, np.integer)) or isinstance(n_landmarks, bool) or n_landmarks < 1:
-        raise InputError(f"low_rank: the number of landmarks must be a whole number >= 1; got {n_landmarks!r}.")
-    n, m = len(rows), min(int(n_landmarks), len(rows))
+    n, m = len(rows), min(check_whole("low_rank", "n_landmarks", n_landmarks, 1), len(rows))
     check_fits(8 * n * m, f"the factor of shape ({n}, {m})", REMEDY, parse_bytes(memory))
     K = GramOperator(kernel, rows)
     diagonal = np.asarray(K.diag(), dtype=np.float64)

@@ -78,9 +78,7 @@ class GramOperator(LinearOperator):
             return out
 
         def shifted(r: slice, c: slice) -> NDArray[Any]:
-            return self._values.block(
-                slice(r.start + start, r.stop + start), slice(c.start + first, c.stop + first)
-            )
+            return self._values.block(slice(r.start + start, r.stop + start), slice(c.start + first, c.stop + first))
 
         return tiles.fill(shifted, out, symmetric=False)
 

@@ -17,7 +17,7 @@ from mercer.numeric.threads import Progress
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
-BLOCK = 2048
+FEATURE_ROWS = 2048
 
 
 def product(
@@ -55,22 +55,20 @@ def check_weights(coef: NDArray[Any], features: int) -> None:
 def feature_blocks(kernel: Kernel, X: Any) -> Iterator[tuple[slice, Any]]:
     """Explicit features, some rows at a time."""
     rows = Rows(X)
-    for start in range(0, len(rows), BLOCK):
-        part = slice(start, min(start + BLOCK, len(rows)))
+    for start in range(0, len(rows), FEATURE_ROWS):
+        part = slice(start, min(start + FEATURE_ROWS, len(rows)))
         block = kernel.feature_map(rows.take(part).data)
         yield part, sp.csr_array(block) if sp.issparse(block) else block
 
 
-def routes(shape: Shape) -> tuple[Route, ...]:
+def product_routes(shape: Shape) -> tuple[Route, ...]:
     """Explicit features while they are fewer than the rows, then tiles of the Gram."""
     n, offered = float(shape.n), []
     if shape.n_features is not None and shape.n_features < shape.n:
         D = float(shape.n_features)
         reason = f"{shape.n_features} explicit features against {shape.n} rows"
-        offered.append(Route("primal", int(16 * BLOCK * D), 8 * n * D / gemm_rate(), reason))
+        offered.append(Route("primal", int(16 * FEATURE_ROWS * D), 8 * n * D / gemm_rate(), reason))
     seconds = n * n * (2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()) / 2.0
     needed = int(8 * n * (shape.width + 8))
     offered.append(Route("dual", needed, seconds, "one pass over the Gram matrix in tiles, which is never held"))
     return tuple(offered)
-
-

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.inputs import Rows, as_rows
+from mercer.inputs import Rows, as_rows, columns_of, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.text import as_kernel
@@ -30,16 +30,17 @@ from mercer.numeric.threads import Progress, cpu_count, run
 Array = NDArray[Any]
 
 #: Up to this many rows `choose` makes the whole matrix at once; beyond, the rows that are needed take less time.
-SMALL = 4096
+#: Row: svc-fit-*.
+WHOLE_MATRIX_ROWS = 4096
 #: Largest error of a float32 encoding, relative to the largest k(x, x), that goes unnoticed beside a tolerance of 1e-4.
 LOSS = 5e-6
 #: Below this tolerance of the solver float32 values are too coarse.
 FINE = 1e-4
-#: Values of a tile: what one core holds in its caches beside the data.
+#: Values of a tile: what one core holds in its caches beside the data. Row: svc-fit-*.
 TILE = 2**17
 #: Side of a tile that one thread makes by itself. No multiple of a power of two: its transpose is copied column by column.
 SERIAL = 290
-#: Rows made at a time where they are used once and not kept.
+#: Rows made at a time where they are used once and not kept. Row: svc-mnist60k.
 STREAM = 512
 _REMEDY = "Raise memory=, or fit on fewer rows."
 
@@ -139,7 +140,7 @@ class KernelRows:
         if kernel.given:
             return cls.of(kernel(X), dtype=dtype)
         n = len(as_rows(X))
-        if (again or n <= (4 * SMALL if most else SMALL)) and n * n * dtype.itemsize <= budget:
+        if (again or n <= (4 * WHOLE_MATRIX_ROWS if most else WHOLE_MATRIX_ROWS)) and n * n * dtype.itemsize <= budget:
             return cls.held(kernel, X, dtype=dtype, memory=budget, progress=progress)
         return cls.cached(kernel, X, bytes=budget, dtype=dtype)
 
@@ -353,7 +354,7 @@ def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
 
 def _coarse(kernel: Kernel, X: Any) -> Any:
     """The vectors in float32 if a sample of kernel values bears it, dense if narrow; other collections as they are."""
-    if kernel._views() != {"vectors"} or not hasattr(X, "dtype") or len(getattr(X, "shape", ())) != 2:
+    if kernel._views() != {"vectors"} or columns_of(X) is None or is_frame(X):
         return X
     n, d = X.shape
     narrow = dense(X) if sp.issparse(X) and d <= DENSE_WIDTH and n * d <= 2**28 else X

@@ -88,9 +88,7 @@ def _as_kind(new: Column, old: Column, name: str) -> Column:
         return replace(new, kind=old.kind, levels=old.levels)
     if old.kind in words and new.kind == NUMBER:  # categories written as numbers
         return replace(new, kind=old.kind, levels=old.levels, cells=_plain(new.cells))
-    raise InputError(
-        f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now."
-    )
+    raise InputError(f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now.")
 
 
 def _many(kind: str) -> str:

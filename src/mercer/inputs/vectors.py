@@ -31,6 +31,27 @@ def looks_like_vectors(X: Any) -> bool:
     return array.dtype.kind in "fiubc" or array.ndim == 2
 
 
+def columns_of(X: Any) -> int | None:
+    """The number of columns of an array, a sparse array or a frame; None for other collections."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def is_float32(X: Any) -> bool:
+    """Whether a collection is an array of float32, dense or sparse."""
+    return getattr(X, "dtype", None) == np.float32
+
+
+def like(values: NDArray[np.float64], X: Any) -> NDArray[Any]:
+    """Values in float32 where X is, as they are elsewhere."""
+    return values.astype(np.float32) if is_float32(X) else values
+
+
+def widened(X: Any) -> Any:
+    """X in float64 where it is an array of float32, as it is elsewhere."""
+    return X.astype(np.float64) if is_float32(X) else X
+
+
 def as_vectors(X: Any, name: str) -> Matrix:
     """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, the rest is float64."""
     if sp.issparse(X):

@@ -79,7 +79,7 @@ class Pair:
 
     def inner(self) -> NDArray[Any]:
         """Inner products of Dots or Counts."""
-        if hasattr(self.A, "between"):
+        if self.A.blockwise:
             return self._remember(("inner", id(self.A), id(self.B)), lambda: self.A.between(self.rows, self.B, self.cols))
         return self._remember(("inner", id(self.A), id(self.B)), lambda: self.left.inner(self.right))
 
@@ -108,7 +108,7 @@ class Pair:
         return self._remember(("block", id(kernel), id(self.A), id(self.B)), lambda: kernel._block(self))
 
     def know(self, kernel: Any, values: NDArray[Any]) -> None:
-        """Take the values of a kernel on this tile from somebody who has them."""
+        """Store values of a kernel on this tile that are known already."""
         self._memo.setdefault(("block", id(kernel), id(self.A), id(self.B)), values)
 
     def knows(self, kernel: Any) -> bool:

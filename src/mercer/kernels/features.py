@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import check_whole
 from mercer.inputs import as_rows
 from mercer.numeric.encodings import Encoding, dense, squared_norms
 from mercer.numeric.memory import check_fits
@@ -187,8 +187,7 @@ def taylor_features(factor: float, scales: NDArray[np.float64] | None, X: Any, d
     The rest is at most e^(-(a + b)/2) sum_{j > degree} (a b)^(j/2) / j! with a = ||x||^2, b = ||z||^2, and (a b)^(1/2) <=
     (a + b)/2 =: t, so it is bounded by the largest Poisson tail P(N > degree) of mean t <= max ||x||^2.
     """
-    if isinstance(degree, bool) or not isinstance(degree, (int, np.integer)) or degree < 0:
-        raise InputError(f"taylor_features: degree must be a whole number >= 0; got {degree!r}.")
+    check_whole("taylor_features", "degree", degree, 0)
     raw = dense(as_rows(X).vectors()).astype(np.float64)
     Z = raw * factor**0.5 if scales is None else raw / scales
     a = squared_norms(Z)

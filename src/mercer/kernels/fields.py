@@ -22,7 +22,7 @@ MEDIAN = "median"
 SMALLEST = 1e-150
 
 #: The largest whole number that a field takes.
-LARGEST = 2**31 - 1
+LARGEST_WHOLE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,11 @@ def _number(value: Any, above: float, strict: bool = False) -> float:
 
 
 def _whole(value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or not at_least <= int(value) <= LARGEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (Integral, np.integer))
+        or not at_least <= int(value) <= LARGEST_WHOLE
+    ):
         raise ValueError
     return int(value)
 

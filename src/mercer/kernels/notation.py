@@ -49,7 +49,7 @@ def _values(kernel: Kernel) -> list[float]:
 
 @singledispatch
 def latex(kernel: Any) -> str:
-    """The formula of a kernel; its name and parameters where nobody wrote one down."""
+    """The formula of a kernel; its name and parameters where none is known."""
     fields = [(f.name, getattr(kernel, f.name)) for f in dataclasses.fields(kernel)]
     shown = ", ".join(rf"\mathtt{{{_plain(name)}}}={_value(value)}" for name, value in fields)
     inside = rf"\left[{shown}\right]" if shown else ""

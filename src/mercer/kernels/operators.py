@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NODES: dict[str, Any] = {}
 
 #: The largest float, as a divisor: whole numbers may be larger.
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 Node = TypeVar("Node", bound=Callable[..., Any])
 
@@ -69,7 +69,7 @@ class Operators:
         return self.__mul__(other)
 
     def __truediv__(self, other: Any) -> Kernel:
-        if _is_number(other) and 0 < other <= LARGEST:
+        if _is_number(other) and 0 < other <= LARGEST_FLOAT:
             return self.__mul__(1.0 / float(other))
         raise ClosureError(
             f"{self} / {shown(other)}: dividing by a kernel or by a number <= 0 is not implied by the closure rules."

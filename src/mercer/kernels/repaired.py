@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, check_choice
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Kernel
@@ -57,8 +57,7 @@ class Repaired(Wrapper):
     inner: Kernel = child()
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"repaired: method must be one of {', '.join(METHODS)}; got {describe(self.method)}.")
+        check_choice("repaired", "method", self.method, METHODS)
         if self.inner.given:
             raise InputError("repaired: given values are repaired by mercer.repair(K), their new rows by .rows(K_new).")
 

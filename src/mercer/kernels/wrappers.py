@@ -254,9 +254,7 @@ class Centered(Wrapper):
         pair = Pair.whole(*align(A, sample))
         size = pair.shape[1]
         return tiles.total(
-            lambda r, c: self.inner._pullback(
-                pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)
-            ),
+            lambda r, c: self.inner._pullback(pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)),
             pair.shape,
             len(self.inner.theta),
         )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 
-from mercer.errors import InputError
+from mercer.errors import InputError, check_choice
 from mercer.linalg.solution import Array
 
 RULES = ("greedy", "random")
@@ -54,8 +54,7 @@ def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
     >>> pivoted_cholesky(lambda chosen: K[:, chosen], K.diagonal(), 2).index.tolist()
     [0, 1]
     """
-    if rule not in RULES:
-        raise InputError(f"rule must be one of {', '.join(RULES)}; got {rule!r}.")
+    check_choice("pivoted_cholesky", "rule", rule, RULES)
     if m < 1:
         raise InputError(f"the number of pivots must be at least 1; got {m}.")
     rng = np.random.default_rng(0) if rng is None else rng

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EXACT_BITS = 4000
 
 #: Rows of a matrix up to which its lowest eigenvector is tried in exact arithmetic.
-LARGEST = 400
+EXACT_ROWS = 400
 
 #: Floats that add up to the coordinates of a point: one of them is not always close enough.
 TERMS = 4
@@ -68,7 +68,7 @@ def definiteness(B: FrozenArray) -> Definiteness:
     whole = _whole(inside)
     if whole is not None:
         return _by_elimination(whole, inside, kept, len(array))
-    point = _lowest(inside) if len(inside) <= LARGEST else None
+    point = _lowest(inside) if len(inside) <= EXACT_ROWS else None
     if point is not None:
         return Definiteness(False, "", _embedded(point, kept, len(array)))
     return Definiteness(None, "")

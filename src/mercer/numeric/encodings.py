@@ -19,10 +19,50 @@ Index: TypeAlias = slice | NDArray[np.integer[Any]]
 Encoding: TypeAlias = Any  # Dots | Points | Counts | Given | Raw | Values | tuple[Encoding, ...]: nodes know which
 
 #: CSR tiles of at most this many columns are multiplied as dense ones, which is faster than a sparse product.
+#: Row: svc-fit-a9a.
 DENSE_WIDTH = 4096
 
 
-class Dots:
+class Encoded:
+    """Abstract: what holds of an encoding that says nothing else."""
+
+    __slots__ = ()
+
+    blockwise = False  # inner products come from `between`, without cutting
+
+    @property
+    def many(self) -> bool:
+        """Whether explicit features are better not made."""
+        return False
+
+    @property
+    def strip(self) -> int:
+        """Rows of a tile that spans the whole width; 0 for square tiles."""
+        return 0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its numbers; counts, letters and objects carry no floats of their own."""
+        return np.dtype(np.float64)
+
+    def project(self, like: Any) -> Any:
+        """The same objects with the columns of another collection, where columns are named by what occurs."""
+        return self
+
+
+class Floats(Encoded):
+    """Abstract: an encoding with a float `array`, whose dtype decides that of kernel values."""
+
+    __slots__ = ()
+    array: Any
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the array."""
+        return np.dtype(self.array.dtype)
+
+
+class Dots(Floats):
     """Vectors for inner products: x'z of any two slices."""
 
     __slots__ = ("array",)
@@ -48,7 +88,7 @@ class Dots:
         return squared_norms(self.array)
 
 
-class Values:
+class Values(Encoded):
     """One number per object, such as the weight f(x) or 1/sqrt(k(x, x))."""
 
     __slots__ = ("array",)
@@ -66,7 +106,7 @@ class Values:
         return self, other
 
 
-class Raw:
+class Raw(Encoded):
     """The objects themselves, for functions of the user's own."""
 
     __slots__ = ("rows",)
@@ -84,10 +124,11 @@ class Raw:
         return self, other
 
 
-class Given:
+class Given(Floats):
     """Kernel values from outside: those of every object with all N training objects, and its place among these."""
 
     __slots__ = ("array", "places")
+    blockwise = True
 
     def __init__(self, array: NDArray[Any], places: NDArray[Any] | None) -> None:
         self.array = array  # (n, N), or (n, 0) for training objects whose own values are not needed
@@ -131,7 +172,7 @@ class Given:
         return np.array(self.array[np.arange(len(self)), np.arange(len(self)) if self.places is None else self.places])
 
 
-class Counts:
+class Counts(Encoded):
     """How often each of the named features occurs in each object: a vocabulary and CSR counts over it."""
 
     __slots__ = ("matrix", "names")
@@ -198,7 +239,7 @@ def projected(encoding: Encoding, like: Encoding) -> Encoding:
     """An encoding with the columns of another, where columns are named by what occurs."""
     if isinstance(encoding, tuple):
         return tuple(projected(a, b) for a, b in zip(encoding, like, strict=True))
-    return encoding.project(like) if hasattr(encoding, "project") else encoding
+    return encoding.project(like)
 
 
 def gather(encoding: Encoding, index: Index, memo: dict[int, Any] | None = None) -> Encoding:
@@ -228,21 +269,18 @@ def _dtypes(encoding: Encoding) -> list[np.dtype[Any]]:
         return [dtype for part in encoding for dtype in _dtypes(part)]
     if isinstance(encoding, Values):  # a weight does not widen the values it multiplies
         return []
-    if not hasattr(encoding, "array"):  # counts, letters and objects carry no floats of their own
-        return [np.dtype(np.float64)]
-    return [encoding.array.dtype]
+    return [encoding.dtype]
 
 
 def has_many(encoding: Encoding) -> bool:
     """Whether explicit features of the encoding are better not made."""
-    parts = encoding if isinstance(encoding, tuple) else ()
-    return bool(getattr(encoding, "many", False)) or any(has_many(part) for part in parts)
+    return any(has_many(part) for part in encoding) if isinstance(encoding, tuple) else encoding.many
 
 
 def strip_of(encoding: Encoding) -> int:
     """How many rows a tile has that spans the whole width, where every part wants such tiles; 0 for square tiles."""
     if not isinstance(encoding, tuple):
-        return int(getattr(encoding, "strip", 0))
+        return int(encoding.strip)
     strips = [strip_of(part) for part in encoding if not isinstance(part, Values)]
     return max(strips) if strips and all(strips) else 0
 

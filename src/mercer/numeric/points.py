@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.numeric.encodings import DENSE_WIDTH, Index, check_width, dense, inner, same_dtype, squared_norms
+from mercer.numeric.encodings import DENSE_WIDTH, Floats, Index, check_width, dense, inner, same_dtype, squared_norms
 
 #: Nanoseconds that the compiled exponential saves per kernel value: a matrix of 2^22 entries is worth its loading.
+#: Row: gaussian-gram-*.
 PER_VALUE = 2
 
 
@@ -42,13 +43,14 @@ def exp_plain(values: NDArray[Any], factor: float, out: NDArray[Any] | None = No
 
 
 #: Squared distances below this fraction of ||x||^2 + ||z||^2 are computed from differences when accuracy asks for it.
+#: Row: gaussian-gram-*-narrow.
 NEAR = 0.01
 
-#: Up to this many columns differences are as cheap as a matrix product, and exact.
+#: Up to this many columns differences are as cheap as a matrix product, and exact. Row: gaussian-gram-*.
 FEW_COLUMNS = 3
 
 
-class Points:
+class Points(Floats):
     """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean."""
 
     __slots__ = ("array", "left", "norms", "raw", "reach", "right", "scale", "shift")

@@ -19,7 +19,7 @@ _alone = threading.local()
 
 
 def _start_afresh() -> None:
-    """A child forked in mid-flight inherits a count that nobody will take down, and perhaps a lock that nobody holds."""
+    """A child forked in mid-flight inherits a count that no thread takes down, perhaps a lock that no thread holds."""
     global _lock, _holders, _limiter
     _lock, _holders, _limiter = threading.Lock(), 0, []
 
@@ -100,7 +100,7 @@ def run(
 ) -> None:
     """Call work(task, worker) for every task on `threads` threads, the calling one among them.
 
-    Tasks go to whoever is free; with `static` the worker of a task is decided by its number, so that sums per worker come
+    Tasks go to the next free worker; with `static` the number of a task decides its worker, so that sums per worker come
     out the same every time.
 
     The first exception stops all workers and is raised here; so does Ctrl-C, which reaches the calling thread.

@@ -47,11 +47,11 @@ Block = Callable[[slice, slice], NDArray[Any]]
 
 #: Rows and columns of a tile. 240 x 240 float64 values are 450 KiB, so that a tile and its distances live in the L2 and L3
 #: of one core. Not a power of two: the columns of a 256 x 256 tile fall on the same few cache lines, and copying its
-#: transpose waits for them.
+#: transpose waits for them. Row: gaussian-gram-*.
 SIDE = 240
 
-#: No tile is larger, whatever the number of rows.
-LARGEST = 280
+#: No tile is larger, whatever the number of rows. Row: gaussian-gram-*.
+LARGEST_SIDE = 280
 
 
 def even(n: int) -> int:
@@ -60,7 +60,7 @@ def even(n: int) -> int:
     >>> even(768), even(1500), even(10_000), even(100)
     (264, 264, 240, 104)
     """
-    parts = max(-(-n // LARGEST), round(n / SIDE))
+    parts = max(-(-n // LARGEST_SIDE), round(n / SIDE))
     side = 8 * -(-n // (8 * parts))  # BLAS works on groups of eight
     return side + 8 if side % 64 == 0 else side  # see SIDE
 

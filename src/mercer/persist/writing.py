@@ -29,7 +29,7 @@ PRIVATE = 0o600
 #: Arguments of renameat2 of Linux: paths as they are, and both names kept.
 _HERE, _EXCHANGE = -100, 2
 
-#: What nobody has touched for so long was left behind, also by a writer on another machine that shares the folder.
+#: A file untouched for this long was left behind, also by a writer on another machine that shares the folder.
 STALE_SECONDS = 24 * 3600.0
 
 

@@ -1,9 +1,9 @@
-"""Tests for kernels, for everybody: the law suite, naive twins, and random kernels grown beside them.
+"""Tests for kernels of your own: the law suite, naive twins, and random kernels grown beside them.
 
-    check_kernel(k, X)          every law a kernel obeys, checked on your data; raises LawError with the report
-    random_kernel(rng)          a random nested kernel and its naive twin
-    random_rows(rng)            data with duplicates, near duplicates and zeros in them
-    naive                       the formula of every kernel on two objects, in Python floats
+check_kernel(k, X)          every law a kernel obeys, checked on your data; raises LawError with the report
+random_kernel(rng)          a random nested kernel and its naive twin
+random_rows(rng)            data with duplicates, near duplicates and zeros in them
+naive                       the formula of every kernel on two objects, in Python floats
 """
 
 from mercer.testing import naive as naive

@@ -26,7 +26,7 @@ VECTOR_DOMAINS = ("vectors", "finite", "sparse")
 DOMAINS = (*VECTOR_DOMAINS, "strings", "graphs")
 
 #: Larger kernels are scaled down, so that powers and exponentials of them stay in range.
-LARGEST = 1000.0
+LARGEST_KERNEL = 1000.0
 
 
 def random_kernel(
@@ -89,7 +89,7 @@ class _Grower:
             return leaves.leaf(self.rng, self.domain, width)
         verbs = [verb for verb in self.verbs(width) if verb not in unlike]
         grown = self.verbs(width)[str(self.rng.choice(verbs))](depth, width)
-        return self.shrunk(grown) if grown.size > LARGEST else grown
+        return self.shrunk(grown) if grown.size > LARGEST_KERNEL else grown
 
     def verbs(self, width: int) -> dict[str, Callable[[int, int], Grown]]:
         found: dict[str, Callable[[int, int], Grown]] = {

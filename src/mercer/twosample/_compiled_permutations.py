@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @numba.njit(cache=True, nogil=True)
-def choose(uniforms: NDArray[np.float64], signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)
+def draw_subsets(uniforms: NDArray[np.float64], signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)
     """Write `mark` at k distinct places of every row of signs, uniformly: the first k steps of Fisher and Yates."""
     count, few = uniforms.shape
     size = signs.shape[1]

@@ -29,8 +29,8 @@ BLOCKS = 256
 #: Blocks of the larger sample are at most this many; rows beyond are left out, and the result says so.
 MOST_BLOCKS = 4096
 
-#: Rows turned into features at a time: their cosines stay in a core's cache.
-ROWS = 256
+#: Rows turned into features at a time: their cosines stay in a core's cache. Row: mmd-million.
+CACHED_ROWS = 256
 
 #: Explicit features are used up to this many columns (any number, where they are sparse).
 EXPLICIT = 4096
@@ -61,7 +61,7 @@ def lay_out(m: int, n: int, rng: np.random.Generator) -> Layout:
 
 def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
     """Call work(blocks) on all cores: as many blocks together as make up a portion of rows, at least one."""
-    step = max(1, ROWS // layout.size)
+    step = max(1, CACHED_ROWS // layout.size)
     starts = range(0, len(layout.index), step)
     parts = [slice(start, min(start + step, len(layout.index))) for start in starts]
     run(parts, lambda part, _: work(part), min(cpu_count(), len(parts)))
@@ -92,8 +92,8 @@ def _family(
 
     def work(blocks: slice) -> None:
         index = layout.index[blocks]
-        for start in range(0, layout.size, ROWS):
-            rows = index[:, start : start + ROWS]  # all of every block, or a portion of the only one
+        for start in range(0, layout.size, CACHED_ROWS):
+            rows = index[:, start : start + CACHED_ROWS]  # all of every block, or a portion of the only one
             angles = (X[rows.ravel()] - center) @ frequencies
             # brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones
             angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
@@ -133,7 +133,7 @@ def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Gen
     """Nystroem features of all rows, whose inner products are k on and near the landmarks."""
     width, features = _nystroem(kernel, rows, count, rng)
     out = np.empty((len(rows), width))
-    parts = [slice(start, min(start + ROWS, len(rows))) for start in range(0, len(rows), ROWS)]
+    parts = [slice(start, min(start + CACHED_ROWS, len(rows))) for start in range(0, len(rows), CACHED_ROWS)]
 
     def work(part: slice, _: int) -> None:
         out[part] = features(rows.take(part))
@@ -173,8 +173,8 @@ def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Row
 
     def work(blocks: slice) -> None:
         index = layout.index[blocks]
-        for start in range(0, layout.size, ROWS):
-            part = index[:, start : start + ROWS]
+        for start in range(0, layout.size, CACHED_ROWS):
+            part = index[:, start : start + CACHED_ROWS]
             values = features(rows.take(part.ravel())).reshape(*part.shape, width)
             means[blocks] += values.sum(axis=1, dtype=np.float64)
 

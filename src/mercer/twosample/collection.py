@@ -23,7 +23,7 @@ from mercer.numeric.points import in_units
 from mercer.twosample.samples import Pooled
 
 #: Rows whose distances set the length scales.
-SAMPLE = 500
+ROWS_FOR_SCALES = 500
 
 #: Length scales per family.
 SCALES = 10
@@ -49,8 +49,8 @@ def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scal
     from scipy.spatial.distance import pdist
 
     rows = np.arange(X.shape[0])
-    if len(rows) > SAMPLE:
-        rows = rng.choice(len(rows), SAMPLE, replace=False)
+    if len(rows) > ROWS_FOR_SCALES:
+        rows = rng.choice(len(rows), ROWS_FOR_SCALES, replace=False)
     sample, unit = in_units(dense(X[rows]))
     # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are what distances are compared with
     widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)

@@ -16,13 +16,13 @@ from mercer.numeric import tiles
 from mercer.numeric.threads import cpu_count, one_blas_thread, run
 from mercer.twosample.labels import Labels, Moments
 
-#: Relabelings multiplied at a time: the product of one tile with this many stays in a core's L2.
-PORTION = 512
+#: Relabelings multiplied at a time: the product of one tile with this many stays in a core's L2. Row: mmd-aggregated-*.
+RELABELINGS_AT_A_TIME = 512
 
-#: Tiles are kept between calls up to this many bytes; beyond, kernels are evaluated again.
+#: Tiles are kept between calls up to this many bytes; beyond, kernels are evaluated again. Row: mmd-aggregated-*.
 HOLD = 2**29
 
-#: Relabelings as float32 take at most this many bytes; more of them are done in several passes.
+#: Relabelings as float32 take at most this many bytes; more of them are done in several passes. Row: mmd-aggregated-*.
 SPREAD = 2**29
 
 #: Bound on the rounding error of a float32 form in units of eps * size * (largest entry); measured, it stays below 8.
@@ -86,11 +86,9 @@ class Forms:
 
     def _pass(self, signs: NDArray[np.int8], dtype: Any, book: Book | None) -> NDArray[np.float64]:
         # one contiguous panel per tile: a slice of the whole would be read in short strides
-        panels = {
-            part.start: signs[:, part].astype(dtype) for part in (rows for rows, cols in self._tiles if rows == cols)
-        }
+        panels = {part.start: signs[:, part].astype(dtype) for part in (rows for rows, cols in self._tiles if rows == cols)}
         totals = np.zeros((self._threads, self.count, len(signs)))
-        buffers = np.empty((self._threads, PORTION, tiles.SIDE), dtype)
+        buffers = np.empty((self._threads, RELABELINGS_AT_A_TIME, tiles.SIDE), dtype)
 
         def work(tile: tuple[slice, slice], worker: int) -> None:
             rows, cols = tile
@@ -137,8 +135,8 @@ def _add(
 ) -> None:  # fmt: skip
     """total[b] += weight * left_b' values right_b."""
     transposed = values.T
-    for start in range(0, len(total), PORTION):
-        part = slice(start, min(start + PORTION, len(total)))
+    for start in range(0, len(total), RELABELINGS_AT_A_TIME):
+        part = slice(start, min(start + RELABELINGS_AT_A_TIME, len(total)))
         product = buffer[: part.stop - start, : len(values)]
         if product.shape[1] == buffer.shape[1]:
             np.matmul(right[part], transposed, out=product)

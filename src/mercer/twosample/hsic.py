@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError, NumericalError, describe
+from mercer.errors import InputError, NumericalError, check_choice, check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
@@ -29,7 +29,7 @@ from mercer.twosample.units import gram_in_units
 EXACT_ROWS = 4000
 
 #: Permutations handed to a thread at a time.
-PORTION = 32
+PERMUTATIONS_AT_A_TIME = 32
 
 #: Length scales of the default kernels, in units of the median distance.
 FACTORS = (0.5, 1.0, 2.0)
@@ -195,7 +195,7 @@ def _by_pairs_of_rows(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64
     def work(part: slice, _: int) -> None:
         permuted_products(K, L, orders[part], out[part])
 
-    parts = [slice(start, start + PORTION) for start in range(0, len(orders), PORTION)]
+    parts = [slice(start, start + PERMUTATIONS_AT_A_TIME) for start in range(0, len(orders), PERMUTATIONS_AT_A_TIME)]
     run(parts, work, min(cpu_count(), len(parts)))
     return out / (n * (n - 3)), float(np.abs(K).max() * np.abs(L).max())
 
@@ -240,7 +240,5 @@ def _check(X: Rows, Y: Rows, count: Any, method: str) -> None:
         raise InputError(f"hsic_test: X has {len(X)} rows, Y has {len(Y)}; rows are pairs, so both need the same number.")
     if len(X) < 4:
         raise InputError(f"hsic_test: {len(X)} rows; the unbiased statistic needs at least 4.")
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-        raise InputError(f"hsic_test: n_permutations is a whole number >= 1; got {describe(count)}.")
-    if method not in ("auto", "exact", "features"):
-        raise InputError(f"hsic_test: method is one of auto, exact, features; got {method!r}.")
+    check_whole("hsic_test", "n_permutations", count, 1)
+    check_choice("hsic_test", "method", method, ("auto", "exact", "features"))

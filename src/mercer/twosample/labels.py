@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 def permutations(rng: np.random.Generator, m: int, n: int, count: int) -> NDArray[np.int8]:  # -> (count, m + n)
     """Rows with exactly m entries +1, uniform over all such rows."""
-    from mercer.twosample._compiled_permutations import choose
+    from mercer.twosample._compiled_permutations import draw_subsets
 
     few = min(m, n)  # it is enough to draw the smaller sample
     signs = np.full((count, m + n), -1 if m <= n else 1, np.int8)
-    choose(rng.random((count, few)), signs, 1 if m <= n else -1)
+    draw_subsets(rng.random((count, few)), signs, 1 if m <= n else -1)
     return signs
 
 

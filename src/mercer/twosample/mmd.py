@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, check_whole, describe
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
@@ -123,10 +123,8 @@ def _given(kernel: Any) -> tuple[Kernel, ...]:
 
 
 def _check(chosen: Settings, pooled: Pooled) -> None:
-    for name in ("n_permutations", "n_features"):
-        value = getattr(chosen, name)
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InputError(f"mmd_test: {name} is a whole number >= 1; got {describe(value)}.")
+    check_whole("mmd_test", "n_permutations", chosen.n_permutations, 1)
+    check_whole("mmd_test", "n_features", chosen.n_features, 1)
     if not (isinstance(chosen.level, (int, float)) and 0 < chosen.level < 1):
         raise InputError(f"mmd_test: level lies between 0 and 1; got {describe(chosen.level)}.")
     for name, known in _CHOICES.items():

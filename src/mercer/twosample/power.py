@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Factors of the sample size searched for the wanted power.
-LARGEST = 2.0**40
+LARGEST_FACTOR = 2.0**40
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,14 @@ def estimate_power(
     known = PowerEstimate(0.0, None, target, effect, first, float(np.var(null)), quantile, sizes)
     factor = _factor(known, target)
     needed = None if factor is None else (max(2, int(np.ceil(m * factor))), max(2, int(np.ceil(n * factor))))
-    return PowerEstimate(
-        known.at(1.0), needed, target, effect, first, known.second_order, quantile, sizes
-    )
+    return PowerEstimate(known.at(1.0), needed, target, effect, first, known.second_order, quantile, sizes)
 
 
 def _factor(known: PowerEstimate, target: float) -> float | None:
     """The smallest factor with the wanted power, by bisection on its logarithm."""
-    if known.effect <= 0 or known.at(LARGEST) < target:
+    if known.effect <= 0 or known.at(LARGEST_FACTOR) < target:
         return None
-    low, high = 2.0 / min(known.sizes), LARGEST
+    low, high = 2.0 / min(known.sizes), LARGEST_FACTOR
     if known.at(low) >= target:
         return low
     for _ in range(100):

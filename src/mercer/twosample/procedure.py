@@ -127,7 +127,6 @@ class Sample:
         observed = float(self.labels.estimate(self.moments, self.chosen.biased)[0])
         return Verdict(pvalue, observed, self.null[0], one, one, self.chosen.level), used
 
-
     def _several_until_certain(self, rng: np.random.Generator, most: int) -> tuple[Verdict, int]:
         """Several kernels: a pilot sets the yardstick, then portions are drawn until the decision cannot change."""
         self._start(self.labels.draw(rng, min(most, PILOT)))

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.inputs import Rows
+from mercer.inputs import Rows, is_float32
 from mercer.kernels.base import Kernel
 from mercer.twosample.forms import Matrices
 
@@ -72,7 +73,7 @@ def _underflow(kernel: Kernel) -> str:
 def with_room(rows: Rows) -> Rows:
     """The rows, float32 vectors as float64 where products of a few of their values would leave float32."""
     X = rows.data
-    if getattr(X, "dtype", None) != np.float32:
+    if not is_float32(X):
         return rows
     largest = _largest(X)
     return rows if largest == 0 or LIGHT[0] <= largest <= LIGHT[1] else Rows(X.astype(np.float64), rows.name)
@@ -103,4 +104,4 @@ def refuse_underflow(kernels: Sequence[Kernel], diag: NDArray[np.float64], rows:
 
 
 def _largest(X: Any) -> float:
-    return float(np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0.0))
+    return float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))

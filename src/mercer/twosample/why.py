@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
@@ -131,8 +131,7 @@ class Explanation:
 
 def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
     """Rank columns of a table; else what the kernel counts; else the examples themselves."""
-    if count < 1:
-        raise InputError(f"explain: n_permutations is a whole number >= 1; got {count!r}.")
+    check_whole("explain", "n_permutations", count, 1)
     names = pooled.column_names()
     if names is not None and not kernel.given:
         return _columns(pooled, names, count, rng)
@@ -163,9 +162,7 @@ def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Ge
     return _ranked("columns", names, scores, shifts, count)
 
 
-def _counted(
-    pooled: Pooled, features: Any, names: Sequence[Any], count: int, rng: np.random.Generator
-) -> Explanation:
+def _counted(pooled: Pooled, features: Any, names: Sequence[Any], count: int, rng: np.random.Generator) -> Explanation:
     features = sp.csc_array(features)
     mean = np.asarray(features.mean(axis=0)).ravel()
     spread = np.sqrt(np.maximum(np.asarray(features.power(2).mean(axis=0)).ravel() - mean**2, 0.0))
@@ -269,8 +266,7 @@ class Prototypes:
 
 def prototypes(pooled: Pooled, witness: NDArray[np.float64], chosen: NDArray[np.int64], count: int) -> Prototypes:
     """Choose the extremes from the witness at some pooled rows."""
-    if count < 1:
-        raise InputError(f"prototypes: count is a whole number >= 1; got {count!r}.")
+    check_whole("prototypes", "count", count, 1)
     in_first = chosen < pooled.m
     left = chosen[in_first][np.argsort(-witness[in_first], kind="stable")[:count]]
     right = chosen[~in_first][np.argsort(witness[~in_first], kind="stable")[:count]]

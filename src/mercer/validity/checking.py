@@ -34,7 +34,7 @@ DOUBLE, SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps
 LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 
 #: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
-LARGEST = 400_000
+ENCLOSED_ENTRIES = 400_000
 
 
 def values(kernel: Kernel, points: Any) -> NDArray[np.float64] | None:
@@ -95,7 +95,7 @@ def enclose(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> Fracti
     except InputError:
         raise CapabilityError(f"{type(kernel).__name__}: the points are not vectors.") from None
     X = X.toarray() if sp.issparse(X) else X
-    if X.size * len(X) > LARGEST:
+    if X.size * len(X) > ENCLOSED_ENTRIES:
         return None
     for arithmetic in (RationalArithmetic(), IntervalArithmetic()):
         try:

@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.threads import one_blas_thread
 from mercer.validity.checking import confirm, confirm_asymmetry, values
 from mercer.validity.derive import outline
-from mercer.validity.points import SEED, Collection, generated, given, nodes
+from mercer.validity.points import POINTS_SEED, Collection, generated, given, nodes
 from mercer.validity.simplify import lowest, reduced, rounded, scaled, simple_vectors
 from mercer.validity.witness import CounterExample
 
@@ -232,7 +232,7 @@ class Search:
     # -- downhill ----------------------------------------------------------------------------------------------------
 
     def _downhill(self) -> CounterExample | None:
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(POINTS_SEED)
         free = [(c, K) for c, K in self.seen if c.free and c.words.startswith("random")]
         widths = {c.points.shape[1] for c, _ in free}
         starts = [next((c, K) for c, K in free if c.points.shape[1] == w) for w in sorted(widths)]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import InputError, NumericalError, describe
+from mercer.errors import InputError, NumericalError, check_choice
 from mercer.inputs.vectors import check_dense
 from mercer.numeric.memory import check_fits, format_bytes
 
@@ -252,8 +252,7 @@ def repair(K: ArrayLike, method: str = "clip", report: GramReport | None = None)
     >>> [repair(K, method=m).gram.round(12).tolist() for m in ("clip", "flip", "shift")]
     [[[1.5, 1.5], [1.5, 1.5]], [[2.0, 1.0], [1.0, 2.0]], [[2.0, 2.0], [2.0, 2.0]]]
     """
-    if method not in METHODS:
-        raise InputError(f"repair: method must be one of {', '.join(METHODS)}; got {describe(method)}.")
+    check_choice("repair", "method", method, METHODS)
     array = _checked(K, "repair")
     report = check_gram(array) if report is None else report
     if report.n != len(array):

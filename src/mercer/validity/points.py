@@ -20,7 +20,7 @@ GENERATED, GIVEN = 30, 120
 #: How often data of more than GIVEN rows are sampled.
 SAMPLES = 3
 
-SEED = 20_240_229
+POINTS_SEED = 20_240_229
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def given(X: Any, kernel: Kernel) -> list[Collection]:
         data, numbers = np.asarray(rows.vectors(), dtype=np.float64), tuple(range(len(rows)))
     if len(rows) <= GIVEN:
         return [Collection(data, f"the {len(rows)} given points", rows=numbers)]
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(POINTS_SEED)
     samples = [sorted(rng.choice(len(rows), GIVEN, replace=False).tolist()) for _ in range(SAMPLES)]
     everything = Collection(data, f"{GIVEN} of the {len(rows)} given points, {SAMPLES} times", rows=numbers)
     return [everything.take(chosen) for chosen in samples]
@@ -95,7 +95,7 @@ def generated(kernel: Kernel) -> list[list[Collection]]:
 
 def vectors(width: int) -> list[Collection]:
     """Points in R^width: simple ones, the same at other scales, and random ones at several scales."""
-    rng = np.random.default_rng(SEED + width)
+    rng = np.random.default_rng(POINTS_SEED + width)
     simple = simple_vectors(width)
     found = [Collection(simple, f"simple points of R^{width}", free=True)]
     for scale in (10.0, 0.1, 100.0, 1e4):
@@ -127,7 +127,7 @@ def simple_vectors(width: int) -> NDArray[np.float64]:
 
 def strings() -> list[Collection]:
     """Short strings: all of up to three letters, and random ones over two and four letters."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(POINTS_SEED)
     short = ["".join(letters) for length in (1, 2, 3) for letters in product("ab", repeat=length)]
     found = [Collection(short, "strings of up to three letters")]
     for alphabet, longest in (("ab", 8), ("ACGT", 20), ("abcdefgh", 12)):
@@ -138,7 +138,7 @@ def strings() -> list[Collection]:
 
 def graphs() -> list[Collection]:
     """Small graphs: paths, cycles, stars and random ones, without labels and with labels."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(POINTS_SEED)
     bare = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in range(1, 6)]
     bare += [Graph(n, [(i, (i + 1) % n) for i in range(n)]) for n in range(3, 6)]
     bare += [Graph(n, [(0, i) for i in range(1, n)]) for n in (4, 5)]

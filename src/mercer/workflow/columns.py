@@ -25,7 +25,7 @@ MIN_ROWS = 10
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,?\d+([eE][+-]?\d+)?")
 
 #: The square of a number must be a number.
-LARGEST = 1e150
+LARGEST_VALUE = 1e150
 
 #: Names shown in one message.
 SHOWN = 12
@@ -169,8 +169,10 @@ def _complete(
 
 def _refuse_extremes(path: Path, columns: dict[str, NDArray[Any]]) -> None:
     for name, values in columns.items():
-        if values.dtype.kind == "f" and (np.abs(values[np.isfinite(values)]) > LARGEST).any():
-            raise InputError(f"{path}: the column {name!r} holds numbers beyond {LARGEST:g}; measure it in larger units.")
+        if values.dtype.kind == "f" and (np.abs(values[np.isfinite(values)]) > LARGEST_VALUE).any():
+            raise InputError(
+                f"{path}: the column {name!r} holds numbers beyond {LARGEST_VALUE:g}; measure it in larger units."
+            )
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

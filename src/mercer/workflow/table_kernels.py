@@ -16,7 +16,7 @@ from mercer.kernels.tables.categorical import Categorical
 from mercer.kernels.tables.frame import calendar_kernel
 
 #: Observed cells that stand for a hole.
-SAMPLE = 100
+CELLS_FOR_A_HOLE = 100
 
 
 def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, width), as `Numbered` makes it
@@ -55,5 +55,5 @@ def _sample(cells: Any, column: Column) -> Any:
     here = [cell for cell, hole in zip(cells, column.holes, strict=True) if not hole]
     if column.kind not in (CATEGORY, TEXT, GRAPH):
         here = sorted(here)
-    picks = np.linspace(0, len(here) - 1, min(SAMPLE, len(here))).round().astype(int)
+    picks = np.linspace(0, len(here) - 1, min(CELLS_FOR_A_HOLE, len(here))).round().astype(int)
     return [here[i] for i in picks]

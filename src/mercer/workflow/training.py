@@ -166,7 +166,7 @@ def train(model: Any, question: Question, parts: Parts, settings: Settings) -> T
 
 @contextmanager
 def progress_bar() -> Iterator[None]:
-    """A bar on the terminal while a fit counts its steps; nothing where nobody watches."""
+    """A bar on the terminal while a fit counts its steps; nothing where the output is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

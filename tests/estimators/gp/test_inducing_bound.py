@@ -54,7 +54,7 @@ def fit(p: dict[str, Any], scales: Array = SCALES, amplitude: float = 1.7, keep:
 
 
 def test_the_bound_is_the_written_out_one(problem: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inducing, "ROWS", 7)
+    monkeypatch.setattr(inducing, "BLOCK_ROWS", 7)
     _, value, Kuf, Kuu = fit(problem)
     Kff = 1.7 * gaussian(problem["X"], problem["X"], SCALES)
     written = naive_bound(Kff, Kuf, Kuu, problem["Y"], problem["full"])
@@ -85,7 +85,7 @@ def test_the_posterior_is_the_written_out_one(problem: dict[str, Any]) -> None:
 def test_the_gradient_is_that_of_finite_differences(
     problem: dict[str, Any], keep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inducing, "ROWS", 11)
+    monkeypatch.setattr(inducing, "BLOCK_ROWS", 11)
     state, _, Kuf, _ = fit(problem, keep=keep)
     X, Z = problem["X"], problem["Z"]
     t = problem["Y"].shape[1]

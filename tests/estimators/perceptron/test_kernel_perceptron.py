@@ -117,7 +117,7 @@ def test_blocks_do_not_show(rng, monkeypatch):
     X, y = rng.normal(size=(300, 2)), rng.choice([-1, 1], size=300)
     reference = KernelPerceptron(mercer.Gaussian(0.5), max_iter=3, solver="blocked", random_state=0).fit(X, y).mistakes_
     for size in (1, 7, 1000):
-        monkeypatch.setattr(perceptron_forms, "BLOCK", size)
+        monkeypatch.setattr(perceptron_forms, "BLOCK_ROWS", size)
         again = KernelPerceptron(mercer.Gaussian(0.5), max_iter=3, solver="blocked", random_state=0, memory=40_000_000)
         assert np.array_equal(again.fit(X, y).mistakes_, reference)
 

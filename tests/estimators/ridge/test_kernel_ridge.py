@@ -217,7 +217,7 @@ def test_an_interrupted_refit_leaves_the_old_model(data: tuple, monkeypatch: pyt
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer.estimators.ridge.kernel_ridge.fit", interrupt)
+    monkeypatch.setattr("mercer.estimators.ridge.kernel_ridge.fit_ridge", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :2], Y[:, 1])
     np.testing.assert_array_equal(model.predict(X), before)

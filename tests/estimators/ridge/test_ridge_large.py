@@ -27,7 +27,7 @@ def data(n: int = 400, targets: int = 0) -> tuple[np.ndarray, np.ndarray, np.nda
 def test_as_many_landmarks_as_the_rank_are_exact(
     monkeypatch: pytest.MonkeyPatch, fit_intercept: bool, weighted: bool, block: int
 ) -> None:
-    monkeypatch.setattr(large, "BLOCK", block)
+    monkeypatch.setattr(large, "BLOCK_NUMBERS", block)
     X, y, w = data()
     exact, model = (
         KernelRidge(Gaussian(1.0), alpha=0.1, fit_intercept=fit_intercept, **more).fit(X, y, w if weighted else None)
@@ -113,7 +113,7 @@ def test_rows_in_float32_far_from_zero() -> None:
 def test_auto_goes_to_landmarks_beyond_the_budget_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MOST_ROWS_OF_CG", 100)
     monkeypatch.setattr(large, "COMPONENTS", 50)
-    monkeypatch.setattr(large, "BLOCK", 1 << 12)
+    monkeypatch.setattr(large, "BLOCK_NUMBERS", 1 << 12)
     X, y, _ = data()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.estimators.ridge.surface import Data, route_bytes, route_for, surface
 from mercer.inputs import Rows
 from mercer.selection.scoring import as_scoring
-from mercer.selection.surface import PenaltyAxis, Surface, choose, length_scale_steps, read_grid
+from mercer.selection.surface import PenaltyAxis, Surface, choose_point, length_scale_steps, read_grid
 
 
 def made(scores: list[list[float]], errors: float = 0.0) -> Surface:
@@ -22,15 +22,15 @@ def made(scores: list[list[float]], errors: float = 0.0) -> Surface:
 
 
 def test_the_best_and_the_largest_alpha_among_ties() -> None:
-    assert choose(made([[1.0, 3.0, 2.0], [0.0, 2.5, np.nan]]), "best") == (0, 1)
-    assert choose(made([[3.0, 3.0, 2.0], [0.0, 2.5, 3.0]]), "best") == (1, 2)
+    assert choose_point(made([[1.0, 3.0, 2.0], [0.0, 2.5, np.nan]]), "best") == (0, 1)
+    assert choose_point(made([[3.0, 3.0, 2.0], [0.0, 2.5, 3.0]]), "best") == (1, 2)
     with pytest.raises(InputError, match="no point"):
-        choose(made([[np.nan, np.nan]]), "best")
+        choose_point(made([[np.nan, np.nan]]), "best")
 
 
 def test_one_standard_error_prefers_penalty_then_score() -> None:
-    assert choose(made([[3.0, 2.5, 2.1], [2.9, 2.8, 2.2]], errors=0.85), "one_standard_error") == (1, 2)
-    assert choose(made([[3.0, 2.5, 2.1], [2.9, 2.8, 2.2]], errors=0.3), "one_standard_error") == (1, 1)
+    assert choose_point(made([[3.0, 2.5, 2.1], [2.9, 2.8, 2.2]], errors=0.85), "one_standard_error") == (1, 2)
+    assert choose_point(made([[3.0, 2.5, 2.1], [2.9, 2.8, 2.2]], errors=0.3), "one_standard_error") == (1, 1)
 
 
 def test_routes() -> None:

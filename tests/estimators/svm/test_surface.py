@@ -14,7 +14,7 @@ from mercer.estimators.svm.surface import Labeled, held_together, solve_path, su
 from mercer.gram.row_cache import KernelRows
 from mercer.inputs import Rows
 from mercer.selection.scoring import as_label_scoring
-from mercer.selection.surface import PenaltyAxis, Surface, choose, cost_axis, merge, sample, statistics, tabulate
+from mercer.selection.surface import PenaltyAxis, Surface, choose_point, cost_axis, merge, sample, statistics, tabulate
 
 N = 240
 CS = np.array([10.0, 0.3, 300.0])  # not sorted: the path is, the answer is not
@@ -167,11 +167,11 @@ def small_surface(scores: list[list[float]], Cs: list[float]) -> Surface:
 
 def test_the_choice() -> None:
     found = small_surface([[0.7, 0.9, 0.9], [0.6, 0.895, 0.9]], [100.0, 10.0, 1.0])
-    assert choose(found) == (0, 2)  # equal scores: the smallest C
+    assert choose_point(found) == (0, 2)  # equal scores: the smallest C
     # one standard error is 0.01
-    assert choose(small_surface([[0.7, 0.9], [0.895, 0.6]], [1.0, 10.0]), "one_standard_error") == (1, 0)
+    assert choose_point(small_surface([[0.7, 0.9], [0.895, 0.6]], [1.0, 10.0]), "one_standard_error") == (1, 0)
     with pytest.raises(InputError, match="finite"):
-        choose(small_surface([[np.nan]], [1.0]))
+        choose_point(small_surface([[np.nan]], [1.0]))
 
 
 def test_the_table_and_two_surfaces_as_one() -> None:

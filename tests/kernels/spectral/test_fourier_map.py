@@ -66,5 +66,5 @@ def test_sparse_rows(rng: np.random.Generator) -> None:
 def test_blocks_of_rows_are_the_whole(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     mapping, X = a_map(rng, 3, 10, 1), rng.normal(size=(101, 3))
     whole = mapping(X)
-    monkeypatch.setattr(fourier_map, "BLOCK", 1)
+    monkeypatch.setattr(fourier_map, "CACHED_NUMBERS", 1)
     assert np.abs(mapping(X) - whole).max() < 1e-15

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
@@ -16,7 +17,7 @@ from mercer.kernels.spectral.measure import Measure
 from mercer.numeric.encodings import dense
 
 #: Random pairs are taken in portions, so that their features never fill the memory.
-PORTION = 1 << 22
+PAIRS_AT_A_TIME = 1 << 22
 
 #: Frequencies that show the bias of structured draws.
 MANY = 1 << 16
@@ -97,7 +98,7 @@ def _uniform(mapping: FourierMap, measure: Measure, draws: str, X: Any) -> tuple
 
 def box_diameter(X: Any) -> float:  # (n, d)
     """The diagonal of the smallest box of columns around the rows."""
-    if hasattr(X, "toarray"):
+    if sp.issparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:
         low, high = X.min(axis=0), X.max(axis=0)
@@ -106,7 +107,7 @@ def box_diameter(X: Any) -> float:  # (n, d)
 
 def measured_error(kernel: Kernel, mapping: FourierMap, X: Any, n_pairs: int, rng: np.random.Generator) -> float:
     """The largest error on random pairs of different rows, drawn with replacement."""
-    worst, step = 0.0, max(1, PORTION // mapping.n_columns)
+    worst, step = 0.0, max(1, PAIRS_AT_A_TIME // mapping.n_columns)
     for start in range(0, n_pairs, step):
         a, b, steps = _random_steps(X, min(step, n_pairs - start), rng)
         near = np.einsum("ij,ij->i", mapping(a), mapping(b), dtype=np.float64)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.errors import InputError, check_choice, check_whole
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
 from mercer.estimators.features.seeds import generator
+from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram.landmarks import from_landmarks, landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
-from mercer.inputs import Rows
+from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -55,6 +56,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     True
     """
 
+    _keeps_rows = False
     _stored: ClassVar[dict[str, str]] = {
         "components_": "rows m d",
         "component_indices_": "None | int (m,) >= 0",
@@ -75,33 +77,33 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         self.landmarks = landmarks
         self.random_state = random_state
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> Nystroem:
         """Choose the landmarks."""
-        count = self.n_components
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise InputError(f"Nystroem: n_components must be a whole number >= 1; got {count!r}.")
-        X = self._read(X, reset=True)
-        kernel, rng = self._resolved(X), generator(self.random_state)
-        rows = Rows(X)
+        fitted: Nystroem = self._fit(X)
+        return fitted
+
+    def _check_parameters(self) -> None:
+        check_whole("Nystroem", "n_components", self.n_components, 1)
         if isinstance(self.landmarks, str):
-            found, missed = _chosen(kernel, rows, int(count), self.landmarks, rng)
-        else:
-            found = from_landmarks(kernel, _given(self.landmarks, rows), None)
-            missed = _missed(kernel, found, rows, rng)
-        self.kernel_, self.components_ = kernel, found.landmarks
+            check_choice("Nystroem", "landmarks", self.landmarks, RULES)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[LandmarkFeatures, float]:
+        rng = generator(self.random_state)
+        if isinstance(self.landmarks, str):
+            return _chosen(data.kernel, data.rows, int(self.n_components), self.landmarks, rng)
+        found = from_landmarks(data.kernel, _given(self.landmarks, data.rows), None)
+        return found, _missed(data.kernel, found, data.rows, rng)
+
+    def _store(self, data: TrainingSet, solution: tuple[LandmarkFeatures, float]) -> None:
+        found, self.missed_ = solution
+        self.components_, self._triangle, self._index = found.landmarks, found.triangle, found.index
         self.component_indices_ = found.index if isinstance(self.landmarks, str) and self.landmarks != "kmeans" else None
-        self._triangle, self._index = found.triangle, found.index
-        self.missed_ = missed
-        self.route_ = self._routes(self._shape(X))[0]
-        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return f(x) for every row, (n, number of landmarks)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
-        values = self._map()(new)
-        return values.astype(np.float32) if getattr(new, "dtype", None) == np.float32 else values
+        return like(self._map()(new), new)
 
     @property
     def normalization_(self) -> NDArray[np.float64]:
@@ -133,17 +135,14 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
 
 def _given(landmarks: Any, rows: Rows) -> Rows:
     given = Rows(landmarks, "landmarks")
-    if hasattr(rows.data, "shape") and len(rows.data.shape) == 2:
-        width, own = rows.data.shape[1], given.vectors().shape[1]
-        if width != own:
-            raise InputError(f"Nystroem: landmarks have {own} columns, but X has {width}.")
+    width = columns_of(rows.data)
+    if width is not None and width != (own := given.vectors().shape[1]):
+        raise InputError(f"Nystroem: landmarks have {own} columns, but X has {width}.")
     return given
 
 
 def _chosen(kernel: Kernel, rows: Rows, count: int, rule: str, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
     """Landmarks by a rule, and what they miss."""
-    if rule not in RULES:
-        raise InputError(f"Nystroem: landmarks must be one of {', '.join(RULES)}, or a collection; got {rule!r}.")
     n = len(rows)
     if rule == "rpcholesky":
         return landmark_features(kernel, rows.data, count, rng)
@@ -167,7 +166,7 @@ def _centers(rows: Rows, count: int, rng: np.random.Generator) -> Rows:
     from sklearn.cluster import MiniBatchKMeans
 
     X = rows.data
-    if not hasattr(X, "shape") or getattr(X, "dtype", np.dtype(object)).kind != "f":
+    if columns_of(X) is None or is_frame(X):
         raise InputError("Nystroem: landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for other objects.")
     seed = int(rng.integers(2**31 - 1))
     model = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=max(1024, 3 * count)).fit(X)

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import CapabilityError, InputError
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.errors import CapabilityError, InputError, check_choice, check_number, check_whole
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
 from mercer.estimators.features.certificate import FeatureCertificate, certify
 from mercer.estimators.features.seeds import generator
+from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.inputs import columns_of
 from mercer.kernels.spectral.bounds import frequencies_for
-from mercer.kernels.spectral.draws import KINDS, draw
+from mercer.kernels.spectral.draws import KINDS, Draw, draw
 from mercer.kernels.spectral.fourier_map import FourierMap
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -66,6 +68,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     ((50, 4096), True)
     """
 
+    _keeps_rows = False
     _stored: ClassVar[dict[str, str]] = {
         "random_weights_": "float (d, h)",
         "weights_": "float (h,)",
@@ -91,31 +94,34 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.eps = eps
         self.random_state = random_state
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Draw the frequencies; the rows of X decide a "median" length scale and the center."""
-        self._check()
-        X = self._read(X, reset=True)
-        if not hasattr(X, "shape") or X.ndim != 2:
+        fitted: RandomFourierFeatures = self._fit(X)
+        return fitted
+
+    def _choose_route(self, data: TrainingSet) -> Route:
+        if columns_of(data.X) is None:
             raise CapabilityError(f"RandomFourierFeatures takes vectors, but {self.kernel} compares others; use Nystroem.")
-        kernel = self._resolved(X)
-        measure = kernel.spectral(X.shape[1])
-        phases = self.form == "phases"
-        columns, draws = int(self.n_components), self.draws
-        if self.eps is not None:
-            m = frequencies_for(float(self.eps), X.shape[0], max(measure.mass, 1e-300), phases=phases)
-            columns, draws = (m if phases else 2 * m), "plain"
+        return self._route(data.n, data.X.shape[1], self._columns(data))
+
+    def _columns(self, data: TrainingSet) -> int:
+        """The columns of z(x): those asked for, or as many as `eps` needs."""
+        if self.eps is None:
+            return int(self.n_components)
+        phases, mass = self.form == "phases", data.kernel.spectral(data.X.shape[1]).mass
+        m = frequencies_for(float(self.eps), data.n, max(mass, 1e-300), phases=phases)
+        return m if phases else 2 * m
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[int, Draw, NDArray[np.float64]]:
+        phases, columns, rng = self.form == "phases", self._columns(data), generator(self.random_state)
         m = columns if phases else (columns + 1) // 2
-        rng = generator(self.random_state)
-        drawn = draw(measure, m, draws, rng)
-        singles = m if phases else columns % 2
-        self.kernel_ = kernel
-        self.random_weights_, self.weights_ = drawn.frequencies.T.copy(), drawn.weights
-        self.random_offset_ = rng.uniform(0.0, 2.0 * np.pi, singles)
-        self.center_ = np.zeros(X.shape[1]) if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
-        self.draws_, self.n_components_ = drawn.kind, columns
-        self.route_ = self._routes(self._shape(X))[0]
-        return self
+        drawn = draw(data.kernel.spectral(data.X.shape[1]), m, "plain" if self.eps is not None else self.draws, rng)
+        return columns, drawn, rng.uniform(0.0, 2.0 * np.pi, m if phases else columns % 2)
+
+    def _store(self, data: TrainingSet, solution: tuple[int, Draw, NDArray[np.float64]]) -> None:
+        self.n_components_, drawn, self.random_offset_ = solution
+        self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T.copy(), drawn.weights, drawn.kind
+        self.center_ = np.zeros(data.X.shape[1]) if sp.issparse(data.X) else data.X.mean(axis=0, dtype=np.float64)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return z(x) for every row, (n, n_components), in the dtype of X."""
@@ -132,16 +138,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def _map(self) -> FourierMap:
         return FourierMap(self.random_weights_.T, self.weights_, self.center_, self.random_offset_)
 
-    def _check(self) -> None:
-        count = self.n_components
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise InputError(f"RandomFourierFeatures: n_components must be a whole number >= 1; got {count!r}.")
-        if self.form not in FORMS:
-            raise InputError(f"RandomFourierFeatures: form must be one of {', '.join(FORMS)}; got {self.form!r}.")
-        if self.draws not in KINDS:
-            raise InputError(f"RandomFourierFeatures: draws must be one of {', '.join(KINDS)}; got {self.draws!r}.")
-        if self.eps is not None and not (np.isreal(self.eps) and 0 < self.eps < np.inf):
-            raise InputError(f"RandomFourierFeatures: eps must be a finite number > 0; got {self.eps!r}.")
+    def _check_parameters(self) -> None:
+        what = "RandomFourierFeatures"
+        check_whole(what, "n_components", self.n_components, 1)
+        check_choice(what, "form", self.form, FORMS)
+        check_choice(what, "draws", self.draws, KINDS)
+        if self.eps is not None:
+            check_number(what, "eps", self.eps, "a finite number > 0", lambda v: 0 < v < np.inf)
         if self.eps is not None and self.draws not in ("auto", "plain"):
             raise InputError(
                 f"RandomFourierFeatures: eps= is proven for independent draws only; got draws={self.draws!r}. "
@@ -153,10 +156,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         return int(self.n_components_)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        columns = getattr(self, "n_components_", self.n_components)
-        seconds = shape.n * columns * (2.0 * shape.width / gemm_rate() + 1.0 / entry_rate())
-        held = 8 * columns * (shape.width + 2)
-        return (Route("fourier", held, seconds, f"{columns} columns of cosines and sines", exact=False),)
+        return (self._route(shape.n, shape.width, int(self.n_components)),)
+
+    @staticmethod
+    def _route(n: int, width: int, columns: int) -> Route:
+        seconds = n * columns * (2.0 * width / gemm_rate() + 1.0 / entry_rate())
+        return Route("fourier", 8 * columns * (width + 2), seconds, f"{columns} columns of cosines and sines", exact=False)
 
     def _summary(self) -> Summary:
         lines = (

@@ -84,7 +84,7 @@ class GPDiagnosis:
         return "\n".join(lines)
 
 
-def diagnose(
+def diagnose_fit(
     problem: GPProblem, parameters: GPParameters, climb: Climb, posterior: Posterior, route: Route, value: float
 ) -> GPDiagnosis:
     """The diagnosis of a finished fit."""

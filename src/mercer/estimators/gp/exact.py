@@ -26,14 +26,14 @@ from mercer.registry import record
 
 Array = NDArray[np.float64]
 
-#: New points whose kernel columns are held at a time.
-BLOCK = 512
+#: New points whose kernel columns are held at a time. Row: gp-fit-*.
+NEW_ROWS = 512
 
 #: Nanoseconds per entry of the Gram matrix that compiled loops save over all evaluations of a climb, those on parts among
-#: them: from 700 rows on they are worth loading.
+#: them: from 700 rows on they are worth loading. Row: gp-fit-*.
 PER_ENTRY = 17.15
 
-#: Up to this many rows one thread evaluates as fast as two.
+#: Up to this many rows one thread evaluates as fast as two. Row: gp-fit-energy.
 ALONE_ROWS = 600
 REMEDY = 'Use solver="inducing" or "vecchia", or fit on fewer rows.'
 
@@ -138,8 +138,8 @@ class ExactPosterior:
         prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
         K = GramOperator(self.kernel, X, self.X)
         out = np.empty(len(prior))
-        for start in range(0, len(prior), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(prior)))
+        for start in range(0, len(prior), NEW_ROWS):
+            rows = slice(start, min(start + NEW_ROWS, len(prior)))
             out[rows] = remaining_variance(self.factor, _columns(K, rows), prior[rows])
         return out
 

@@ -20,16 +20,17 @@ from mercer.registry import record
 Array = NDArray[np.float64]
 
 #: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
-#: (SUBSET / n)^3 of one on all rows.
+#: (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
 SUBSET = 400
 
 #: On the part a climb may stop early: it only has to find the right hill.
 ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
 
-#: After this many steps on the part only the better half of the starts, rounded up, climbs on.
+#: After this many steps on the part only the better half of the starts, rounded up, climbs on. Row: gp-fit-*.
 TRIAL_STEPS = 20
 
 #: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
+#: Row: gp-fit-*.
 HOPELESS = 10.0
 
 #: Two ends of climbs are the same hill if no logarithm differs by more.

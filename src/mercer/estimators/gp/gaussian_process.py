@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError, NumericalError, describe
+from mercer.errors import InputError, NumericalError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
 from mercer.estimators.gp.conditioning import append_rows, remove_rows
-from mercer.estimators.gp.diagnosis import diagnose
+from mercer.estimators.gp.diagnosis import diagnose_fit
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fit import climb, log_likelihood
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem
-from mercer.estimators.gp.routes import announce, engine, routes
+from mercer.estimators.gp.routes import announce, engine, gp_routes
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
 from mercer.inputs import append, count, take
@@ -243,7 +243,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _report(self, found: Any) -> None:
         self.log_marginal_likelihood_value_ = value = self._value()
-        self.diagnosis_ = diagnose(self._problem, self._parameters, found, self._posterior, self.route_, value)
+        self.diagnosis_ = diagnose_fit(self._problem, self._parameters, found, self._posterior, self.route_, value)
 
     def _value(self) -> float:
         """log p(y) in the units of y, from what the posterior knows."""
@@ -258,10 +258,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _check_settings(self) -> None:
         if self.optimizer not in ("bfgs", None):
             raise InputError(f'optimizer must be "bfgs" or None; got {self.optimizer!r}.')
-        for name in ("n_restarts", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-                raise InputError(f"{name} must be a whole number >= 0; got {describe(value)}.")
+        check_whole(type(self).__name__, "n_restarts", self.n_restarts, 0)
+        check_whole(type(self).__name__, "max_iter", self.max_iter, 0)
         if not (isinstance(self.tol, (int, float)) and self.tol > 0):
             raise InputError(f"tol must be a number > 0; got {describe(self.tol)}.")
 
@@ -320,7 +318,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         kernel = as_kernel(self.kernel)
-        return routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
+        return gp_routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from mercer.registry import record
 Array = NDArray[Any]
 
 #: Rows of K_fu made, whitened and multiplied at a time.
-ROWS = 2048
+BLOCK_ROWS = 2048
 
 #: Always added to the diagonal of K_uu, relative to its mean: far below what the bound can notice, and enough for rows that
 #: were chosen well to stay apart while the optimizer moves the length scales.
@@ -35,7 +35,7 @@ Cross = Callable[[slice], Array]  # rows -> (r, m) of K_fu
 PullCross = Callable[[slice, Array], Array]  # rows, weights (r, m) -> (p,)
 
 
-def row_blocks(n: int, size: int = ROWS) -> list[slice]:
+def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
     """The slices of at most ``size`` rows that cover n."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 

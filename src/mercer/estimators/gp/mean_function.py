@@ -145,7 +145,7 @@ class TargetUnits:
         """
         t = Y.shape[1]
         center = Y.mean(axis=0) if normalize or kind != "zero" else np.zeros(t)
-        with np.errstate(over="ignore"):  # what overflows is refused by whoever squares y first
+        with np.errstate(over="ignore"):  # overflow is refused later, where y is squared
             sd = Y.std(axis=0)
         scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
         return cls(center, scale)

@@ -18,10 +18,10 @@ from mercer.estimators.gp.conditioning import GPLeaveOneOut, leave_one_out
 from mercer.estimators.gp.diagnosis import GPDiagnosis
 from mercer.estimators.gp.exact import ExactPosterior
 from mercer.estimators.gp.mean_function import MeanFunction, MeanProfile, TargetUnits
-from mercer.estimators.gp.parameters import GPParameters, as_rows_of_numbers
+from mercer.estimators.gp.parameters import GPParameters
 from mercer.estimators.gp.posterior import GPProblem, Posterior
 from mercer.estimators.summary import Summary
-from mercer.inputs import count
+from mercer.inputs import count, widened
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route
 
@@ -207,7 +207,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         return self._posterior
 
     def _read(self, X: Any, reset: bool) -> Any:
-        return as_rows_of_numbers(super()._read(X, reset))
+        return widened(super()._read(X, reset))
 
     # -- keeping what a fit found ------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ NOISE_START = 0.1
 CONSTANT = 1e-12
 
 #: Rows looked at for the size of k(x, x).
-SAMPLE = 1000
+ROWS_FOR_THE_SIZE = 1000
 
 
 @record()
@@ -139,7 +139,7 @@ def _own_name(name: str, strip: bool) -> str:
 
 def _size(kernel: Kernel, X: Any, unit: float) -> float:
     """The factor that makes the mean of k(x, x) the variance of y."""
-    rows = Rows(X).take(np.linspace(0, count(X) - 1, min(SAMPLE, count(X))).astype(np.intp))
+    rows = Rows(X).take(np.linspace(0, count(X) - 1, min(ROWS_FOR_THE_SIZE, count(X))).astype(np.intp))
     mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
     return unit / mean if mean > 0 else unit
 
@@ -233,10 +233,3 @@ def _priors(priors: Any, names: Sequence[str], typical: Array) -> tuple[Array, A
         for i in _matching(name, names, "priors"):
             center[i], spread[i] = math.log(median), math.log(factor)
     return center, spread
-
-
-def as_rows_of_numbers(X: Any) -> Any:
-    """Vectors in float64, whatever they came in; other collections as they are."""
-    if hasattr(X, "astype") and hasattr(X, "dtype") and getattr(X.dtype, "kind", "O") == "f":
-        return X if X.dtype == np.float64 else X.astype(np.float64)
-    return X

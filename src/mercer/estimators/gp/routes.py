@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-from mercer.errors import InputError
+from mercer.errors import check_choice
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.inducing import ROWS
+from mercer.estimators.gp.inducing import BLOCK_ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
 from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE
@@ -26,12 +26,11 @@ EVALUATIONS = 25
 SOLVERS = ("auto", "exact", "inducing", "vecchia")
 
 
-def routes(
+def gp_routes(
     shape: Shape, solver: str, settings: EngineSettings, views: frozenset[str] = frozenset(), given: bool = False
 ) -> tuple[Route, ...]:
     """The ways to fit data of this shape, best first, for a kernel with these `views`, or with `given` values."""
-    if solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    check_choice("GaussianProcessRegressor", "solver", solver, SOLVERS)
     if solver == "exact" or given:
         return (_exact_route(shape),)
     if solver != "auto":
@@ -73,7 +72,9 @@ def _inducing_route(shape: Shape, settings: EngineSettings) -> Route:
     kept = 8 * n * m if 8 * n * m <= gp_inducing.KEEP * settings.memory else 0
     chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)  # the factor, and candidates beside it
     tiles = 16 * min(n, SIDE) * min(m, SIDE)
-    needed = max(kept, chosen) + 8 * (8 * m * m + 5 * min(n, ROWS) * m + n * (6 * shape.width + 4 * shape.n_targets) + tiles)
+    needed = max(kept, chosen) + 8 * (
+        8 * m * m + 5 * min(n, BLOCK_ROWS) * m + n * (6 * shape.width + 4 * shape.n_targets) + tiles
+    )
     seconds = 2 * EVALUATIONS * (4.0 * n * m * m / gemm_rate() + 3.0 * n * m / entry_rate())
     return Route("inducing", needed, seconds, f"a lower bound through {m} inducing rows, n m^2 per setting", exact=False)
 

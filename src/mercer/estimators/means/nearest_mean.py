@@ -16,12 +16,12 @@ from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import from_features, product, routes, to_features
+from mercer.gram.products import from_features, product, product_routes, to_features
 from mercer.inputs import append, count
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape, choose_route
 from mercer.registry import estimator
 
 
@@ -106,7 +106,7 @@ class NearestMean(ClassifierMixin, DualModel):
         weights = self._read_weights(sample_weight, count(X))
         if first:
             self.classes_ = stream_classes(name, classes, labels)
-            self.route_ = choose(self._routes(self._shape(X)), self.memory, name)
+            self.route_ = choose_route(self._routes(self._shape(X)), self.memory, name)
         kernel = self._resolved(X, weights) if first else self.kernel_
         A = self._memberships(labels, self.classes_, weights)
         S, diagonal = product(kernel, X, X, A, self._explicit), np.asarray(kernel.diag(X), dtype=np.float64)
@@ -171,7 +171,7 @@ class NearestMean(ClassifierMixin, DualModel):
         self.coef_ = to_features(self.kernel_, self.X_fit_, self.dual_coef_) if self._explicit else None
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape)
+        return product_routes(shape)
 
     def _summary(self) -> Summary:
         loo, A = self.loo_scores_, self._means.memberships

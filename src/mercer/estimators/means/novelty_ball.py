@@ -17,7 +17,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import from_features, product, routes, to_features
+from mercer.gram.products import from_features, product, product_routes, to_features
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.tiles import walk
 from mercer.plan import Route, Shape
@@ -173,7 +173,7 @@ class NoveltyBall(OutlierMixin, DualModel):
         return new, self._ball.squared(np.asarray(self.kernel_.diag(new), dtype=np.float64), means), means
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape)
+        return product_routes(shape)
 
     def _summary(self) -> Summary:
         rule = "the largest distance" if self.quantile is None else f"quantile {self.quantile:g} of leave-one-out distances"

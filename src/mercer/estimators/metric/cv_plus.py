@@ -10,7 +10,7 @@ from mercer.errors import InputError
 Array = NDArray[np.float64]
 
 #: New rows taken at a time.
-ROWS = 256
+NEW_ROWS = 256
 
 
 def cv_plus(
@@ -28,8 +28,8 @@ def cv_plus(
     m, n = len(scores), by_fold.shape[1]
     low, high = int(np.floor((1.0 - coverage) * (m + 1) + 1e-9)), int(np.ceil(coverage * (m + 1) - 1e-9))
     out = np.empty((n, 2))
-    for start in range(0, n, ROWS):
-        part = slice(start, start + ROWS)
+    for start in range(0, n, NEW_ROWS):
+        part = slice(start, start + NEW_ROWS)
         middle = by_fold[folds][:, part]
         reach = np.multiply.outer(scores, np.ones(middle.shape[1]) if widths is None else widths[part])
         out[part, 0] = np.sort(middle - reach, axis=0)[low - 1] if low >= 1 else -np.inf

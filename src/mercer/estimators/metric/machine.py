@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
@@ -45,11 +44,9 @@ class Machine:
 
 def metrics_of(metric: str, width: int) -> tuple[str, ...]:
     """The metrics to try."""
-    if metric == "auto":
-        return METRICS if width <= FULL_COLUMNS else METRICS[:1]
-    if metric not in METRICS:
-        raise InputError(f'metric must be "auto", "diagonal" or "full"; got {metric!r}.')
-    return (metric,)
+    if metric != "auto":
+        return (metric,)
+    return METRICS if width <= FULL_COLUMNS else METRICS[:1]
 
 
 def search(
@@ -100,16 +97,12 @@ def _over_folds(
     return out, models
 
 
-def final(machine: Machine, X: Array, Y: Array, most_exact: int, n_landmarks: int, seed: int) -> tuple[Expansion, Route]:
-    """The chosen state on all rows, and the route: the fit at hand, exact, or landmarks."""
-    step, n, part = machine.step, len(X), len(machine.rows)
-    if part == n:
-        model = Expansion(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha)
-        return model, route(n, part, None)
-    if n <= most_exact:
-        return ridge.fit(step.kernel, X, Y, step.fit.alpha), route(n, part, None)
-    model = ridge.fit(step.kernel, X, Y, step.fit.alpha, min(n_landmarks, n), seed)
-    return model, route(n, part, len(model.dual))
+def final(machine: Machine, X: Array, Y: Array, n_landmarks: int | None, seed: int) -> Expansion:
+    """The chosen state on all rows: the fit at hand, an exact one, or one on landmarks."""
+    step = machine.step
+    if len(machine.rows) == len(X):
+        return Expansion(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha)
+    return ridge.fit(step.kernel, X, Y, step.fit.alpha, None if n_landmarks is None else min(n_landmarks, len(X)), seed)
 
 
 def route(n: int, part: int, n_landmarks: int | None) -> Route:

@@ -11,11 +11,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError
-from mercer.estimators.base import DualModel, whole_or_nothing
+from mercer.errors import InputError, check_choice, check_whole
+from mercer.estimators.base import DualModel, TrainingSet
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.estimators.metric.cv_plus import cv_plus
-from mercer.estimators.metric.machine import Machine, final, metrics_of, route, search
+from mercer.estimators.metric.machine import METRICS, Machine, final, route, search
+from mercer.estimators.metric.ridge import Expansion
+from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
@@ -48,38 +50,40 @@ class _RFM(DualModel):
         tags.input_tags.sparse = False
         return tags
 
-    def _dense(self, X: Any, reset: bool) -> Array:  # -> (n, d)
+    def _read(self, X: Any, reset: bool) -> Array:  # -> (n, d)
         if sp.issparse(X):
             raise InputError(f"{type(self).__name__} takes dense arrays; X is sparse. Use X.toarray().")
-        return np.asarray(self._read(X, reset=reset), dtype=np.float64)
-
-    def _decision(self, X: Any) -> Array:
-        check_is_fitted(self)
-        if sp.issparse(X):
-            raise InputError(f"{type(self).__name__} takes dense arrays; X is sparse. Use X.toarray().")
-        return super()._decision(X)
-
-    def _search(self, X: Array, Y: Array, loss: Any, labels: NDArray[np.intp] | None) -> Machine:
-        n_steps, n_folds = _whole("n_steps", self.n_steps, 0), _whole("cv", self.cv, 2)
-        metrics_of(self.metric, X.shape[1])
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        if len(X) < 3:
+        data = np.asarray(super()._read(X, reset), dtype=np.float64)
+        if reset and len(data) < 3:
             raise InputError(
-                f"{type(self).__name__} needs at least 3 rows for its folds; X has n_samples={len(X)} (1 sample?)."
+                f"{type(self).__name__} needs at least 3 rows for its folds; X has n_samples={len(data)} (1 sample?)."
             )
-        kernel = as_kernel(self.kernel)
-        if kernel.unresolved:
-            kernel = kernel.resolve(X)
+        return data
+
+    def _check_parameters(self) -> None:
+        check_whole(type(self).__name__, "n_steps", self.n_steps, 0)
+        check_whole(type(self).__name__, "cv", self.cv, 2)
+        check_choice(type(self).__name__, "metric", self.metric, ("auto", *METRICS))
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        return super()._shape(X)  # classes are read as a pair, and the routes do not look at targets
+
+    def _search(
+        self, data: TrainingSet, route: Route, Y: Array, loss: Any, labels: NDArray[np.intp] | None
+    ) -> tuple[Machine, Expansion]:
+        """The machine that the folds choose, and its model of all rows."""
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         machine = search(
-            kernel, X, Y, metric=self.metric, n_steps=n_steps, n_folds=n_folds, most_rows=METRIC_ROWS, loss=loss,
-            rng=np.random.default_rng(seed), labels=labels,
+            data.kernel, data.X, Y, metric=self.metric, n_steps=self.n_steps, n_folds=self.cv, most_rows=METRIC_ROWS,
+            loss=loss, rng=np.random.default_rng(seed), labels=labels,
         )  # fmt: skip
-        model, self.route_ = final(machine, X, Y, EXACT_ROWS, LANDMARKS, seed)
+        return machine, final(machine, data.X, Y, LANDMARKS if route.solver == "nystroem" else None, seed)
+
+    def _keep(self, machine: Machine, model: Expansion) -> None:
         self.kernel_, self.X_fit_, self.alpha_ = model.kernel, model.X, model.alpha
         self.dual_coef_, self.intercept_ = model.dual, model.intercept
         self.metric_ = machine.step.metric
         self.n_steps_, self.scores_ = machine.rounds, machine.scores
-        return machine
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         part = min(shape.n, METRIC_ROWS)
@@ -111,10 +115,11 @@ class _RFM(DualModel):
         return Summary(type(self).__name__, facts)
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} must be a whole number >= {least}; got {value!r}.")
-    return int(value)
+def _in_units(y: Array) -> tuple[Array, Array, Array]:  # (n,) or (n, t) -> (n, t), (t,), (t,)
+    """Targets as columns, with their means and standard deviations; 1 where a target is constant."""
+    Y = y.reshape(len(y), -1)
+    spread = Y.std(axis=0)
+    return Y, Y.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
 
 def squared_error(F: Array, Y: Array) -> float:
@@ -189,24 +194,30 @@ class RFMRegressor(RegressorMixin, _RFM):
         tags.target_tags.multi_output = True
         return tags
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> RFMRegressor:
         """Learn metric and coefficients from X (n, d) and y (n,) or (n, t)."""
-        data = self._dense(X, reset=True)
-        target = self._read_targets(y, len(data))
-        Y = target.reshape(len(target), -1)
-        center, spread = Y.mean(axis=0), Y.std(axis=0)
-        spread = np.where(spread > 0, spread, 1.0)
-        machine = self._search(data, (Y - center) / spread, squared_error, None)
+        fitted: RFMRegressor = self._fit(X, y)
+        return fitted
+
+    def _read_y(self, y: Any, n: int) -> Array:
+        return self._read_targets(y, n)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, Expansion]:
+        Y, center, spread = _in_units(data.y)
+        return self._search(data, route, (Y - center) / spread, squared_error, None)
+
+    def _store(self, data: TrainingSet, solution: tuple[Machine, Expansion]) -> None:
+        self._keep(*solution)
+        Y, center, spread = _in_units(data.y)
         self.scores_ = {name: np.mean(spread**2) * values for name, values in self.scores_.items()}
         self.dual_coef_ = self.dual_coef_ * spread
         self.intercept_ = self.intercept_ * spread + center
-        if target.ndim == 1:
+        if data.y.ndim == 1:
             self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
+        machine = solution[0]
         self.residuals_ = (Y[machine.rows] - center) - machine.held_out * spread
         self._folds, self._fold_models = machine.folds, machine.fold_models
         self._center, self._spread = center, spread
-        return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) for every row."""
@@ -219,7 +230,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         after metric learning and are not offered.
         """
         check_is_fitted(self)
-        new = self._dense(X, reset=False)
+        new = self._read(X, reset=False)
         by_fold = np.stack([model.predict(new) for model in self._fold_models]) * self._spread + self._center
         found = np.stack(
             [
@@ -269,19 +280,28 @@ class RFMClassifier(ClassifierMixin, _RFM):
         self.cv = cv
         self.random_state = random_state
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> RFMClassifier:
         """Learn metric and coefficients from X (n, d) and one label per row."""
-        data = self._dense(X, reset=True)
-        labels = read_labels(type(self).__name__, y, len(data))
-        self.classes_ = classes_of(type(self).__name__, labels)
-        if len(self.classes_) < 2:
-            raise InputError(f"RFMClassifier needs at least two classes; y has one class, {self.classes_[0]!r}.")
-        codes = encode(type(self).__name__, labels, self.classes_)
-        Y = np.eye(len(self.classes_))[codes]
-        machine = self._search(data, Y, class_loss, codes)
-        self.floor_, self.power_ = calibrated(machine.held_out, Y[machine.rows])
-        return self
+        fitted: RFMClassifier = self._fit(X, y)
+        return fitted
+
+    def _read_y(self, y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        name = type(self).__name__
+        labels = read_labels(name, y, n)
+        classes = classes_of(name, labels)
+        if len(classes) < 2:
+            raise InputError(f"RFMClassifier needs at least two classes; y has one class, {classes[0]!r}.")
+        return classes, encode(name, labels, classes)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, Expansion]:
+        classes, codes = data.y
+        return self._search(data, route, np.eye(len(classes))[codes], class_loss, codes)
+
+    def _store(self, data: TrainingSet, solution: tuple[Machine, Expansion]) -> None:
+        self._keep(*solution)
+        self.classes_, codes = data.y
+        machine = solution[0]
+        self.floor_, self.power_ = calibrated(machine.held_out, np.eye(len(self.classes_))[codes[machine.rows]])
 
     def predict_proba(self, X: Any) -> Array:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
 from mercer.estimators.neighbors.search import nearest
 from mercer.estimators.progress import Meter
@@ -58,8 +58,7 @@ class KernelNeighbors(KernelEstimator):
         return (distances, places) if return_distance else places
 
     def _check_k(self, k: Any, at_most: int | None = None) -> int:
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise InputError(f"{type(self).__name__}: n_neighbors must be a whole number >= 1; got {describe(k)}.")
+        check_whole(type(self).__name__, "n_neighbors", k, 1)
         if at_most is not None and k > at_most:
             raise InputError(
                 f"{type(self).__name__}: Expected n_neighbors <= n_samples_fit, but n_neighbors = {k} and there are "

@@ -67,9 +67,7 @@ class Components:
         )  # fmt: skip
 
 
-def settle(
-    values: Array, vectors: Array, lowest: float, itemsize: int, scale: float, kernel: Any
-) -> tuple[Array, Array]:
+def settle(values: Array, vectors: Array, lowest: float, itemsize: int, scale: float, kernel: Any) -> tuple[Array, Array]:
     """Refuse an indefinite spectrum, set rounding to zero, and fix signs: the largest entry of a vector is positive.
 
     `scale` is the size of the kernel values before centering, whose rounding is left when nothing else is.

@@ -16,6 +16,7 @@ from mercer.gram.low_rank import low_rank
 from mercer.gram.products import feature_blocks, from_features
 from mercer.kernels.base import Kernel
 from mercer.linalg.lanczos import largest_eigenpairs
+from mercer.numeric.encodings import dense
 from mercer.numeric.threads import Progress
 
 Array = NDArray[Any]
@@ -118,9 +119,7 @@ def expanded(values: Array, vectors: Array, w: Array, means: Means, total: float
     coef -= shares[:, None] * coef.sum(axis=0)
     offset = means.rows @ coef
     inner = vectors * np.sqrt(values) / root + offset
-    return Components(
-        values, vectors, coef, offset, shares, max(means.grand, 0.0), inner, means.rows, total, float(w.sum())
-    )
+    return Components(values, vectors, coef, offset, shares, max(means.grand, 0.0), inner, means.rows, total, float(w.sum()))
 
 
 def by_features(kernel: Kernel, X: Any, w: Array, q: int) -> Components:
@@ -181,7 +180,7 @@ def _mean_features(kernel: Kernel, X: Any, shares: Array) -> Array:
 
 
 def _dense(block: Any) -> Array:
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)
+    return dense(block).astype(np.float64, copy=False)
 
 
 def _top(C: Array, q: int) -> tuple[Array, Array]:  # (D, D) -> (q,), (D, q)

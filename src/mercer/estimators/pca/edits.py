@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 Array = NDArray[Any]
 
 #: Edited strings evaluated at a time.
-PORTION = 4096
+EDITS_AT_A_TIME = 4096
 
 #: Edits made in a row to one string, at most.
 EDITS = 200
@@ -59,8 +59,8 @@ def improve(
     for _ in range(EDITS):
         found, least = None, error - 1e-10 * (1.0 + abs(error))
         edited = list(dict.fromkeys(neighbors_of(string, alphabet)))
-        for start in range(0, len(edited), PORTION):
-            portion = edited[start : start + PORTION]
+        for start in range(0, len(edited), EDITS_AT_A_TIME):
+            portion = edited[start : start + EDITS_AT_A_TIME]
             errors = errors_of(kernel, portion, [anchors[i] for i in used], gamma[used], square)
             best = int(errors.argmin())
             if errors[best] < least:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,24 +11,25 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import InputError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, whole_or_nothing
+from mercer.errors import InputError, check_number, check_whole
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
 from mercer.estimators.pca import decompositions
 from mercer.estimators.pca.components import Components
 from mercer.estimators.pca.preimages import Preimages, choose_method, find_preimages
-from mercer.estimators.pca.routes import check_solver, routes
+from mercer.estimators.pca.routes import check_solver, pca_routes
 from mercer.estimators.pca.tuning import tune_denoising
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features
-from mercer.inputs import count, take
+from mercer.inputs import is_float32, like, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape, choose
+from mercer.plan import Route, Shape, choose_route
 from mercer.registry import estimator
 
 #: From this tolerance on Lanczos holds the Gram matrix in float32: half the memory, and products twice as fast.
+#: Row: pca-32-n5000.
 LOOSE = 1e-7
 
 
@@ -141,27 +143,38 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
-    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelPCA:
         """Find the directions; a weight counts as that many copies of its row, y is ignored."""
-        self._check_numbers()
-        X = self._read(X, reset=True)
-        weights = self._read_weights(sample_weight, count(X))
-        kernel = self._resolved(X, weights)
+        fitted: KernelPCA = self._fit(X, None, sample_weight)
+        return fitted
+
+    def _choose_route(self, data: TrainingSet) -> Route:
         if self.fit_inverse_transform:
-            choose_method(kernel, X, "ridge", True)  # what has no way back is refused before the work
-        kept = np.arange(count(X)) if weights is None else np.flatnonzero(weights > 0)
-        rows = X if len(kept) == count(X) else self._rows_of_weight(X, kept, kernel)
-        w = np.ones(len(kept)) if weights is None else weights[kept]
-        offered = self._offered(self._shape(rows))
-        self.route_ = choose(tuple(offered), self.memory, type(self).__name__)
-        with Meter(type(self).__name__, self.verbose) as meter:
-            found, anchors = self._decomposed(kernel, rows, w, offered[self.route_], meter)
-        self.X_fit_ = anchors.copy() if anchors is X and isinstance(X, np.ndarray) else anchors  # X stays the caller's
-        self._keep(kernel, found, kept, count(X))
+            choose_method(data.kernel, data.X, "ridge", True)  # what has no way back is refused before the work
+        shape = replace(self._shape(data.X), n=len(self._weighty(data)))
+        return choose_route(self._routes(shape), self.memory, type(self).__name__)
+
+    def _weighty(self, data: TrainingSet) -> NDArray[Any]:
+        """The rows of weight above zero."""
+        kept = np.flatnonzero(data.counted > 0)
+        if len(kept) < data.n and data.kernel.given:
+            raise InputError("KernelPCA: with kernel values (Precomputed) every sample weight must be > 0; drop such rows.")
+        return kept
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Components, Any, NDArray[Any]]:
+        kept = self._weighty(data)
+        rows, w = data.X if len(kept) == data.n else take(data.X, kept), data.counted[kept]
+        m = self._offered(replace(self._shape(data.X), n=len(kept))).get(route, 0)
+        found, anchors = self._decomposed(data.kernel, rows, w, route.solver, m, meter)
+        return found, anchors, kept
+
+    def _store(self, data: TrainingSet, solution: tuple[Components, Any, NDArray[Any]]) -> None:
+        found, anchors, kept = solution
+        own = isinstance(anchors, np.ndarray) and anchors is data.X  # X stays the caller's
+        self.X_fit_ = anchors.copy() if own else anchors
+        self._keep(found, kept, data.n)
         if self.fit_inverse_transform:
             find_preimages(self, self._components.inner[:1] - self._components.offset, method="ridge")
-        return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
         """Fit, and return the coordinates of the training rows, (n, q)."""
@@ -169,14 +182,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if sample_weight is not None:
             return self.transform(X)
         values = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
+        return like(values, X)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the coordinates <phi(x) - mean, f_l> of rows, (n, q)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
-        values = self._inner(new)[:, :-1] - self._components.offset
-        return values.astype(np.float32) if getattr(new, "dtype", None) == np.float32 else values
+        return like(self._inner(new)[:, :-1] - self._components.offset, new)
 
     # -- back to the input space -------------------------------------------------------------------------------------
 
@@ -249,15 +261,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return from_features(self.kernel_, new, found.primal)
         return np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ np.column_stack([found.coef, found.mean_coef]))
 
-    def _decomposed(self, kernel: Kernel, X: Any, w: NDArray[Any], m: int, meter: Meter) -> tuple[Components, Any]:
-        q, solver = self._asked(len(w)), self.route_.solver
+    def _decomposed(
+        self, kernel: Kernel, X: Any, w: NDArray[Any], solver: str, m: int, meter: Meter
+    ) -> tuple[Components, Any]:
+        q = self._asked(len(w))
         if solver == "eigh":
             return decompositions.by_eigh(kernel, X, w, q, meter), X
         if solver == "primal":
             return decompositions.by_features(kernel, X, w, q), X
         if solver == "landmarks":
             return decompositions.by_landmarks(kernel, X, w, q, m=m, seed=self._seed(), progress=meter)
-        held = 0 if solver == "lanczos-tiles" else self._held(getattr(X, "dtype", None) == np.float32)
+        held = 0 if solver == "lanczos-tiles" else self._held(is_float32(X))
         return decompositions.by_lanczos(
             kernel, X, w, q, tol=self.tol, max_iter=self.max_iter, held=held, seed=self._seed(), progress=meter
         ), X
@@ -265,11 +279,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _keep(self, kernel: Kernel, found: Components, kept: NDArray[Any], n: int) -> None:
+    def _keep(self, found: Components, kept: NDArray[Any], n: int) -> None:
         positive = found.values > 0
         if self.n_components is None or self.remove_zero_eig:
             found = found.cut(positive)
-        self._components, self.kernel_ = found, kernel
+        self._components = found
         self.eigenvalues_, self.dual_coef_ = found.values, found.coef
         self.eigenvectors_ = np.zeros((n, len(found.values)))
         self.eigenvectors_[kept] = found.vectors
@@ -286,27 +300,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _offered(self, shape: Shape) -> dict[Route, int]:
         q, solver = self._asked(shape.n), check_solver(self.eigen_solver)
-        return routes(shape, q, solver, self._held(shape.itemsize == 4), self.n_landmarks)
+        return pca_routes(shape, q, solver, self._held(shape.itemsize == 4), self.n_landmarks)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return tuple(self._offered(shape))
 
-    def _rows_of_weight(self, X: Any, kept: NDArray[Any], kernel: Kernel) -> Any:
-        if kernel.given:
-            raise InputError("KernelPCA: with kernel values (Precomputed) every sample weight must be > 0; drop such rows.")
-        return take(X, kept)
-
-    def _check_numbers(self) -> None:
-        for name, least in (("n_components", 1), ("n_landmarks", 1), ("max_iter", 1), ("n_neighbors", 1)):
-            value = getattr(self, name)
-            if value is None and name != "n_neighbors":
-                continue
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise InputError(f"KernelPCA: {name} must be a whole number >= {least}; got {describe(value)}.")
-        for name in ("tol", "alpha", "gain", "regularization"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-                raise InputError(f"KernelPCA: {name} must be a finite number >= 0; got {describe(value)}.")
+    def _check_parameters(self) -> None:
+        numbers = {"n_components": self.n_components, "n_landmarks": self.n_landmarks, "max_iter": self.max_iter}
+        for name, value in numbers.items():
+            if value is not None:
+                check_whole("KernelPCA", name, value, 1)
+        check_whole("KernelPCA", "n_neighbors", self.n_neighbors, 1)
+        sizes = {"tol": self.tol, "alpha": self.alpha, "gain": self.gain, "regularization": self.regularization}
+        for name, size in sizes.items():
+            check_number("KernelPCA", name, size, "a finite number >= 0", lambda v: 0 <= v < np.inf)
 
     @property
     def _n_features_out(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import CapabilityError, InputError, describe
+from mercer.errors import CapabilityError, InputError, check_choice
 from mercer.estimators.pca import edits
 from mercer.estimators.pca.fixed_point import fixed_point
 from mercer.estimators.pca.learned_map import LearnedMap
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 METHODS = ("auto", "fixed-point", "neighbors", "ridge", "edits", "candidates")
 
 #: Kernel values of points against anchors that are held at a time.
-PORTION = 2**21
+VALUES_AT_A_TIME = 2**21
 
 #: A pre-image further from the mean than this many times the furthest training row has left the data.
 BEYOND = 2.0
@@ -61,7 +61,7 @@ def find_preimages(
     began = None if start is None else np.asarray(start.toarray() if sp.issparse(start) else start, dtype=X.dtype)
     points, names = np.empty((len(targets), X.shape[1]), X.dtype), np.full(len(targets), method, dtype="U11")
     diagonal = np.asarray(model.kernel_.diag(model.X_fit_), dtype=np.float64)
-    size = max(1, min(PORTION // len(X), -(-len(targets) // cpu_count())))
+    size = max(1, min(VALUES_AT_A_TIME // len(X), -(-len(targets) // cpu_count())))
     portions = [slice(i, min(i + size, len(targets))) for i in range(0, len(targets), size)]
 
     def work(rows: slice, worker: int) -> None:
@@ -79,8 +79,7 @@ def find_preimages(
 
 def choose_method(kernel: Kernel, anchors: Any, method: str, learned: bool) -> str:
     """The method to use for this kernel; "auto" takes the best that the kernel allows."""
-    if method not in METHODS:
-        raise InputError(f"KernelPCA: a pre-image method is one of {', '.join(METHODS)}; got {describe(method)}.")
+    check_choice("KernelPCA", "preimage", method, METHODS)
     views = kernel._views()
     if kernel.given:
         raise CapabilityError(
@@ -150,7 +149,7 @@ def _iterated(model: Any, X: Array, targets: Targets, start: Array, near: Array)
 def _judged(model: Any, targets: Targets, points: Array, names: Any) -> Preimages:
     """The feature-space error of every pre-image."""
     errors = np.empty(len(targets))
-    size = max(1, PORTION // count(model.X_fit_))
+    size = max(1, VALUES_AT_A_TIME // count(model.X_fit_))
     for i in range(0, len(targets), size):
         rows = slice(i, min(i + size, len(targets)))
         part = targets.part(rows)
@@ -183,9 +182,7 @@ def _among_objects(model: Any, targets: Targets, start: Any, candidates: Any, ed
                 here = float(kernel.diag(own)[0] - 2.0 * (GramOperator(kernel, own, anchors) @ gamma)[0] + square)
                 found, error = (own, max(here, 0.0)) if here < error else (found, error)
             if edit:
-                string, error = edits.improve(
-                    kernel, Rows(found).strings()[0], error, strings, gamma, square, alphabet
-                )
+                string, error = edits.improve(kernel, Rows(found).strings()[0], error, strings, gamma, square, alphabet)
                 found = [string]
             chosen.append(found)
             errors[i] = max(error, 0.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mercer.errors import InputError, describe
-from mercer.gram.products import BLOCK
-from mercer.linalg.lanczos import BLOCK as VECTORS
+from mercer.errors import InputError, check_choice
+from mercer.gram.products import FEATURE_ROWS
+from mercer.linalg.lanczos import BLOCK_SIZE as VECTORS
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 SOLVERS = ("auto", "eigh", "lanczos", "landmarks", "primal")
@@ -15,19 +15,18 @@ TRANSLATED = {"dense": "eigh", "arpack": "lanczos", "randomized": "lanczos"}
 LANDMARKS = (2000, 1000, 500, 250, 100)
 
 #: A dense eigenproblem runs at about this share of the speed of a matrix product: half of it is limited by memory.
+#: Row: pca-*.
 EIGH_SHARE = 0.15
 
-#: Up to this many rows the dense eigenproblem takes milliseconds.
-SMALL = 400
+#: Up to this many rows the dense eigenproblem takes milliseconds. Row: pca-32-n300.
+DENSE_ROWS = 400
 
 
 def check_solver(solver: object) -> str:
     """The name of a solver, or an error that names the one to write."""
     if solver in TRANSLATED:
         raise InputError(f"KernelPCA: eigen_solver={solver!r} is called {TRANSLATED[str(solver)]!r} here.")
-    if solver not in SOLVERS:
-        raise InputError(f"KernelPCA: eigen_solver must be one of {', '.join(SOLVERS)}; got {describe(solver)}.")
-    return str(solver)
+    return check_choice("KernelPCA", "eigen_solver", solver, SOLVERS)
 
 
 def basis_size(n: int, q: int) -> int:
@@ -35,14 +34,14 @@ def basis_size(n: int, q: int) -> int:
     return min(n, q + max(2 * q, 10 * VECTORS)) + VECTORS
 
 
-def routes(shape: Shape, q: int, solver: str, held: int, n_landmarks: int | None) -> dict[Route, int]:
+def pca_routes(shape: Shape, q: int, solver: str, held: int, n_landmarks: int | None) -> dict[Route, int]:
     """The routes for q components, best first, each with its number of landmarks (0 where there are none).
 
     `held` is the bytes of a value of the Gram matrix that Lanczos would hold.
     """
     n, offered = shape.n, []
     exact = [_lanczos(shape, q, held), _eigh(shape)]
-    if n <= SMALL or 3 * q >= n or exact[1].seconds <= exact[0].seconds:
+    if n <= DENSE_ROWS or 3 * q >= n or exact[1].seconds <= exact[0].seconds:
         exact.reverse()
     if solver == "eigh":
         offered = [_eigh(shape)]
@@ -95,7 +94,7 @@ def _primal(shape: Shape, q: int) -> Route:
         )
     n, D = float(shape.n), float(shape.n_features)
     seconds = (2.0 * n * D * D + 25.0 * D**3) / gemm_rate()
-    needed = int(16 * D * D + 16 * BLOCK * D + 24 * n * q)
+    needed = int(16 * D * D + 16 * FEATURE_ROWS * D + 24 * n * q)
     return Route("primal", needed, seconds, f"{shape.n_features} explicit features against {shape.n} rows")
 
 

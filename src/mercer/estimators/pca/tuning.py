@@ -38,9 +38,7 @@ class _Grid:
         inner = np.asarray(fitted.transform(self.noisy), dtype=np.float64) + offset
         found = []
         for gain, method, q in product(gains, self.methods, self.counts):
-            made = fitted.preimages(
-                gain * inner - offset, method=method, start=self.noisy, n_components=min(q, len(offset))
-            )
+            made = fitted.preimages(gain * inner - offset, method=method, start=self.noisy, n_components=min(q, len(offset)))
             error = float(((made.points - self.clean) ** 2).mean())
             found.append(
                 {"kernel": str(fitted.kernel_), "n_components": q, "preimage": method, "gain": float(gain), "error": error}

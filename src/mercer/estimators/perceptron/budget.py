@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import pinvh
 
 from mercer.errors import InputError
-from mercer.estimators.perceptron.forms import BLOCK, Recorder, Source
+from mercer.estimators.perceptron.forms import BLOCK_ROWS, Recorder, Source
 from mercer.estimators.perceptron.passes import Mistakes
 from mercer.linalg.solution import Array
 
@@ -45,7 +45,7 @@ class Budgeted:
         """Block after block."""
         found, start = [], 0
         while start < len(order):
-            rows = order[start : start + BLOCK]
+            rows = order[start : start + BLOCK_ROWS]
             mistakes, seen = self._block(rows, active, clock + start)
             found.append(mistakes)
             start += seen
@@ -54,7 +54,7 @@ class Budgeted:
     def _block(self, rows: Array, active: Array, clock: Array) -> tuple[Mistakes, int]:
         from mercer.estimators.perceptron._compiled_passes import projection_pass, removal_pass
 
-        record, used = Recorder(BLOCK * len(self.Y)), int(self.state[0])
+        record, used = Recorder(BLOCK_ROWS * len(self.Y)), int(self.state[0])
         Y = np.ascontiguousarray(self.Y[:, rows])
         V = np.zeros((len(rows), self.budget))
         if used:

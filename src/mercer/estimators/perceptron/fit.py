@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
+from mercer.errors import InputError, check_choice
 from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.forms import BLOCK, Blocked, Gram, Online, Primal
+from mercer.estimators.perceptron.forms import BLOCK_ROWS, Blocked, Gram, Online, Primal
 from mercer.estimators.perceptron.min_norm import Nearest, min_norm
 from mercer.estimators.perceptron.passes import Form, Run
 from mercer.gram import GramOperator, gram
@@ -25,13 +25,14 @@ Array = NDArray[Any]
 
 SOLVERS = ("auto", "primal", "gram", "blocked", "online")
 #: Up to this many rows the whole Gram matrix is made at once: every epoch after that costs next to nothing.
-SMALL = 4096
+#: Row: perceptron-*.
+WHOLE_MATRIX_ROWS = 4096
 #: Epochs after which a run that still errs is searched for a proof that it must; then after twice as many, and so on.
 FIRST_SEARCH = 10
 #: A score below this times R^2 is 0: the sums of kernel values behind it have different orders in different forms.
 ZERO = 1e-10
 #: Steps of the first search; each next one takes twice as many.
-STEPS = 200
+SEARCH_STEPS = 200
 
 
 class Values:
@@ -40,7 +41,7 @@ class Values:
     def __init__(self, kernel: Kernel, X: Any, shift: float) -> None:
         self.K, self.shift = GramOperator(kernel, X), shift
         self.diagonal = np.asarray(kernel.diag(X), dtype=np.float64) + shift
-        some = np.arange(min(len(self.diagonal), BLOCK))
+        some = np.arange(min(len(self.diagonal), BLOCK_ROWS))
         values = self.submatrix(some, some)
         # sums of whole numbers are exact; others may be off by rounding, and then a score that is 0 must still be a mistake
         whole = bool((values == np.rint(values)).all()) and float(np.abs(self.diagonal).max()) < 2.0**40
@@ -55,7 +56,7 @@ class Values:
 
 
 @dataclass
-class Fitted:
+class PerceptronFit:
     """A finished run with its coefficients, (n, C): alpha = counts times labels, beta = sum of y (t - 1)."""
 
     run: Run
@@ -75,16 +76,15 @@ class Epochs:
     classes: Array  # (c,)
     Y: Array  # (C, n)
     values: Values
-    fitted: Fitted
+    fitted: PerceptronFit
 
 
-def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tuple[Route, ...]:
+def perceptron_routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tuple[Route, ...]:
     """The ways to run a perceptron on data of this shape, best first."""
-    if solver not in SOLVERS:
-        raise InputError(f"KernelPerceptron: solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    check_choice("KernelPerceptron", "solver", solver, SOLVERS)
     n, rate, entries = float(shape.n), gemm_rate(), entry_rate()
     value = 2.0 * shape.width / rate + 0.5 / entries
-    small = int(8 * n * (3 * problems + shape.width + 2 * BLOCK))
+    small = int(8 * n * (3 * problems + shape.width + 2 * BLOCK_ROWS))
     if budget is not None:
         reason = f"at most {budget} support vectors"
         return (Route("budget", small + 24 * budget**2, n * budget * value, reason, exact=False),)
@@ -102,7 +102,7 @@ def routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tupl
     if solver != "auto":
         return (offered[solver],)
     order = ["primal"] if "primal" in offered and (shape.n_features or 0) < shape.n else []
-    order += ["gram"] if shape.n <= SMALL else []
+    order += ["gram"] if shape.n <= WHOLE_MATRIX_ROWS else []
     return tuple(offered[name] for name in [*order, "blocked"])
 
 
@@ -123,16 +123,16 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
     return Blocked(values, Y, parse_bytes(memory) // 2)
 
 
-def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> Fitted:
+def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> PerceptronFit:
     """The coefficients of a run."""
     if isinstance(form, Budgeted):
         rows, a, b = form.support()
         alpha, beta = np.zeros(Y.T.shape), np.zeros(Y.T.shape)
         alpha[rows], beta[rows] = a, b
-        return Fitted(run, alpha, beta, rows, values.diagonal, None, not form.left, proofs)
+        return PerceptronFit(run, alpha, beta, rows, values.diagonal, None, not form.left, proofs)
     alpha, beta = run.mistakes.sums(Y)
     support = np.flatnonzero(alpha.any(axis=1))  # all updates at a row have one sign, so they never cancel
-    return Fitted(run, alpha, beta, support, values.diagonal, form.scores(), True, proofs)
+    return PerceptronFit(run, alpha, beta, support, values.diagonal, form.scores(), True, proofs)
 
 
 def nearest_to_origin(values: Values, y: Array, max_iter: int) -> Nearest:  # (n,) of -1, +1
@@ -182,7 +182,7 @@ class Watcher:
             return caught
         for c in np.flatnonzero(active):
             if int(c) not in self.settled:
-                proof = self._search(int(c), STEPS * part, part == 1)
+                proof = self._search(int(c), SEARCH_STEPS * part, part == 1)
                 if proof.separable:
                     self.settled.add(int(c))
                 elif proof.separable is False:

@@ -17,10 +17,12 @@ from mercer.linalg.solution import Array
 from mercer.numeric.threads import cpu_count, run
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
-BLOCK = 512
+#: Row: perceptron-*.
+BLOCK_ROWS = 512
 #: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few.
+#: Row: perceptron-*.
 PATIENCE = 8
-#: Columns of an update that one thread does at a time: the scores stay in its first cache.
+#: Columns of an update that one thread does at a time: the scores stay in its first cache. Row: perceptron-*.
 STRIP = 2048
 
 
@@ -99,10 +101,10 @@ class Blocked:
         """Block after block: the kernel among incoming rows, the examples one by one, then one push of all updates."""
         from mercer.estimators.perceptron._compiled_passes import block_pass
 
-        record, found = Recorder(BLOCK * len(self.Y)), []
+        record, found = Recorder(BLOCK_ROWS * len(self.Y)), []
         streaming = last and bool((np.diff(order) == 1).all())  # rows behind this block are all that will be asked for
-        for start in range(0, len(order), BLOCK):
-            rows = order[start : start + BLOCK]
+        for start in range(0, len(order), BLOCK_ROWS):
+            rows = order[start : start + BLOCK_ROWS]
             f, Y = self.F[:, rows], np.ascontiguousarray(self.Y[:, rows])
             K = self.source.submatrix(rows, rows)
             mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
@@ -134,7 +136,7 @@ class Blocked:
     def _make(self, rows: Array, first: int) -> Array:
         shape = (len(rows), self.Y.shape[1] - first)
         if len(self.fresh) < shape[0] * shape[1]:
-            self.fresh = np.empty(BLOCK * shape[1])
+            self.fresh = np.empty(BLOCK_ROWS * shape[1])
         return self.source.submatrix(rows, slice(first, None), self.fresh[: shape[0] * shape[1]].reshape(shape))
 
     def _add(self, values: Array, slots: Array, delta: Array, first: int) -> None:
@@ -172,9 +174,9 @@ class Online:
         """f(x) = sum over the list of y_i k(x_i, x)."""
         from mercer.estimators.perceptron._compiled_passes import block_pass
 
-        record, found = Recorder(BLOCK * len(self.Y)), []
-        for start in range(0, len(order), BLOCK):
-            rows = order[start : start + BLOCK]
+        record, found = Recorder(BLOCK_ROWS * len(self.Y)), []
+        for start in range(0, len(order), BLOCK_ROWS):
+            rows = order[start : start + BLOCK_ROWS]
             f, Y = self._evaluate(rows), np.ascontiguousarray(self.Y[:, rows])
             K = self.source.submatrix(rows, rows)
             mistakes = record.take(block_pass(K, f, Y, active, clock + start, self.zero, *record.arrays))
@@ -184,8 +186,8 @@ class Online:
 
     def _evaluate(self, rows: Array) -> Array:  # (b,) -> (C, b)
         f = np.zeros((len(self.Y), len(rows)))
-        for start in range(0, len(self.list.rows), 8 * BLOCK):
-            part = slice(start, start + 8 * BLOCK)
+        for start in range(0, len(self.list.rows), 8 * BLOCK_ROWS):
+            part = slice(start, start + 8 * BLOCK_ROWS)
             made, problems = self.list.rows[part], self.list.problems[part]
             values = self.source.submatrix(rows, made) * self.Y[problems, made]
             for c in np.unique(problems):

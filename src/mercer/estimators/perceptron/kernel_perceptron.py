@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
 from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.fit import Epochs, Values, Watcher, finish, make_form, routes
+from mercer.estimators.perceptron.fit import Epochs, Values, Watcher, finish, make_form, perceptron_routes
 from mercer.estimators.perceptron.forms import Blocked
 from mercer.estimators.perceptron.model import PerceptronModel, check_parameters, signs_of, warn_if_open
 from mercer.estimators.perceptron.passes import Form, run
@@ -150,7 +150,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         labels = read_labels(name, y, count(X))
         if first:
             self.classes_ = stream_classes(name, classes, labels)
-            self.route_ = routes(self._shape(X), "online", self.budget, len(self.classes_))[0]
+            self.route_ = perceptron_routes(self._shape(X), "online", self.budget, len(self.classes_))[0]
         kernel = self._resolved(X) if first else self.kernel_
         batch = signs_of(encode(name, labels, self.classes_), len(self.classes_))
         past = self._past(len(batch))
@@ -193,4 +193,4 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         return replace(shape, n_targets=2 if y is None else max(2, len(np.unique(np.asarray(y)))))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self.solver, self.budget, shape.n_targets)
+        return perceptron_routes(shape, self.solver, self.budget, shape.n_targets)

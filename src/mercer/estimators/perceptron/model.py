@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.errors import InputError
+from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel, stands
 from mercer.estimators.perceptron.budget import POLICIES
-from mercer.estimators.perceptron.fit import Fitted, Values, nearest_to_origin
+from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
 from mercer.estimators.perceptron.passes import Mistakes
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
@@ -78,7 +78,7 @@ def vote(values: Array, mistakes: Mistakes, signs: Array, presented: int) -> Arr
 
 
 #: Rows of new points whose kernel values are held while the votes are counted.
-ROWS = 256
+NEW_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class PerceptronModel(DualModel):
     _signs: Array
     _norms: list[Array]
 
-    def _keep(self, kernel: Kernel, X: Any, Y: Array, fitted: Fitted, values: Values) -> None:
+    def _keep(self, kernel: Kernel, X: Any, Y: Array, fitted: PerceptronFit, values: Values) -> None:
         """Everything known after a fit: X_fit_ is the training set."""
         self.n_seen_, self.n_iter_ = Y.shape[1], int(fitted.run.epochs.max())
         self.radius_ = float(np.sqrt(max(fitted.diagonal.max(), 0.0)))
@@ -140,7 +140,7 @@ class PerceptronModel(DualModel):
             ledgers = [replace(ledger, margin=math.nan, hard_margin=None, note=note) for ledger in ledgers]
         self._close(ledgers)
 
-    def _store_stream(self, kernel: Kernel, both: Any, Y: Array, fitted: Fitted, past: Past) -> None:
+    def _store_stream(self, kernel: Kernel, both: Any, Y: Array, fitted: PerceptronFit, past: Past) -> None:
         """Everything known after a batch: X_fit_ is what carries weight, and the rest of the stream is gone."""
         fresh, problems, held = not hasattr(self, "kernel_"), len(Y), len(past.rows)
         seen = 0 if fresh else self.n_seen_
@@ -165,13 +165,13 @@ class PerceptronModel(DualModel):
 
     def _past(self, problems: int) -> Past:
         if not hasattr(self, "kernel_"):
-            none, nobody = np.empty((0, problems)), np.empty(0, np.int64)
-            return Past(nobody, nobody, none, none, np.zeros(problems, np.int64))
+            none, no_rows = np.empty((0, problems)), np.empty(0, np.int64)
+            return Past(no_rows, no_rows, none, none, np.zeros(problems, np.int64))
         rows = self._support
         return Past(rows, self._numbers[rows], self._alpha[rows], self._beta[rows], self._presented)
 
     def _coefficients(
-        self, kernel: Kernel, X: Any, numbers: Array, support: Array, fitted: Fitted, keep: Array | None = None
+        self, kernel: Kernel, X: Any, numbers: Array, support: Array, fitted: PerceptronFit, keep: Array | None = None
     ) -> None:
         """The weights by rows of X_fit_, and what prediction needs: the rows that carry weight, or explicit weights."""
         self.kernel_, self.X_fit_, self._numbers, self._support = kernel, X, numbers, support
@@ -208,7 +208,7 @@ class PerceptronModel(DualModel):
         self.n_updates_ = self._one(np.bincount(named.problems, minlength=problems).tolist())
         self.weight_norms_ = self._one(norms)
 
-    def _ledger(self, c: int, Y: Array, fitted: Fitted, values: Values) -> Ledger:
+    def _ledger(self, c: int, Y: Array, fitted: PerceptronFit, values: Values) -> Ledger:
         run, norms = fitted.run, self._norms[c]
         margin, hard = float("nan"), None
         if fitted.exact and fitted.scores is not None and len(norms):
@@ -246,8 +246,8 @@ class PerceptronModel(DualModel):
         order = np.argsort(known)
         if not np.isin(self._all.rows, known).all():  # compiled code reads by these places
             raise InputError("KernelPerceptron: a mistake was made on a row that is not kept; the model was changed.")
-        for start in range(0, K.shape[0], ROWS):
-            rows = slice(start, min(start + ROWS, K.shape[0]))
+        for start in range(0, K.shape[0], NEW_ROWS):
+            rows = slice(start, min(start + NEW_ROWS, K.shape[0]))
             values = K.block(rows, slice(None)) + float(self.fit_intercept)
             for c in range(out.shape[1]):
                 own = self._all.of(c)
@@ -276,15 +276,13 @@ def signs_of(codes: Array, classes: int) -> Array:  # (n,) -> (C, n) of -1, +1; 
 
 def check_parameters(model: Any) -> None:
     """Refuse parameters that mean nothing, before anything is computed."""
-    for name, least in (("max_iter", 1), ("budget", 1)):
-        value = getattr(model, name)
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
-        if not whole and not (name == "budget" and value is None):
-            raise InputError(f"KernelPerceptron: {name} must be a whole number >= {least}; got {value!r}.")
-    for name, allowed in (("average", (True, False, "voted")), ("budget_policy", POLICIES), ("margin", ("reached", "hard"))):
-        if not any(getattr(model, name) is word or getattr(model, name) == word for word in allowed):
-            shown = ", ".join(repr(word) for word in allowed)
-            raise InputError(f"KernelPerceptron: {name} must be one of {shown}; got {getattr(model, name)!r}.")
+    check_whole("KernelPerceptron", "max_iter", model.max_iter, 1)
+    if model.budget is not None:
+        check_whole("KernelPerceptron", "budget", model.budget, 1)
+    if model.average not in (True, False):
+        check_choice("KernelPerceptron", "average", model.average, ("True", "False", "voted"))
+    check_choice("KernelPerceptron", "budget_policy", model.budget_policy, POLICIES)
+    check_choice("KernelPerceptron", "margin", model.margin, ("reached", "hard"))
     if model.budget is not None and model.average == "voted":
         raise InputError(
             'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'

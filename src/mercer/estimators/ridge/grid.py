@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
+from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.estimators.ridge.surface import Data
 from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, as_complex, as_real, grid_for
 from mercer.kernels.base import Kernel
@@ -98,7 +98,7 @@ class GridRows:
         return (self.system.shape[0] - lost) / 2.0 + float(self.fit_intercept)
 
 
-def fit_grid(problem: Problem, meter: Meter) -> Fitted:
+def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:
     """Solve on the grid of a problem."""
     if np.any(problem.alpha == 0):
         raise InputError('solver="fourier" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
@@ -121,7 +121,7 @@ def fit_grid(problem: Problem, meter: Meter) -> Fitted:
     dual = rows.weights[:, None] * residuals / problem.alpha
     shape = problem.Y.shape
     note = f"{solutions[-1].message}; the kernel is off by {grid.missed:.1e} at lag zero"
-    return Fitted(
+    return RidgeFit(
         dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape),
         np.sum(np.abs(beta) ** 2, axis=1).reshape(shape[1:]), 0.0, all(s.converged for s in solutions),
         max(s.n_iter for s in solutions), note, weights=coefficients.T.reshape(-1, *shape[1:]), features=grid,

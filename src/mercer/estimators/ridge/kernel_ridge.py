@@ -18,9 +18,9 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.large import predict_large
 from mercer.estimators.ridge.mixed import mixed_radii
-from mercer.estimators.ridge.problem import Diagnosis, Fitted, Problem, RidgeSolution, counted_features
+from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit, RidgeSolution, counted_features
 from mercer.estimators.ridge.robust import RobustFit, huber
-from mercer.estimators.ridge.routes import diagnose, feature_blocks, fit, influences, routes
+from mercer.estimators.ridge.routes import diagnose_ridge, feature_blocks, fit_ridge, influences, ridge_routes
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
@@ -39,7 +39,7 @@ class RidgeFacts(DualModel):
         "coef_": "None | float (w, *t) | complex (w, *t)",
         "_problem": "a Problem",
         "_problem.Y": "float (n, *t)",
-        "_fitted": "a Fitted",
+        "_fitted": "a RidgeFit",
         "_fitted.dual": "float (n, *t)",
         "_fitted.weights": "None | float (w, *t) | complex (w, *t)",
         "_loo": "None | real (n, *t)",
@@ -49,7 +49,7 @@ class RidgeFacts(DualModel):
     }
 
     _problem: Problem
-    _fitted: Fitted
+    _fitted: RidgeFit
     _loo: NDArray[np.float64] | None
     _diagnosis: Diagnosis | None
     _quantile: tuple[float, NDArray[np.float64]] | None  # a coverage, and its quantiles of |loo| without the other residuals
@@ -83,7 +83,7 @@ class RidgeFacts(DualModel):
         check_is_fitted(self)
         if self._diagnosis is None:
             with Meter("leave-one-out", self.verbose) as meter:
-                self._diagnosis = diagnose(self._problem, self._fitted, self.route_.solver, meter)
+                self._diagnosis = diagnose_ridge(self._problem, self._fitted, self.route_.solver, meter)
         return self._diagnosis
 
     @property
@@ -253,7 +253,7 @@ class KernelRidge(RidgeModel):
         if self.loss == "huber":
             robust = self._reweighted(problem, route, meter)
             problem = problem.with_weights(robust.value)
-        return RidgeSolution(problem, fit(problem, route.solver, meter), robust=robust)
+        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter), robust=robust)
 
     def _reweighted(self, problem: Problem, route: Route, meter: Meter) -> RobustFit:
         """The weights at which Huber's reweighting settles."""
@@ -261,7 +261,7 @@ class KernelRidge(RidgeModel):
             raise InputError('loss="huber" takes one target: each target has outliers of its own. Fit them one by one.')
 
         def step(weights: NDArray[Any]) -> tuple[NDArray[Any], float]:
-            fitted = fit(problem.with_weights(weights), route.solver, meter)
+            fitted = fit_ridge(problem.with_weights(weights), route.solver, meter)
             return fitted.residuals, float(problem.alpha) * float(fitted.norm_squared)
 
         return huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
@@ -272,7 +272,7 @@ class KernelRidge(RidgeModel):
             self.huber_ = solution.robust
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components)
+        return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components)
 
 
 def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:

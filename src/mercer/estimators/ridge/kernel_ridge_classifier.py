@@ -14,18 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
-from mercer.estimators.ridge.kernel_ridge_cv import Tuned, as_double, explore, store_choice, surface_routes, tuned
+from mercer.estimators.ridge.kernel_ridge_cv import Tuned, explore, store_choice, surface_routes, tuned
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
-from mercer.estimators.ridge.routes import fit, routes
+from mercer.estimators.ridge.routes import fit_ridge, ridge_routes
 from mercer.estimators.ridge.summary import summarize_classifier
 from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
+from mercer.inputs import widened
 from mercer.inputs.labels import classes_of, read_labels
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.scoring import ACCURACY
-from mercer.selection.surface import choose as choose_point
-from mercer.selection.surface import read_splits
+from mercer.selection.surface import choose_point, read_splits
 
 
 @estimator
@@ -92,7 +92,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     def _read(self, X: Any, reset: bool) -> Any:
         rows = super()._read(X, reset)
-        return as_double(rows) if reset and self.alpha == "loo" else rows
+        return widened(rows) if reset and self.alpha == "loo" else rows
 
     def _read_y(self, y: Any, n: int) -> NDArray[Any]:
         return read_labels(type(self).__name__, y, n)
@@ -115,7 +115,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         problem = Problem(
             data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept, n_components=self.n_components
         )  # fmt: skip
-        return RidgeSolution(problem, fit(problem, route.solver, meter))
+        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter))
 
     def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
         self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
@@ -145,4 +145,4 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         if self.alpha == "loo":
             return surface_routes(self, shape)
-        return routes(shape, self.solver, self.alpha == 0, self.n_components)
+        return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components)

@@ -18,8 +18,9 @@ from mercer.estimators.ridge.large import SOLVERS as LARGE
 from mercer.estimators.ridge.large import large_routes
 from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
-from mercer.estimators.ridge.routes import fit
+from mercer.estimators.ridge.routes import fit_ridge
 from mercer.estimators.ridge.surface import Data
+from mercer.inputs import widened
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape, gemm_rate
 from mercer.registry import estimator
@@ -28,12 +29,12 @@ from mercer.selection.surface import (
     Surface,
     alpha_axis,
     choose_per_target,
+    choose_point,
     length_scale_paths,
     read_grid,
     read_splits,
     tabulate,
 )
-from mercer.selection.surface import choose as choose_point
 
 #: Up to this many rows a budget that no exact route fits is an error, as the data are small enough to do better.
 FEWEST_ROWS = 10_000
@@ -124,7 +125,8 @@ class KernelRidgeCV(RidgeModel):
             raise InputError(f"solver must be one of auto, {', '.join(LARGE)} for a surface; got {self.solver!r}.")
 
     def _read(self, X: Any, reset: bool) -> Any:
-        return as_double(super()._read(X, reset)) if reset else super()._read(X, reset)
+        # small alphas drown in the rounding of a float32 Gram
+        return widened(super()._read(X, reset)) if reset else super()._read(X, reset)
 
     def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
         if n < 2:
@@ -195,7 +197,7 @@ def tuned(
     problem = Problem(surface.kernels[row], data.X, data.Y, alpha, data.weights, data.fit_intercept)
     problem = replace(problem, n_components=n_components)
     # the exact routes share what the surface has made of the rows; the model keeps the rows alone
-    fitted = fit(problem if solver in LARGE else replace(problem, X=data.rows), solver, meter)
+    fitted = fit_ridge(problem if solver in LARGE else replace(problem, X=data.rows), solver, meter)
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
     taken = Route(solver, route.bytes, 0.0, reason, route.exact)
     return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), taken)
@@ -212,11 +214,6 @@ def store_choice(model: Any, found: Tuned) -> None:
     model.best_length_scale_ = scales[0] if len(scales) == 1 else None
     model.best_score_ = float(surface.mean_scores[found.index])
     model.cv_results_ = tabulate(surface)
-
-
-def as_double(X: Any) -> Any:
-    """Rows in float64: small alphas drown in the rounding of a float32 Gram."""
-    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
 def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
+import scipy.sparse as sp
 
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
-from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
+from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram.fourier_grid import FourierGrid, has_grid
 from mercer.gram.landmarks import landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.gram.products import check_weights
-from mercer.inputs import Rows
+from mercer.inputs import Rows, columns_of, widened
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
@@ -36,11 +37,11 @@ SOLVERS = ("nystroem", "fourier")
 #: Landmarks or columns of Fourier features where n_components is not given.
 COMPONENTS = 2000
 
-#: Numbers of one block of raw features.
-BLOCK = 1 << 23
+#: Numbers of one block of raw features. Row: flights-nystroem.
+BLOCK_NUMBERS = 1 << 23
 
 #: The draws of a fit: the same script gives the same model.
-SEED = 0
+DRAWS_SEED = 0
 
 
 def components(shape: Shape, asked: int | None) -> int:
@@ -53,7 +54,7 @@ def components(shape: Shape, asked: int | None) -> int:
 def large_routes(shape: Shape, asked: int | None) -> Iterator[Route]:
     """Routes whose memory does not grow with the square of the rows."""
     m, n, t, rate = components(shape, asked), float(shape.n), shape.n_targets, gemm_rate()
-    rows = max(1, BLOCK // m)
+    rows = max(1, BLOCK_NUMBERS // m)
     held = 8 * (4 * m * m + 4 * rows * (m + shape.width)) + 8 * 4 * shape.n * t
     entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
     drawn = rows_drawn(shape.n, m)
@@ -69,14 +70,14 @@ def feature_map(problem: Problem, solver: str) -> LandmarkFeatures | FourierMap:
     if problem.features is not None:
         return problem.features
     m = min(problem.n, problem.n_components or COMPONENTS)
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(DRAWS_SEED)
     if solver == "nystroem":
         return landmark_features(problem.kernel, problem.X, m, rng)[0]
-    if not hasattr(problem.X, "shape") or len(problem.X.shape) != 2:
+    width = columns_of(problem.X)
+    if width is None:
         raise CapabilityError(f'solver="fourier" takes vectors, but {problem.kernel} compares others; use "nystroem".')
-    width = problem.X.shape[1]
     drawn = draw(problem.kernel.spectral(width), (m + 1) // 2, "auto", rng)
-    center = np.zeros(width) if hasattr(problem.X, "toarray") else problem.X.mean(axis=0, dtype=np.float64)
+    center = np.zeros(width) if sp.issparse(problem.X) else problem.X.mean(axis=0, dtype=np.float64)
     return FourierMap(drawn.frequencies, drawn.weights, np.asarray(center), np.empty(0))
 
 
@@ -84,14 +85,13 @@ def on_grid(problem: Problem, solver: str) -> bool:
     """Whether the frequencies of a route lie on a grid: for kernels with a spectral density in one to three columns."""
     if solver != "fourier" or isinstance(problem.features, FourierMap):
         return False
-    dense = hasattr(problem.X, "shape") and len(problem.X.shape) == 2 and not hasattr(problem.X, "toarray")
-    return isinstance(problem.features, FourierGrid) or (dense and has_grid(problem.kernel, problem.X.shape[1]))
+    width = None if sp.issparse(problem.X) else columns_of(problem.X)
+    return isinstance(problem.features, FourierGrid) or (width is not None and has_grid(problem.kernel, width))
 
 
 def raw_values(features: LandmarkFeatures | FourierMap, X: Any) -> Array:  # -> (b, m) float64
     """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64."""
-    if getattr(X, "dtype", None) == np.float32:
-        X = X.astype(np.float64)
+    X = widened(X)
     if isinstance(features, FourierMap):
         return features(X)
     if features.kernel.given:
@@ -121,7 +121,7 @@ def width_of(features: LandmarkFeatures | FourierMap | FourierGrid) -> int:
 def raw_blocks(features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None) -> Iterator[tuple[slice, Array]]:
     """Raw features, some rows at a time."""
     rows = Rows(X)
-    step = max(64, BLOCK // width_of(features))
+    step = max(64, BLOCK_NUMBERS // width_of(features))
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
         yield part, raw_values(features, rows.take(part).data)
@@ -162,7 +162,7 @@ def _raw_equations(problem: Problem, features: LandmarkFeatures | FourierMap, me
     return NormalEquations(gram, moment, sums, w @ Y, float(w.sum()), shift, problem.fit_intercept, problem.Y.shape[1:])
 
 
-def fit_large(problem: Problem, solver: str, meter: Meter) -> Fitted:
+def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
     """Solve on the features of a route."""
     if np.any(problem.alpha == 0):
         raise InputError(f'solver="{solver}" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
@@ -180,7 +180,7 @@ def fit_large(problem: Problem, solver: str, meter: Meter) -> Fitted:
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     dual = weights[:, None] * residuals / problem.alpha
     shape, message = problem.Y.shape[1:], solved[-1].message
-    return Fitted(
+    return RidgeFit(
         dual.reshape(problem.Y.shape), intercept.reshape(shape), residuals.reshape(problem.Y.shape),
         np.sum(value**2, axis=0).reshape(shape), max(s.jitter for s in solved), all(s.converged for s in solved), 1, message,
         weights=value.reshape(-1, *shape), features=features,

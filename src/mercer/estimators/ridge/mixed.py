@@ -15,7 +15,7 @@ import scipy.special
 
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Fitted, Problem, from_solution, right_sides
+from mercer.estimators.ridge.problem import Array, Problem, RidgeFit, from_solution, right_sides
 from mercer.gram import GramOperator, gram
 from mercer.inputs import as_rows
 from mercer.linalg.cholesky import Factor, cholesky, solve_refined, solve_scaled
@@ -26,6 +26,7 @@ Multiply = Callable[[Array], Array]  # (n, t) -> (n, t) float64, the product wit
 PROBES, CHANCE = 32, 1e-9
 
 #: At most this share of the rows is computed exactly; where more are in doubt, the float64 factor is the cheaper way.
+#: Row: ridge-intervals-n10000.
 SHARE, FEWEST = 1 / 32, 64
 
 #: The relative width to which an exact entry is enclosed, and the steps of refinement allowed for it.
@@ -102,6 +103,7 @@ def _entries(factor: Factor, multiply: Multiply, rows: Array, floor: float) -> t
 
 
 #: From this many rows on a float32 factor is tried first: below it, less than a second could be saved.
+#: Row: kernel-ridge-n10000.
 MIXED_ROWS = 8192
 
 
@@ -135,7 +137,7 @@ def _mixed(problem: Problem, meter: Meter) -> _Mixed | None:
     return None if factor.jitter else _Mixed(K, shift, factor)
 
 
-def fit_mixed(problem: Problem, meter: Meter) -> Fitted | None:
+def fit_mixed(problem: Problem, meter: Meter) -> RidgeFit | None:
     """The fit from a float32 factor, refined in float64; None where it was not tried or did not converge."""
     mixed = _mixed(problem, meter)
     if mixed is None:
@@ -147,7 +149,7 @@ def fit_mixed(problem: Problem, meter: Meter) -> Fitted | None:
     return dataclasses.replace(fitted, mixed=True)
 
 
-def mixed_radii(problem: Problem, fitted: Fitted, coverage: float, meter: Meter) -> Array | None:  # -> (t,)
+def mixed_radii(problem: Problem, fitted: RidgeFit, coverage: float, meter: Meter) -> Array | None:  # -> (t,)
     """The jackknife's radius of each target without the other leave-one-out residuals; None where that cannot be."""
     rank = conformal_rank(problem.n, coverage)
     mixed = _mixed(problem, meter) if fitted.mixed and rank <= problem.n else None

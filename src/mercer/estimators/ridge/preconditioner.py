@@ -15,6 +15,7 @@ from mercer.estimators.ridge.problem import Array, Problem
 from mercer.gram.low_rank import low_rank
 
 #: Below this many rows the diagonal alone is taken: products are cheap, and a factor would cost as much as they save.
+#: Row: flights-nystroem.
 FEWEST_ROWS = 5000
 
 #: One landmark per this many rows, and at most this many.

@@ -72,9 +72,9 @@ class Problem:
         return dataclasses.replace(self, weights=weights)
 
 
-@record()
+@record("Fitted")
 @dataclass(frozen=True)
-class Fitted:
+class RidgeFit:
     """What every route returns."""
 
     _stored: ClassVar[dict[str, str]] = {
@@ -104,7 +104,7 @@ class RidgeSolution:
     """A problem, its solution, and what the way there has found beside it."""
 
     problem: Problem
-    fitted: Fitted
+    fitted: RidgeFit
     loo: Array | None = None  # (n, *t) leave-one-out residuals, where a surface knows them
     robust: Any = None  # the weights of Huber's loss
 
@@ -130,7 +130,7 @@ def right_sides(problem: Problem) -> Array:  # -> (n, t), or (n, t + 1) with an 
     return np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
 
 
-def from_solution(problem: Problem, solution: Solution, shift: Array, message: str) -> Fitted:  # shift (n,)
+def from_solution(problem: Problem, solution: Solution, shift: Array, message: str) -> RidgeFit:  # shift (n,)
     """The fitted facts from G^-1 of `right_sides` alone: residuals are shift times dual, and K dual = y - b - residuals."""
     Y, shape, dual = problem.Y.reshape(problem.n, -1), problem.Y.shape, solution.value
     intercept, ones = np.zeros(Y.shape[1]), None
@@ -140,7 +140,7 @@ def from_solution(problem: Problem, solution: Solution, shift: Array, message: s
         dual = dual - np.outer(ones, intercept)
     residuals = shift[:, None] * dual
     norms = np.sum(dual * (Y - residuals - intercept), axis=0)
-    return Fitted(
+    return RidgeFit(
         dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape), norms.reshape(shape[1:]),
         0.0, solution.converged, solution.n_iter, message, ones=ones,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import large
 from mercer.estimators.ridge.crossval import leave_one_out
@@ -23,8 +23,8 @@ from mercer.estimators.ridge.problem import (
     COUNTED_ROWS,
     Array,
     Diagnosis,
-    Fitted,
     Problem,
+    RidgeFit,
     from_solution,
     right_sides,
 )
@@ -32,10 +32,11 @@ from mercer.gram import GramOperator, gram
 from mercer.inputs import as_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import split_rows
+from mercer.numeric.encodings import dense
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
-BLOCK = 2048
+FEATURE_ROWS = 2048
 
 #: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
 NORM_ROWS = 3000
@@ -46,10 +47,9 @@ SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg", *large.SOLVERS)
 MOST_ROWS_OF_CG = 50_000
 
 
-def routes(shape: Shape, solver: str, least_squares: bool, n_components: int | None = None) -> tuple[Route, ...]:
+def ridge_routes(shape: Shape, solver: str, least_squares: bool, n_components: int | None = None) -> tuple[Route, ...]:
     """The ways to fit a ridge of this shape, best first."""
-    if solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}.")
+    check_choice("KernelRidge", "solver", solver, SOLVERS)
     offered = {
         route.solver: route for route in (*_all_routes(shape, n_components), *large.large_routes(shape, n_components))
     }
@@ -60,7 +60,7 @@ def routes(shape: Shape, solver: str, least_squares: bool, n_components: int | N
         )
     if least_squares and solver in ("cholesky", "cg"):
         raise InputError(
-            f'alpha = 0 is least squares of minimum norm, for which solver={solver!r} cannot tell zero eigenvalues from '
+            f"alpha = 0 is least squares of minimum norm, for which solver={solver!r} cannot tell zero eigenvalues from "
             'rounding; take solver="eigh", "primal" or "auto", or a small alpha > 0.'
         )
     if solver != "auto":
@@ -79,7 +79,7 @@ def _all_routes(shape: Shape, n_components: int | None) -> Iterator[Route]:
     features = shape.n_features if shape.n_features is not None else shape.n_counted
     if features is not None:
         d = float(features)
-        bytes_needed = int(8 * (3 * d * d + 2 * BLOCK * d + n * t))
+        bytes_needed = int(8 * (3 * d * d + 2 * FEATURE_ROWS * d + n * t))
         reason = f"{features} explicit features against {shape.n} rows"
         yield Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
     seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
@@ -92,14 +92,14 @@ def _all_routes(shape: Shape, n_components: int | None) -> Iterator[Route]:
     yield Route("cg", 8 * shape.n * (8 * (t + shape.width) + int(1.3 * rank)), seconds, reason, exact=False)
 
 
-def fit(problem: Problem, solver: str, meter: Meter) -> Fitted:
+def fit_ridge(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
     """Solve by the named route."""
     if solver in large.SOLVERS:
         return large.fit_large(problem, solver, meter)
     return {"primal": _primal, "cholesky": _cholesky, "eigh": _eigh, "cg": _cg}[solver](problem, meter)
 
 
-def diagnose(problem: Problem, fitted: Fitted, solver: str, meter: Meter) -> Diagnosis:
+def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages; one more factorization, and nothing n x n is kept."""
     if solver in large.SOLVERS:
         return large.diagnose_large(problem, solver, fitted.residuals, meter)
@@ -111,7 +111,7 @@ def diagnose(problem: Problem, fitted: Fitted, solver: str, meter: Meter) -> Dia
     if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and problem.counts:
         return _diagnose_counts(problem)
     if solver == "primal":
-        Z = np.vstack([_dense(block) for _, block in feature_blocks(problem)])
+        Z = np.vstack([dense(block) for _, block in feature_blocks(problem)])
         path = EigenPath.from_features(Z, weights=problem.weights, fit_intercept=problem.fit_intercept)
         return _diagnose_path(problem, path)
     if solver == "eigh":
@@ -130,8 +130,8 @@ def _diagnose_counts(problem: Problem) -> Diagnosis:
     equations = normal_equations(_blocks(problem, [(slice(0, problem.n), Z)]), fit_intercept=problem.fit_intercept)
     solved = solve_primal(equations, float(problem.alpha))
     loo, leverage = np.empty(problem.Y.shape), np.empty(problem.n)
-    for start in range(0, problem.n, BLOCK):
-        rows = slice(start, min(start + BLOCK, problem.n))
+    for start in range(0, problem.n, FEATURE_ROWS):
+        rows = slice(start, min(start + FEATURE_ROWS, problem.n))
         own = None if weights is None else weights[rows]
         loo[rows] = solved.leave_one_out(Z[rows], problem.Y[rows], own)
         leverage[rows] = solved.leverage(Z[rows], own)
@@ -173,7 +173,7 @@ def influences(problem: Problem, meter: Meter) -> Iterator[tuple[Any, Callable[[
         yield columns, partial(path.influence, alpha=float(alpha))
 
 
-def _cholesky(problem: Problem, meter: Meter) -> Fitted:
+def _cholesky(problem: Problem, meter: Meter) -> RidgeFit:
     mixed = fit_mixed(problem, meter)
     if mixed is not None:
         return mixed
@@ -191,7 +191,7 @@ def _cholesky(problem: Problem, meter: Meter) -> Fitted:
         jitter, converged = max(jitter, result.jitter), converged and result.converged
         message = result.message
     norms = _norms_with_digits(problem, dual, norms, meter)
-    return Fitted(dual, intercept, residuals, norms, jitter, converged, 1, message)
+    return RidgeFit(dual, intercept, residuals, norms, jitter, converged, 1, message)
 
 
 def _norms_with_digits(problem: Problem, dual: Array, norms: Array, meter: Meter) -> Array:  # (n, *t), (*t) -> (*t)
@@ -212,12 +212,12 @@ def _path(problem: Problem, meter: Meter) -> EigenPath:
     return EigenPath.from_gram(K, weights=problem.weights, fit_intercept=problem.fit_intercept, overwrite=True)
 
 
-def _eigh(problem: Problem, meter: Meter) -> Fitted:
+def _eigh(problem: Problem, meter: Meter) -> RidgeFit:
     targets = EigenFit(_path(problem, meter), problem.Y)
     solution = targets.solve(problem.alpha)
     alphas = np.unique(problem.alpha)
     residuals, norms = targets.residuals(alphas), targets.norm_squared(alphas)
-    return Fitted(
+    return RidgeFit(
         solution.value, solution.intercept, _pick(residuals, alphas, problem), _pick(norms, alphas, problem),
         solution.jitter, solution.converged, 1, solution.message, solution.rank,
     )  # fmt: skip
@@ -236,8 +236,8 @@ def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
     if problem.counts:
         yield slice(0, problem.n), problem.kernel.feature_map(problem.X, like=problem.like)
         return
-    for start in range(0, problem.n, BLOCK):
-        rows = slice(start, min(start + BLOCK, problem.n))
+    for start in range(0, problem.n, FEATURE_ROWS):
+        rows = slice(start, min(start + FEATURE_ROWS, problem.n))
         yield rows, problem.kernel.feature_map(as_rows(problem.X).take(rows))
 
 
@@ -246,13 +246,13 @@ def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator
         yield Z, problem.Y[rows], None if problem.weights is None else problem.weights[rows]
 
 
-def _primal(problem: Problem, meter: Meter) -> Fitted:
+def _primal(problem: Problem, meter: Meter) -> RidgeFit:
     if problem.alpha.ndim:
         return _primal_each(problem, meter)
     alpha = float(problem.alpha)
     kept = list(feature_blocks(problem)) if problem.counts else None  # counts are sparse: made once
     if alpha == 0:
-        Z = np.vstack([_dense(block) for _, block in kept or feature_blocks(problem)])
+        Z = np.vstack([dense(block) for _, block in kept or feature_blocks(problem)])
         least = minimum_norm(Z, problem.Y, weights=problem.weights, fit_intercept=problem.fit_intercept)
         value, intercept, jitter, rank = least.value, least.intercept, least.jitter, least.rank
         converged, message = least.converged, least.message
@@ -268,10 +268,10 @@ def _primal(problem: Problem, meter: Meter) -> Fitted:
     # alpha w = Z'W r, so w = Z'(W r / alpha): the dual coefficients without a Gram matrix
     dual = (weights * residuals.T).T / alpha if alpha else np.full(problem.Y.shape, np.nan)
     norms = np.sum(value**2, axis=0)
-    return Fitted(dual, intercept, residuals, norms, jitter, converged, 1, message, rank, value)
+    return RidgeFit(dual, intercept, residuals, norms, jitter, converged, 1, message, rank, value)
 
 
-def _primal_each(problem: Problem, meter: Meter) -> Fitted:
+def _primal_each(problem: Problem, meter: Meter) -> RidgeFit:
     columns = [
         _primal(dataclasses.replace(problem, Y=problem.Y[:, j], alpha=np.asarray(alpha)), meter)
         for j, alpha in enumerate(problem.alpha)
@@ -281,17 +281,13 @@ def _primal_each(problem: Problem, meter: Meter) -> Fitted:
         return np.stack([getattr(column, name) for column in columns], axis=-1)
 
     jitter, converged = max(c.jitter for c in columns), all(c.converged for c in columns)
-    return Fitted(
+    return RidgeFit(
         stacked("dual"), stacked("intercept"), stacked("residuals"), stacked("norm_squared"),
         jitter, converged, 1, columns[-1].message, None, stacked("weights"),
     )  # fmt: skip
 
 
-def _dense(Z: Any) -> Array:
-    return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
-
-
-def _cg(problem: Problem, meter: Meter) -> Fitted:
+def _cg(problem: Problem, meter: Meter) -> RidgeFit:
     K = GramOperator(problem.kernel, problem.X)
     if problem.alpha.ndim:
         raise InputError("solver cg takes one alpha for all targets; give a number, or fit the targets one by one.")

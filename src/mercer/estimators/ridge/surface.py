@@ -20,22 +20,25 @@ from mercer.estimators.ridge.tridiagonal import TridiagonalPath
 from mercer.gram import gram
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.numeric.encodings import dense
 from mercer.selection.scoring import Scores, Scoring
 from mercer.selection.surface import PenaltyAxis, Splits, Surface, over_targets
 
 Array = NDArray[Any]
 Step = Callable[[int, int], None]
 
-#: Up to this many alphas a Cholesky factor each is cheaper than one eigendecomposition.
+#: Up to this many alphas a Cholesky factor each is cheaper than one eigendecomposition. Row: ridge-surface-n2000.
 FEW_ALPHAS = 5
 
 #: From this many rows on leave-one-out takes the tridiagonal form; below it, loading its compiled loop would cost more.
+#: Row: loo-path-n2000.
 MANY_ROWS = 1000
 
-#: Targets are taken in portions of at most this many numbers (rows x alphas x targets).
-PORTION = 2**24
+#: Targets are taken in portions of at most this many numbers (rows x alphas x targets). Row: ridge-many-targets.
+NUMBERS_AT_A_TIME = 2**24
 
 #: Leave-one-out residuals of the whole surface are kept up to this many numbers, so that the chosen ones are at hand.
+#: Row: ridge-many-targets.
 KEPT = 2**25
 
 
@@ -161,7 +164,7 @@ def _settings(
         return _score(held, data, folds, scoring), held[0] if keep else None
     path = _path(kernel, K, data, route)
     columns = data.Y.reshape(len(data.Y), -1)
-    size = max(1, PORTION // (len(columns) * len(alphas)))
+    size = max(1, NUMBERS_AT_A_TIME // (len(columns) * len(alphas)))
     if scoring.joint:  # a score that compares targets with each other needs them all at once
         size = columns.shape[1]
     parts = [slice(j, j + size) for j in range(0, columns.shape[1], size)]
@@ -190,7 +193,7 @@ def _join(parts: list[Scores], single: bool) -> Scores:
 def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath | TridiagonalPath:
     if K is None:
         Z = kernel.feature_map(data.rows)
-        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
+        Z = dense(Z)
         return EigenPath.from_features(Z, weights=data.weights, fit_intercept=data.fit_intercept)
     kind = TridiagonalPath if route == "tridiagonal" else EigenPath
     return kind.from_gram(K, weights=data.weights, fit_intercept=data.fit_intercept, overwrite=True)

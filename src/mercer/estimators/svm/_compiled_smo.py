@@ -128,7 +128,7 @@ def descend(
             if other - _lowest(f, fall[1]) > top - _lowest(f, fall[0]):
                 i, g, top = second, 1, other
         gap, j = 0.0, -1
-        if top > -0.5 * BIG:  # somebody may rise
+        if top > -0.5 * BIG:  # a variable may rise
             gap, j = _partner(K[i], diag, f, fall[g], top, diag[i])
         if j < 0 or gap < tol or count == max_steps:
             return count, gap

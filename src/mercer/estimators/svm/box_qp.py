@@ -26,7 +26,7 @@ from mercer.linalg.solution import Array
 
 Tick = Callable[[int, int], None]
 
-#: From this many rows on, rows on demand start from the weights of a sample.
+#: From this many rows on, rows on demand start from the weights of a sample. Row: svc-fit-*.
 SAMPLED = 8192
 #: How well a sample is solved: its weights are moved anyway.
 LOOSE = 1e-2

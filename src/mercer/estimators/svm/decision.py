@@ -23,9 +23,11 @@ from mercer.numeric.tiles import SIDE, walk
 Array = NDArray[Any]
 
 #: Nanoseconds that compiled loops save per kernel value over all predictions that follow: worth loading from 2^18 on.
+#: Row: svc-predict-*.
 PER_VALUE = 32
 
 #: Support vectors of one tile: wider than high, since a tile of few columns costs less than the calls around it.
+#: Row: svc-predict-*.
 WIDTH = 1920
 
 

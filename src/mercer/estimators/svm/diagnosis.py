@@ -21,7 +21,7 @@ ASKED, COMPARED, SEED = 50, 500, 0
 #: A column whose range is below this share of the widest one hardly moves a distance.
 NARROW = 0.01
 
-#: Nearest similarities below FAR are nobody's neighbors; similarities above NEAR are everybody's.
+#: A row whose nearest similarity is below FAR has no neighbors; one with all similarities above NEAR has only neighbors.
 FAR, NEAR = 0.05, 0.99
 
 #: Fits of fewer rows are over before anybody has read a warning.
@@ -60,13 +60,13 @@ class DataDiagnosis:
             warnings.warn(text, DiagnosisWarning, stacklevel=stacklevel + 1)
 
 
-def diagnose(kernel: Kernel, X: Any, route: Route | None = None) -> DataDiagnosis:
+def diagnose_data(kernel: Kernel, X: Any, route: Route | None = None) -> DataDiagnosis:
     """Look at a sample of X with a resolved kernel, in milliseconds; `route` adds the bytes and seconds to expect.
 
     >>> import numpy as np
     >>> from mercer import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 1.0, 1e4]
-    >>> print(diagnose(Gaussian(1.0), X).warnings[0])
+    >>> print(diagnose_data(Gaussian(1.0), X).warnings[0])
     2 of 3 columns have ranges below 1 % of column 2's: distances hardly see them. Scale the columns first, \
 for instance with StandardScaler().
     """

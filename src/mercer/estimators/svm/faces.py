@@ -21,7 +21,7 @@ from mercer.errors import NumericalError
 from mercer.linalg.cholesky import Factor, cholesky
 from mercer.linalg.solution import Array
 
-#: Free variables beyond which a Newton step costs more than the steps it saves.
+#: Free variables beyond which a Newton step costs more than the steps it saves. Row: svm-grid-covtype.
 MOST = 1500
 #: Lengths of the step that are tried, longest first.
 LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03)
@@ -30,7 +30,7 @@ LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03)
 RIDGE, PIVOTING_RIDGE = 1e-7, 1e-6
 #: Rounds of pivoting, and how many in a row may fail to reduce the number of variables on the wrong side.
 ROUNDS, PATIENCE = 25, 4
-#: At most this share of the variables is held: beyond, pairs should find the face first.
+#: At most this share of the variables is held: beyond, pairs should find the face first. Row: svm-grid-covtype.
 HELD = 0.4
 
 

@@ -20,11 +20,11 @@ from mercer.estimators.svm.one_vs_one import sides, winners
 
 Array = NDArray[Any]
 
-#: Fewer kernel values than this are made in float64 at once.
+#: Fewer kernel values than this are made in float64 at once. Row: svc-predict-*.
 LEAST = 2**20
 
 #: Rows on which the error of float32 is measured: this many spread over all, and this many of the farthest.
-SAMPLE = 32
+ROWS_MEASURED = 32
 
 #: The largest error seen is multiplied by this.
 SAFETY = 8.0
@@ -34,7 +34,7 @@ def worth_screening(functions: SupportFunctions, new: Any) -> bool:
     """Whether float32 can stand in: dense float64 vectors, many of them, and a kernel of bounded values."""
     support, kernel = functions.support, functions.kernel
     dense = all(isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 for X in (new, support))
-    if not dense or len(new) * len(support) < LEAST or len(new) < 8 * SAMPLE:
+    if not dense or len(new) * len(support) < LEAST or len(new) < 8 * ROWS_MEASURED:
         return False
     return "stationary" in kernel._facts() and kernel._views() == {"vectors"}
 
@@ -59,8 +59,8 @@ def screened_classes(functions: SupportFunctions, new: Array) -> Array | None:  
 
 def _sample(coarse: Array) -> Array:
     norms = np.einsum("ij,ij->i", coarse, coarse)
-    farthest = np.argpartition(norms, len(norms) - SAMPLE)[-SAMPLE:]
-    return np.unique(np.concatenate([farthest, np.linspace(0, len(norms) - 1, SAMPLE).astype(np.intp)]))
+    farthest = np.argpartition(norms, len(norms) - ROWS_MEASURED)[-ROWS_MEASURED:]
+    return np.unique(np.concatenate([farthest, np.linspace(0, len(norms) - 1, ROWS_MEASURED).astype(np.intp)]))
 
 
 def _decided(values: Array, error: float, k: int) -> Array:  # (m, P) -> (m,) bool

@@ -19,19 +19,21 @@ from mercer.estimators.svm.faces import best_on_face
 from mercer.estimators.svm.working_set import Signed, Watch
 from mercer.linalg.solution import Array
 
-#: Problems of at most this many variables are one set.
-SMALL = 600
+#: Problems of at most this many variables are one set. Row: svm-grid-covtype.
+ONE_SET = 600
 #: Variables at a bound that join the free ones: at least VIOLATORS, and at least this share of their number.
+#: Row: svm-grid-covtype.
 VIOLATORS, SHARE = 128, 0.1
-#: A set is kept while it is at most ROOM times as large as what would be chosen.
+#: A set is kept while it is at most ROOM times as large as what would be chosen. Row: svm-grid-covtype.
 ROOM = 1.25
 #: Steps on pairs per variable of the set, and least steps, before the gap of all variables is looked at again.
 PATIENCE, LEAST_STEPS = 20, 10_000
 #: Pairs of a set are done with at this share of the gap of all.
 INNER = 0.1
 #: The face is solved when at most this share of the set changed between free and bound since the last look.
+#: Row: svm-grid-covtype.
 SETTLED = 0.5
-#: It costs as much as OVERHEAD steps on pairs, and WORTH more for each free variable squared.
+#: It costs as much as OVERHEAD steps on pairs, and WORTH more for each free variable squared. Row: svm-grid-covtype.
 OVERHEAD, WORTH = 5000, 0.01
 
 
@@ -91,7 +93,7 @@ class _Moves:
     def _choose(self, f: Array) -> Array:  # (n,) -> (q,)
         """All free variables, and the worst violators of both kinds among those at a bound."""
         state = self.state
-        if len(state.b) <= SMALL:
+        if len(state.b) <= ONE_SET:
             return np.arange(len(state.b))
         free = state.free()
         share = max(VIOLATORS, int(SHARE * free.sum()))

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 FOLDS, SEED = 10, 0
 
 #: New rows whose n candidates for either end are held at a time.
-ROWS = 256
+NEW_ROWS = 256
 
 
 @record("HeldOut")
@@ -82,8 +82,8 @@ def crossed(held: FoldResiduals, kernel: Kernel, new: Any, coverage: float) -> A
     if rank > n:
         return np.tile([-np.inf, np.inf], (len(predictions), 1))
     out = np.empty((len(predictions), 2))
-    for start in range(0, len(out), ROWS):
-        part = slice(start, start + ROWS)
+    for start in range(0, len(out), NEW_ROWS):
+        part = slice(start, start + NEW_ROWS)
         centers = predictions[part][:, held.folds]
         out[part, 0] = np.partition(centers - sizes, n - rank, axis=1)[:, n - rank]
         out[part, 1] = np.partition(centers + sizes, rank - 1, axis=1)[:, rank - 1]

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import KernelEstimator, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
-from mercer.estimators.svm.diagnosis import LONG, diagnose
+from mercer.estimators.svm.diagnosis import LONG, diagnose_data
 from mercer.estimators.svm.one_vs_one import pair_columns
-from mercer.estimators.svm.solver import Solver, SolverSettings, check_limits, routes
+from mercer.estimators.svm.solver import Solver, SolverSettings, check_limits, svm_routes
 from mercer.gram.products import from_features, to_features
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
@@ -143,14 +143,14 @@ class SupportModel(KernelEstimator):
         """The route within the budget; before a long fit a look at the data, with a warning where it would be of no use."""
         route = super()._choose_route(data)
         if data.n >= LONG:
-            diagnose(data.kernel, data.X, route).announce(type(self).__name__, data.n, stacklevel=5)
+            diagnose_data(data.kernel, data.X, route).announce(type(self).__name__, data.n, stacklevel=5)
         return route
 
     def _notes(self, X: Any, route: Route) -> tuple[str, ...]:
-        return diagnose(self._resolved(X), X, route).notes
+        return diagnose_data(self._resolved(X), X, route).notes
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes(shape, self._settings())
+        return svm_routes(shape, self._settings())
 
     def _route_lines(self) -> tuple[tuple[str, str], ...]:
         return (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
 from mercer.estimators.svm.margins import Margin, NuMargin
-from mercer.estimators.svm.solver import check_number
 from mercer.registry import estimator
 
 

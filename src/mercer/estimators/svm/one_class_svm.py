@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, stands
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import SupportFunction, one_class, support_function
-from mercer.estimators.svm.solver import SolverSettings, check_number, fit_status
+from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.plan import Route
 from mercer.registry import estimator
 

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 LEAST, MOST = 1e-4, 1e4
 
 #: New rows whose pairs are coupled at a time: k^2 numbers for each.
-ROWS = 2048
+NEW_ROWS = 2048
 
 
 def slopes(decisions: Array, positive: Array, weights: Array) -> Array:  # (n,), (n,) bool, (n,) -> (2,)
@@ -83,8 +83,8 @@ def coupled(r: Array, classes: int) -> Array:  # (m, P) -> (m, k)
     [[0.333333333333, 0.333333333333, 0.333333333333]]
     """
     out = np.empty((len(r), classes))
-    for start in range(0, len(r), ROWS):
-        out[start : start + ROWS] = _couple(r[start : start + ROWS], classes)
+    for start in range(0, len(r), NEW_ROWS):
+        out[start : start + NEW_ROWS] = _couple(r[start : start + NEW_ROWS], classes)
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -15,13 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.errors import InputError, describe
+from mercer.errors import check_number
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, solve_box
 from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
 from mercer.estimators.svm.problems import SupportFunction, classification, support_function
 from mercer.estimators.svm.working_set import DIRECT
-from mercer.gram.row_cache import FINE, SMALL, KernelRows
+from mercer.gram.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.numeric.threads import cpu_count
@@ -30,7 +30,7 @@ from mercer.plan import Route, Shape, entry_rate, gemm_rate
 Array = NDArray[Any]
 
 #: Up to this many rows kernel values are float64 whatever the tolerance: it costs nothing there, and small problems are the
-#: ones whose digits people look at.
+#: ones whose digits people look at. Row: svc-fit-letter.
 EXACT_UP_TO = 1024
 
 #: Up to SHARP_UP_TO rows the solver continues to the tolerance SHARP, or for FURTHER steps, once it has reached the
@@ -60,7 +60,7 @@ class SolverSettings:
 
     def whole_up_to(self) -> int:
         """The number of rows up to which the whole Gram is made."""
-        return 4 * SMALL if self.support == "most" else SMALL
+        return 4 * WHOLE_MATRIX_ROWS if self.support == "most" else WHOLE_MATRIX_ROWS
 
     def kernel_rows(self, kernel: Kernel, X: Any, n: int, again: bool = False) -> KernelRows:
         """The kernel values of the n rows X; `again`: several problems will be solved on them."""
@@ -130,7 +130,7 @@ def _sharper(found: BoxSolution, further: BoxSolution, tol: float) -> BoxSolutio
     return replace(further, converged=True, n_iter=found.n_iter + further.n_iter, message=found.message)
 
 
-def routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
+def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
     """The Gram matrix where it is small, else rows on demand within the budget."""
     n, budget = shape.n, parse_bytes(settings.memory)
     itemsize = 8 if settings.precision(n) < FINE else 4
@@ -142,7 +142,7 @@ def routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
     )
     rows = Route("rows", max(kept, 2 * itemsize * n) + 128 * n, entry * n * n / 3.0, reason)
     k = shape.n_targets
-    if k > 2 and n > SMALL and settings.side_by_side and 2 * n <= WHOLE * k:
+    if k > 2 and n > WHOLE_MATRIX_ROWS and settings.side_by_side and 2 * n <= WHOLE * k:
         together = itemsize * (cpu_count() * (2 * n // k) ** 2 + n * n // k) + 128 * n
         reason = f"the matrices of pairs of {k} classes in {word}, one per core at a time"
         return Route("pairs", together, entry * n * n / 2.0, reason), rows
@@ -196,13 +196,6 @@ def fit_status(what: str, found: Sequence[SupportFunction | None], stacklevel: i
         stacklevel=stacklevel + 1,
     )
     return 1
-
-
-def check_number(what: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
-    """Refuse a parameter that is no number, or breaks its rule."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
-    if not number or not holds(float(value)):
-        raise InputError(f"{what}: {name} must be {rule}; got {describe(value)}.")
 
 
 def check_limits(what: str, tol: Any, max_iter: Any, time_limit: Any) -> None:

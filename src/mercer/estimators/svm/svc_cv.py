@@ -22,7 +22,7 @@ from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import as_label_scoring
-from mercer.selection.surface import Surface, choose, cost_axis, length_scale_paths, read_grid, read_splits, tabulate
+from mercer.selection.surface import Surface, choose_point, cost_axis, length_scale_paths, read_grid, read_splits, tabulate
 
 Array = NDArray[Any]
 
@@ -116,7 +116,7 @@ class SVCCV(SupportClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SVCCV:
-        """Compute the surface, choose, and fit on all rows; weights count in the fits, not in the scores."""
+        """Compute the surface, choose_point, and fit on all rows; weights count in the fits, not in the scores."""
         fitted: SVCCV = self._fit(X, y, sample_weight, groups=groups)
         return fitted
 
@@ -134,7 +134,7 @@ class SVCCV(SupportClassifier):
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
         labels = Labels.of(type(self).__name__, data, self.class_weight)
         found = self._explore(data, labels, meter)
-        row, column = choose(found, self.rule)
+        row, column = choose_point(found, self.rule)
         margin = SoftMargin(float(found.Cs[column]))
         return Tuned(found, (row, column), self._pairs(data, labels, found.kernels[row], margin, meter))
 

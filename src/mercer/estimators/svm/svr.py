@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
-from mercer.estimators.svm.solver import SolverSettings, check_number, check_penalty
+from mercer.estimators.svm.solver import SolverSettings, check_penalty
 from mercer.registry import estimator
 
 Array = NDArray[Any]

@@ -175,7 +175,7 @@ def _vector(value: Any, m: int | None, name: str) -> Array:
     return array
 
 
-#: Problems of at most this many variables are one working set.
+#: Problems of at most this many variables are one working set. Row: svc-fit-*.
 DIRECT = 2048
 #: Variables of a working set: usually; where many are free; and how many of them are new.
 SIZE, LARGEST, FRESH = 512, 2048, 192

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.inputs import Graph
-from mercer.numeric.encodings import Index
+from mercer.numeric.encodings import Encoded, Index
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -52,7 +52,7 @@ class Degrees:
         return f"degrees {self.lower}, {self.upper}"
 
 
-class Batch:
+class Batch(Encoded):
     """A collection of graphs under one rule for those without labels: None, "constant" or "degree".
 
     `reads` names the labels that are looked at: ("node",), ("edge",), both or none.

@@ -17,7 +17,7 @@ from mercer.numeric.threads import cpu_count, run
 #: Names of colors are spelled out up to this many characters; longer ones end in a digest of the whole.
 LONGEST = 60
 
-#: Nodes whose signatures are made at a time.
+#: Nodes whose signatures are made at a time. Row: wl5-*.
 CHUNK = 2**14
 
 

@@ -18,7 +18,7 @@ from mercer.numeric.threads import cpu_count, run
 MOST_SETS = 2**38
 
 #: Sampled sets of nodes are drawn from this seed, graph by graph: the same graph always gives the same numbers.
-SEED = 17
+SAMPLING_SEED = 17
 
 Counts = NDArray[Any]  # int64, or Python integers where those could overflow
 
@@ -131,7 +131,7 @@ def _sampled(batch: Batch, g: int, p: int, connected: bool, samples: int) -> NDA
     from mercer.kernels.graphs._compiled_graphlets import masks_of
 
     n = batch.graphs[g].n_nodes
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SAMPLING_SEED)
     sets = np.empty((0, p), dtype=np.int64)
     while len(sets) < samples:  # draws with a node twice are drawn again
         drawn = np.sort(rng.integers(0, n, (samples, p)), axis=1)

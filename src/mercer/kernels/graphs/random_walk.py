@@ -16,11 +16,11 @@ from mercer.kernels.fields import positive, whole
 from mercer.kernels.graphs.base import unlabeled_rule
 from mercer.kernels.graphs.batch import Batch, Ints
 from mercer.kernels.graphs.chunks import chunks
-from mercer.numeric.encodings import Encoding, Index
+from mercer.numeric.encodings import Encoded, Encoding, Index
 from mercer.numeric.threads import cpu_count, run
 
 
-class Walkers:
+class Walkers(Encoded):
     """Graphs to be walked in: rows of a batch that may hold those of two collections."""
 
     def __init__(self, batch: Batch, rows: Ints) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg, special
 from scipy.stats import qmc
 
-from mercer.errors import CapabilityError, InputError
+from mercer.errors import CapabilityError, check_choice
 from mercer.kernels.spectral.composition import LinearImage
 from mercer.kernels.spectral.laws import Atoms
 from mercer.kernels.spectral.measure import Array, Measure
@@ -43,8 +43,7 @@ class Draw:
 
 def draw(measure: Measure, m: int, kind: str, rng: np.random.Generator) -> Draw:
     """Draw m frequencies."""
-    if kind not in KINDS:
-        raise InputError(f"draws must be one of {', '.join(KINDS)}; got {kind!r}.")
+    check_choice("RandomFourierFeatures", "draws", kind, KINDS)
     if measure.mass == 0:
         return Draw(np.zeros((m, measure.width)), np.zeros(m), "plain")
     parts = measure.parts()

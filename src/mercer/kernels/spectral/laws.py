@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mercer.kernels.spectral.measure import LARGEST, Array, Measure, as_frequencies, inside
+from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Array, Measure, as_frequencies, inside
 
 
 class Isotropic(Measure):
@@ -45,7 +45,7 @@ class Isotropic(Measure):
         normal = special.ndtri(u[:, : self.width])
         if self._mixed:
             normal *= self._spread(u[:, -1])[:, None]
-        return np.clip(normal * np.array(self.scales), -LARGEST, LARGEST)
+        return np.clip(normal * np.array(self.scales), -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
 
     def covariance(self) -> Array:
         with np.errstate(invalid="ignore"):
@@ -66,7 +66,7 @@ class Isotropic(Measure):
     def radii(self, uniforms: Array) -> Array:
         u = inside(uniforms)
         chi = np.sqrt(2.0 * special.gammaincinv(self.width / 2.0, u[:, 0]))
-        return np.minimum(chi * self._spread(u[:, 1]) if self._mixed else chi, LARGEST)
+        return np.minimum(chi * self._spread(u[:, 1]) if self._mixed else chi, LARGEST_FREQUENCY)
 
 
 def _infinite(measure: Measure) -> Array:
@@ -98,7 +98,7 @@ class StudentLaw(Isotropic):
 
     def _spread(self, uniforms: Array) -> Array:
         with np.errstate(divide="ignore", over="ignore"):
-            return np.minimum(np.sqrt(self.nu / special.gammaincinv(self.nu, uniforms)), LARGEST)
+            return np.minimum(np.sqrt(self.nu / special.gammaincinv(self.nu, uniforms)), LARGEST_FREQUENCY)
 
     def _variance(self) -> float:
         return self.nu / (self.nu - 1.0) if self.nu > 1 else np.inf

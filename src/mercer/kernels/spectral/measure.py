@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 EDGE = 2.0**-54
 
 #: Frequencies stay finite: a law without moments has draws whose cosine could not be computed.
-LARGEST = 1e100
+LARGEST_FREQUENCY = 1e100
 
 
 class Measure(abc.ABC):

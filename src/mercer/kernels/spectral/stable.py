@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.spectral.measure import LARGEST, Array, Measure, inside
+from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Array, Measure, inside
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,11 @@ class StableLaw(Measure):
             w = symmetric_stable(u[:, :d], u[:, d : 2 * d], self.norm)
             if self.power < self.norm:
                 w *= positive_stable(u[:, -2], u[:, -1], self.power / self.norm)[:, None] ** (1.0 / self.norm)
-        return np.clip(np.nan_to_num(w * np.array(self.scales), posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST)
+        return np.clip(
+            np.nan_to_num(w * np.array(self.scales), posinf=LARGEST_FREQUENCY, neginf=-LARGEST_FREQUENCY),
+            -LARGEST_FREQUENCY,
+            LARGEST_FREQUENCY,
+        )
 
     def covariance(self) -> Array:
         if self.power == 2.0:

@@ -19,11 +19,11 @@ from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.fields import Rule, positive
 from mercer.kernels.vectors import Constant
-from mercer.numeric.encodings import Encoding, Index
+from mercer.numeric.encodings import Encoded, Encoding, Index
 from mercer.numeric.points import Points
 
 
-class Codes:
+class Codes(Encoded):
     """One whole number per object, and the categories that the numbers stand for."""
 
     __slots__ = ("codes", "names")

@@ -18,7 +18,7 @@ from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.categorical import Categorical, Ordered
 
 #: Observed values that stand for a hole, at most, taken evenly from the sorted column.
-SAMPLE = 200
+VALUES_FOR_A_HOLE = 200
 
 #: Periods in days, each used where the table spans at least twice as many.
 PERIODS = (1.0, 7.0, 365.25)
@@ -117,9 +117,9 @@ def _round(value: float) -> float:
 
 
 def _even(cells: Any, kind: str) -> Any:
-    if len(cells) <= SAMPLE:
+    if len(cells) <= VALUES_FOR_A_HOLE:
         return cells
     if kind == NUMBER:
         cells = np.sort(cells, axis=0)
-    picks = np.linspace(0, len(cells) - 1, SAMPLE).round().astype(int)
+    picks = np.linspace(0, len(cells) - 1, VALUES_FOR_A_HOLE).round().astype(int)
     return cells[picks] if kind == NUMBER else [cells[i] for i in picks]

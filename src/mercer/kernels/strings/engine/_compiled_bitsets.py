@@ -26,7 +26,7 @@ Words = NDArray[np.uint64]
 #: Words of 64 bits that one vector instruction takes.
 VECTOR = 4
 
-#: Sets for strings that have a feature once, twice, …; what goes beyond is listed.
+#: Sets for strings that have a feature once, twice, …; what goes beyond is listed. Row: gapped-*.
 LEVELS = 4
 
 #: What is known of a key: the first of its sets, how many it has, its list, the key, and the string being read.

@@ -25,13 +25,14 @@ Ints = NDArray[np.int64]
 VECTOR = 32
 
 #: Letters of the other strings that go along together: their numbers stay in the cache nearest to the core.
+#: Row: gapped-*.
 BATCH = 4096
 
 #: A letter between strings, and one before the first: they equal nothing, not even each other.
 APART, BEFORE = 254, 255
 
 #: Tallies are bytes: this many rows can be added before they are written out.
-ROWS = 255
+ROWS_IN_A_BYTE = 255
 
 
 def _tools(builder: Any) -> Any:
@@ -148,7 +149,7 @@ def _batch(codes, starts, chunk, others, begin, end, letters, width, least, gain
                     )
                     level += 1
             pending += 1
-            if pending == ROWS or i == stop - 1:
+            if pending == ROWS_IN_A_BYTE or i == stop - 1:
                 for level in range(levels):
                     for k in range(end - begin):
                         total = np.int64(0)

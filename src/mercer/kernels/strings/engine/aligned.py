@@ -15,6 +15,7 @@ from mercer.numeric.compiling import worth
 Floats = NDArray[np.float64]
 
 #: Nanoseconds that a compiled loop saves per comparison of letters: from 2^23 on it is worth loading.
+#: Row: strkernels-weighted-degree-*.
 PER_STEP = 1
 
 

@@ -15,6 +15,7 @@ from mercer.numeric.threads import cpu_count, run
 MOST_LETTERS, MOST_PLACES = 254, 254
 
 #: Nanoseconds that compiled loops save per window and way to choose among its places: from 2^17 on they are worth loading.
+#: Row: gapped-*.
 PER_WINDOW = 64
 
 #: A pair of windows takes some 0.3 ns, and a window with one mask some 100 ns by sets of bits if these have an array of all

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.numeric.encodings import Index
+from mercer.numeric.encodings import Encoded, Index
 
 Ints = NDArray[np.int64]
 
-#: Nanoseconds that compiled loops save per letter: from 2^15 letters on they are worth loading.
+#: Nanoseconds that compiled loops save per letter: from 2^15 letters on they are worth loading. Row: spectrum-*.
 PER_LETTER = 256
 
 
-class Letters:
+class Letters(Encoded):
     """n strings as codes 0 … a - 1 of an alphabet of a letters."""
 
     __slots__ = ("alphabet", "codes", "starts", "text")

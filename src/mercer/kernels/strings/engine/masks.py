@@ -15,19 +15,19 @@ from mercer.numeric.threads import cpu_count, run
 
 Marks = NDArray[np.uint32]
 
-#: Nanoseconds that compiled loops save per window and mask: from 2^17 on they are worth loading.
+#: Nanoseconds that compiled loops save per window and mask: from 2^17 on they are worth loading. Row: gapped-*.
 PER_WINDOW = 64
 
-#: Up to this many columns a table is as fast, since it is a dense product, and can be used for more.
+#: Up to this many columns a table is as fast, since it is a dense product, and can be used for more. Row: gapped-*.
 TABLE_COLUMNS = 2**13
 
-#: Codes of windows are looked up in tables of at most this many entries, one for each part of a window.
+#: Codes of windows are looked up in tables of at most this many entries, one for each part of a window. Row: gapped-*.
 PART = 4096
 
 #: The largest number of codes that an array may stand for.
 MOST_CODES = 2**24
 
-#: In a chunk of strings, a key that at most this many windows have is a list, the others are sets of bits.
+#: In a chunk of strings, a key that at most this many windows have is a list, the others are sets of bits. Row: gapped-*.
 FEW = 4
 
 

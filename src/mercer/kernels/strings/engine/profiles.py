@@ -20,9 +20,9 @@ from mercer.kernels.strings.engine.masks import Windows
 from mercer.kernels.strings.engine.sparse_products import PER_PAIR, PER_STORED, Listed
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.compiling import worth
-from mercer.numeric.encodings import Counts, Index, squared_norms
+from mercer.numeric.encodings import Counts, Encoded, Index, squared_norms
 
-#: Rows of a tile: strings go through sets of bits, some hundreds at a time against all others.
+#: Rows of a tile: strings go through sets of bits, some hundreds at a time against all others. Row: gapped-*.
 STRIP = 1024
 SHORT_STRIP = 32
 
@@ -46,8 +46,10 @@ class Recipe(NamedTuple):
     windows: Callable[[Any], Windows | Diagonals | None]
 
 
-class Profile:
+class Profile(Encoded):
     """Strings and the table of their features; rows [start, stop) of a table that is shared with others."""
+
+    blockwise = True
 
     def __init__(self, letters: Countable, recipe: Recipe, shared: Shared | None = None, rows: Index | None = None) -> None:
         self.letters, self.recipe = letters, recipe
@@ -66,7 +68,7 @@ class Profile:
     def strip(self) -> int:
         """Some hundreds of strings against all others at once, in tiles of at most 2^24 values.
 
-        Along the diagonals nothing is made once per strip, so that short ones end sooner when somebody presses Ctrl-C.
+        Along the diagonals nothing is made once per strip, so that short ones react sooner to Ctrl-C.
         """
         if isinstance(self.shared.windows(), Diagonals):
             return SHORT_STRIP

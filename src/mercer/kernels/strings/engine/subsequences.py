@@ -17,6 +17,7 @@ from mercer.kernels.strings.engine.letters import PER_LETTER, Letters
 from mercer.numeric.compiling import worth
 
 #: Nanoseconds that compiled loops save per step of the recurrence: from 2^22 on they are worth loading.
+#: Row: strkernels-subsequence-*.
 PER_STEP = 2
 
 

@@ -21,7 +21,7 @@ from mercer.numeric.compiling import worth
 #: The largest number of codes that are written as numbers.
 LIMIT = 2**62
 
-#: Codes below this number are counted in an array of that size, larger ones are ranked first.
+#: Codes below this number are counted in an array of that size, larger ones are ranked first. Row: spectrum-*.
 DIRECT = 2**22
 
 #: The free places of a gapped substring.
