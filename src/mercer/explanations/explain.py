@@ -1,21 +1,30 @@
-"""`explain`: one prediction of a linear-in-features model, taken apart by letters or nodes, and by features."""
+"""`explain`: one prediction taken apart by columns, or by letters or nodes and what a kernel counts of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mercer.errors import CapabilityError, InputError, describe
+from mercer.explanations.columns import ColumnExplanation, explain_columns
 from mercer.explanations.expansion import check_linear, check_model, expand, rows_of
 from mercer.explanations.graph_result import GraphExplanation
 from mercer.explanations.graphs import Places, term_nodes
 from mercer.explanations.result import StringExplanation
 from mercer.explanations.strings import Letters, term_letters
-from mercer.inputs import Graph, Rows
+from mercer.inputs import Graph, Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
 
 
-def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation | GraphExplanation:
-    """Say what every letter of x, and every substring, adds to the decision of a model on strings; every node on graphs.
+def explain(
+    model: Any, x: Any, *, target: Any = None, background: Any = None
+) -> StringExplanation | GraphExplanation | ColumnExplanation:
+    """Say what every column of x adds to a prediction, every letter and substring on strings, every node on graphs.
+
+    On vectors and tables the parts are exact Shapley values of the columns, for kernels that are sums of products over
+    columns (Gaussian, with one length scale or one per column, Laplacian, kernels on single columns, linear kernels): with
+    v(S) = mean_b f(x_S, b_-S) over background rows b. They add up to f(x) minus the mean of f over the background.
 
     f(x) - b = sum_i a_i k(x_i, x) = <w, phi(x)> with w = sum_i a_i phi(x_i). Where the features are substrings, this is a
     sum over the places of substrings in x; each place shares its part equally among its letters. The letters' parts add
@@ -27,10 +36,13 @@ def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation | Gr
     model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process
         Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized(); on
         graphs all kernels but RandomWalk.
-    x : one string, one list of tokens, or one graph in any form that kernels on graphs take
+    x : one string, one list of tokens, one graph in any form that kernels on graphs take, one vector, or a table of one row
     target : a class, or the number of a target, optional
         For more than two classes the predicted one if not given; for two classes the second: positive speaks for it. An
         SVC of more than two classes compares pairs: (for, against), or the predicted class against the next.
+    background : rows, or "baseline", optional
+        For columns: the rows that stand for an unknown value, by default up to 100 of those that the model holds (support
+        vectors, for an SVC). "baseline": v(S) = sum_i a_i prod_{j in S} k_j, unknown columns count 1.
 
     >>> from mercer import KernelRidgeClassifier, Spectrum
     >>> strings, classes = ["gatta", "attac", "ccgga", "gccgg"], ["at", "at", "gc", "gc"]
@@ -51,6 +63,10 @@ def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation | Gr
     """
     check_model(model)
     new = _one(model, x)
+    if not _counts(model):
+        return explain_columns(model, new, target, background)
+    if background is not None:
+        raise InputError("explain: background= is for columns; strings and graphs are taken apart by what they contain.")
     expansion = expand(model, new, target)
     kept = expansion.coefficients != 0  # rows without weight say nothing
     rows = Rows(expansion.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(expansion.X, "X_fit_")
@@ -80,8 +96,19 @@ def explain(model: Any, x: Any, *, target: Any = None) -> StringExplanation | Gr
     )
 
 
+def _counts(model: Any) -> bool:
+    """Whether the kernel counts what strings or graphs contain; a table of which these are some columns has columns."""
+    domains = {node._domain for node in model.kernel_._walk() if not node.children}
+    return bool(domains & {"strings", "graphs"}) and domains <= {"strings", "graphs", "any"}
+
+
 def _one(model: Any, x: Any) -> Any:
     """The collection that holds x alone."""
+    if "vectors" in model.kernel_._views() or looks_like_vectors(rows_of(model)):
+        row = x if is_frame(x) else np.asarray(x, dtype=np.float64).reshape(1, -1)
+        if len(row) != 1:
+            raise InputError(f"explain: one row is explained at a time; x has {len(row)}. For several: loop over them.")
+        return row
     if "table" in model.kernel_._views():
         if not (hasattr(x, "columns") and len(x) == 1):
             raise InputError("explain: the model looks at columns of a table; give one row of it as a table, X.iloc[[0]].")
