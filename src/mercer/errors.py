@@ -96,7 +96,7 @@ def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> s
     """Return a word that is allowed, or refuse it with the list of those that are."""
     words = tuple(allowed)
     if not isinstance(value, str) or value not in words:
-        raise InputError(f"{owner}: {name} must be one of {', '.join(words)}; got {describe(value)}.")
+        raise InputError(f"{owner}: {name} must be one of {', '.join(words)}; got {shown(value)}.")
     return value
 
 

@@ -84,14 +84,14 @@ def test_graphs_have_no_default_kernel():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_permutations": 0}, "n_permutations is a whole number >= 1"),
-        ({"n_permutations": 10.5}, "n_permutations is a whole number"),
+        ({"n_permutations": 0}, "n_permutations must be a whole number >= 1"),
+        ({"n_permutations": 10.5}, "n_permutations must be a whole number"),
         ({"level": 0.0}, "level lies between 0 and 1"),
-        ({"aggregation": "mean"}, "aggregation is one of quantile, softmax"),
-        ({"resampling": "bootstrap"}, "resampling is one of"),
+        ({"aggregation": "mean"}, "aggregation must be one of quantile, softmax"),
+        ({"resampling": "bootstrap"}, "resampling must be one of"),
         ({"resampling": "swaps"}, "both samples need the same size; got 20 and 30"),
         ({"early_stopping": True, "aggregation": "softmax"}, "early_stopping goes with"),
-        ({"method": "fast"}, "method is one of"),
+        ({"method": "fast"}, "method must be one of"),
         ({"kernel": []}, "empty list"),
         ({"kernel": [Linear(), Linear()]}, "given twice"),
         ({"kernel": "rbf"}, "write 'Gaussian"),
@@ -178,5 +178,5 @@ def test_hsic_errors():
         hsic_test(X, X, [Gaussian(1.0), Gaussian(2.0)])
     with pytest.raises(InputError, match="n_permutations"):
         hsic_test(X, X, n_permutations=0)
-    with pytest.raises(InputError, match="method is one of"):
+    with pytest.raises(InputError, match="method must be one of"):
         hsic_test(X, X, method="quick")

@@ -134,7 +134,7 @@ def test_prototypes_lie_where_their_side_is_denser():
     assert np.array_equal(found.first, X[found.first_index]) and np.array_equal(found.second, Y[found.second_index])
     assert np.allclose(found.first_witness, result.witness(found.first))
     assert (found.first_witness > 0).all() and (found.second_witness < 0).all()
-    with pytest.raises(InputError, match="count is a whole number"):
+    with pytest.raises(InputError, match="count must be a whole number"):
         result.prototypes(0)
     with pytest.raises(InputError, match="n_permutations"):
         result.explain(0)

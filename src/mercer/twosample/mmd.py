@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, check_whole, describe
+from mercer.errors import InputError, check_choice, check_whole, describe
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
@@ -128,8 +128,7 @@ def _check(chosen: Settings, pooled: Pooled) -> None:
     if not (isinstance(chosen.level, (int, float)) and 0 < chosen.level < 1):
         raise InputError(f"mmd_test: level lies between 0 and 1; got {describe(chosen.level)}.")
     for name, known in _CHOICES.items():
-        if getattr(chosen, name) not in known:
-            raise InputError(f"mmd_test: {name} is one of {', '.join(known)}; got {getattr(chosen, name)!r}.")
+        check_choice("mmd_test", name, getattr(chosen, name), known)
     if chosen.early_stopping and chosen.aggregation == "softmax":
         raise InputError('mmd_test: early_stopping goes with aggregation="quantile"; draw all relabelings, or change one.')
     if chosen.resampling == "swaps" and pooled.m != pooled.n:

@@ -22,7 +22,7 @@ VECTORS = frozenset({"vectors"})
 
 
 def names(shape: Shape, solver: str = "auto", views: frozenset[str] = VECTORS, given: bool = False) -> list[str]:
-    return [route.solver for route in gp_routes.routes(shape, solver, EngineSettings(), views, given)]
+    return [route.solver for route in gp_routes.gp_routes(shape, solver, EngineSettings(), views, given)]
 
 
 def test_the_order_of_routes() -> None:
@@ -40,7 +40,7 @@ def test_the_order_of_routes() -> None:
 def test_routes_stay_within_their_budget() -> None:
     """Less memory keeps less between value and gradient, so that even small budgets have a route."""
     rich, poor = (
-        gp_routes.routes(Shape(50_000, width=5), "auto", EngineSettings(memory=m), VECTORS) for m in (2**33, 2**28)
+        gp_routes.gp_routes(Shape(50_000, width=5), "auto", EngineSettings(memory=m), VECTORS) for m in (2**33, 2**28)
     )
     assert poor[0].bytes < rich[0].bytes
     assert poor[0].bytes < 2**28
@@ -141,7 +141,7 @@ def test_an_evaluation_stays_below_what_the_route_says(solver: str, memory: int)
     n = 8000
     problem = GPProblem(rng.normal(size=(n, 3)), rng.normal(size=(n, 1)), 1)
     settings = EngineSettings(n_inducing=64, n_neighbors=24, memory=memory)
-    [route] = gp_routes.routes(Shape(n, width=3), solver, settings, VECTORS)
+    [route] = gp_routes.gp_routes(Shape(n, width=3), solver, settings, VECTORS)
     engine, kernel = gp_routes.engine(solver, settings), 1.0 * Gaussian((1.0, 1.0, 1.0))
     engine.evidence(problem, kernel, 0.1, True)  # compiled loops are loaded, inducing rows and neighbors chosen
     tracemalloc.start()

@@ -44,7 +44,7 @@ def test_the_same_intervals_without_the_residuals_of_all_rows(
     w = weights if weighted else None
     wanted = [model.fit(X, Y[:, targets], w).predict_interval(new, coverage) for coverage in (0.5, 0.9, 0.99)]
     monkeypatch.setattr(ridge_mixed, "MIXED_ROWS", 10)
-    monkeypatch.setattr(kernel_ridge, "diagnose", no_residuals)
+    monkeypatch.setattr(kernel_ridge, "diagnose_ridge", no_residuals)
     for coverage, interval in zip((0.5, 0.9, 0.99), wanted, strict=True):
         quick = model.fit(X, Y[:, targets], w).predict_interval(new, coverage)
         assert quick.shape == interval.shape and model._loo is None
