@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, describe
-from mercer.explanations.expansion import Expansion, check_linear, expand
+from mercer.explanations.expansion import Expansion, check_linear, expand, rows_of
 from mercer.inputs import Rows, as_rows, count, is_frame, take
 from mercer.kernels.column_terms import Column, ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
@@ -64,76 +65,96 @@ class ColumnExplanation:
         return "\n".join([head, *lines, f"  rows that decide most: {rows}"])
 
 
-def explain_columns(model: Any, new: Any, target: Any, background: Any) -> ColumnExplanation:
-    """The Shapley values of the columns of one row; `new` is the collection that holds only it.
+def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list[ColumnExplanation]:
+    """The Shapley values of the columns of every row.
 
     Interventional: v(S) = mean_b f(x_S, b_-S) over background rows b. Baseline: v(S) = sum_i a_i prod_{j in S} k_j, where
     absent columns count 1. Sums of products add up; nothing is sampled.
     """
-    expansion = expand(model, new, target)
-    kept = np.flatnonzero(expansion.coefficients)
-    known, a = Rows(expansion.X, "X_fit_").take(kept), expansion.coefficients[kept]
-    columns = _columns(expansion, new)
-    rest = _background(background, expansion)
-    contributions, base = np.zeros(len(columns)), expansion.intercept
-    for term in column_terms(expansion.kernel, columns):
-        shares, none = _term(term, known, a, as_rows(new, "x"), rest)
-        base += none
-        for column, share in shares.items():
-            contributions[columns.index(column)] += share
-    size = float(np.abs(contributions).sum()) + abs(base)
-    check_linear(expansion, base + float(contributions.sum()), size, type(model).__name__)
-    parts = a * np.asarray(expansion.kernel(known, new), dtype=np.float64)[:, 0]
+    columns, known = _columns(rows), Rows(rows_of(model), "X_fit_")
+    rest = _background(background, known)
+    terms = [Term(term, known, rest) for term in column_terms(model.kernel_, columns)]
+    names, against = _names(model, columns), "baseline" if rest is None else f"mean over a background of {len(rest)} rows"
+    found = []
+    for i in range(count(rows)):
+        new = take(rows, slice(i, i + 1))
+        expansion = expand(model, new, target)
+        contributions, base = np.zeros(len(columns)), expansion.intercept
+        for term in terms:
+            shares, none = term.shares(expansion.coefficients, as_rows(new, "x"))
+            base += none
+            for column, share in shares.items():
+                contributions[columns.index(column)] += share
+        size = float(np.abs(contributions).sum()) + abs(base)
+        check_linear(expansion, base + float(contributions.sum()), size, type(model).__name__)
+        found.append(
+            ColumnExplanation(
+                names, contributions, expansion.value, base, _examples(expansion, new), expansion.label, against
+            )
+        )
+    return found
+
+
+class Term:
+    """One product over columns, with what it has of the training rows against the background."""
+
+    def __init__(self, term: ColumnTerm, known: Rows, rest: Rows | None) -> None:
+        self.weight, self.kernels, self.columns = term.weight, list(term.factors.values()), list(term.factors)
+        self.known, self.rest = known, rest
+        self._held: Array | None = None  # (m, n, B)
+
+    def shares(self, coefficients: Array, new: Rows) -> tuple[dict[Column, float], float]:  # (n,)
+        """The shares of the columns at one row, and the value of the product where none is known."""
+        a = self.weight * coefficients
+        if not self.columns:
+            return {}, float(a.sum())
+        p = np.column_stack([np.asarray(k(self.known, new), dtype=np.float64)[:, 0] for k in self.kernels])  # (n, m)
+        total, none = np.zeros(len(self.columns)), 0.0
+        for part, q in self._background():
+            weights = a[part] / q.shape[2]
+            total += product_shapley(p[part], q, weights)
+            none += float(weights @ q.prod(axis=0).sum(axis=1))
+        return dict(zip(self.columns, total.tolist(), strict=True)), none
+
+    def _background(self) -> Iterator[tuple[slice, Array]]:
+        """Some training rows, and the factors of the background with them: (m, r, B); kept while they are few."""
+        n, m, B = len(self.known), len(self.columns), 1 if self.rest is None else len(self.rest)
+        step = max(1, NUMBERS_AT_A_TIME // (B * m))
+        if self._held is None and n <= step:
+            self._held = self._factors(slice(0, n))
+        for low in range(0, n, step):
+            part = slice(low, min(n, low + step))
+            yield part, self._factors(part) if self._held is None else self._held
+
+    def _factors(self, part: slice) -> Array:
+        if self.rest is None:
+            return np.ones((len(self.columns), part.stop - part.start, 1))
+        rows = self.known.take(part)
+        return np.stack([np.asarray(k(rows, self.rest), dtype=np.float64) for k in self.kernels])
+
+
+def _examples(expansion: Expansion, new: Any) -> tuple[tuple[int, float], ...]:
+    parts = expansion.coefficients * np.asarray(expansion.kernel(expansion.X, new), dtype=np.float64)[:, 0]
     order = np.argsort(-np.abs(parts), kind="stable")[:SHOWN]
-    return ColumnExplanation(
-        names=_names(model, columns),
-        contributions=contributions,
-        value=expansion.value,
-        base=base,
-        examples=tuple((int(kept[i]), float(parts[i])) for i in order),
-        label=expansion.label,
-        against="baseline" if rest is None else f"mean over a background of {len(rest)} rows",
-    )
+    return tuple((int(i), float(parts[i])) for i in order)
 
 
-def _term(term: ColumnTerm, known: Rows, a: Array, new: Rows, rest: Rows | None) -> tuple[dict[Column, float], float]:
-    """The shares of the columns of one product, and its value where none is known."""
-    if not term.factors:
-        return {}, term.weight * float(a.sum())
-    p = np.column_stack([np.asarray(k(known, new), dtype=np.float64)[:, 0] for k in term.factors.values()])  # (n, m)
-    n, m = p.shape
-    if rest is None:
-        values = product_shapley(p, np.ones_like(p), term.weight * a)
-        return dict(zip(term.factors, values.tolist(), strict=True)), term.weight * float(a.sum())
-    total, none, B = np.zeros(m), 0.0, len(rest)
-    step = max(1, NUMBERS_AT_A_TIME // (B * m))
-    for low in range(0, n, step):
-        part = known.take(np.arange(low, min(n, low + step)))
-        q = np.stack([np.asarray(k(part, rest), dtype=np.float64) for k in term.factors.values()], axis=-1)  # (r, B, m)
-        weights = np.repeat(term.weight * a[low : low + step] / B, B)
-        total += product_shapley(np.repeat(p[low : low + step], B, axis=0), q.reshape(-1, m), weights)
-        none += float(weights @ q.reshape(-1, m).prod(axis=1))
-    return dict(zip(term.factors, total.tolist(), strict=True)), none
+def _columns(rows: Any) -> list[Column]:
+    if is_frame(rows):
+        return [str(name) for name in rows.columns]
+    return list(range(int(rows.shape[1])))
 
 
-def _columns(expansion: Expansion, new: Any) -> list[Column]:
-    if is_frame(new):
-        return [str(name) for name in new.columns]
-    return list(range(int(np.shape(new)[1])))
-
-
-def _background(background: Any, expansion: Expansion) -> Rows | None:
+def _background(background: Any, known: Rows) -> Rows | None:
     if isinstance(background, str):
         if background != "baseline":
             raise InputError(f'explain: background is "baseline" or a collection of rows; got {describe(background)}.')
         return None
     if background is not None:
         return Rows(background, "background")
-    n = count(expansion.X)
-    if n <= BACKGROUND:
-        return Rows(expansion.X, "X_fit_")
-    drawn = np.sort(np.random.default_rng(BACKGROUND_SEED).choice(n, size=BACKGROUND, replace=False))
-    return Rows(take(expansion.X, drawn), "X_fit_")
+    if len(known) <= BACKGROUND:
+        return known
+    return known.take(np.sort(np.random.default_rng(BACKGROUND_SEED).choice(len(known), size=BACKGROUND, replace=False)))
 
 
 def _names(model: Any, columns: list[Column]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from mercer.kernels.base import Kernel
 
 def explain(
     model: Any, x: Any, *, target: Any = None, background: Any = None
-) -> StringExplanation | GraphExplanation | ColumnExplanation:
+) -> StringExplanation | GraphExplanation | ColumnExplanation | list[ColumnExplanation]:
     """Say what every column of x adds to a prediction, every letter and substring on strings, every node on graphs.
 
     On vectors and tables the parts are exact Shapley values of the columns, for kernels that are sums of products over
@@ -36,7 +36,8 @@ def explain(
     model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process
         Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized(); on
         graphs all kernels but RandomWalk.
-    x : one string, one list of tokens, one graph in any form that kernels on graphs take, one vector, or a table of one row
+    x : one string, one list of tokens, one graph in any form that kernels on graphs take; one
+        vector or several, or a table: several rows are explained in turn, and the answer is a list
     target : a class, or the number of a target, optional
         For more than two classes the predicted one if not given; for two classes the second: positive speaks for it. An
         SVC of more than two classes compares pairs: (for, against), or the predicted class against the next.
@@ -64,7 +65,8 @@ def explain(
     check_model(model)
     new = _one(model, x)
     if not _counts(model):
-        return explain_columns(model, new, target, background)
+        by_row = explain_columns(model, new, target, background)
+        return by_row[0] if len(by_row) == 1 else by_row
     if background is not None:
         raise InputError("explain: background= is for columns; strings and graphs are taken apart by what they contain.")
     expansion = expand(model, new, target)
@@ -105,12 +107,9 @@ def _counts(model: Any) -> bool:
 def _one(model: Any, x: Any) -> Any:
     """The collection that holds x alone."""
     if "vectors" in model.kernel_._views() or looks_like_vectors(rows_of(model)):
-        row = x if is_frame(x) else np.asarray(x, dtype=np.float64).reshape(1, -1)
-        if len(row) != 1:
-            raise InputError(f"explain: one row is explained at a time; x has {len(row)}. For several: loop over them.")
-        return row
+        return x if is_frame(x) else np.atleast_2d(np.asarray(x, dtype=np.float64))
     if "table" in model.kernel_._views():
-        if not (hasattr(x, "columns") and len(x) == 1):
+        if not is_frame(x) or (_counts(model) and len(x) != 1):
             raise InputError("explain: the model looks at columns of a table; give one row of it as a table, X.iloc[[0]].")
         return x
     known = rows_of(model)
