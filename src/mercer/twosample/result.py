@@ -15,6 +15,7 @@ from mercer.twosample.power import PowerEstimate, interval
 from mercer.twosample.samples import Pooled
 
 if TYPE_CHECKING:
+    from mercer.twosample.column_shares import ColumnShares
     from mercer.twosample.why import Explanation, Prototypes
 
 
@@ -119,6 +120,12 @@ class MMDTestResult:
         from mercer.twosample.why import explain
 
         return explain(self._pooled, self.kernel, n_permutations, np.random.default_rng(self._seed))
+
+    def columns(self) -> ColumnShares:
+        """MMD^2 shared out among the columns by exact Shapley values; for kernels that are sums of products over columns."""
+        from mercer.twosample.column_shares import column_shares
+
+        return column_shares(self._pooled, self.kernel, np.random.default_rng(self._seed))
 
     def prototypes(self, count: int = 5) -> Prototypes:
         """The rows of each sample at the extremes of the witness: what one side has and the other lacks."""
