@@ -8,7 +8,7 @@ import pytest
 from mercer import Constant, Gaussian, Laplacian, Linear, Matern, Periodic, SpectralMixture
 from mercer.errors import CapabilityError, MissingExtraError
 from mercer.gram import fourier_grid
-from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, as_complex, as_real, grid_for, has_grid
+from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, grid_for, has_grid
 from mercer.kernels.base import Kernel
 
 pytest.importorskip("finufft")
@@ -38,11 +38,16 @@ def test_the_kernel_within_the_stated_error(kernel: Kernel, d: int) -> None:
     assert np.abs((Phi @ Phi.conj().T).real - kernel(X)).max() < 3e-5 * top
     w = rng.random(60)
     system = ToeplitzSystem(grid.adjoint(X, w[None], doubled=True)[0], grid)
-    v = rng.normal(size=(Phi.shape[1], 2)) @ np.array([1.0, 1j])
+    v = Phi.conj().T @ rng.normal(size=60)  # the weights of a real function
     exact = Phi.conj().T @ (w * (Phi @ v))
-    found = as_complex((system @ as_real(v)[:, None])[:, 0])
+    packed = grid.pack(v[None])
+    assert np.allclose(grid.unpack(packed)[0], v) and np.isclose(packed[:, 0] @ packed[:, 0], np.vdot(v, v).real)
+    found = grid.unpack(system @ packed)[0]
     assert np.abs(found - exact).max() < 1e-7 * np.abs(exact).max()
-    assert np.allclose(system.diag()[: len(grid.weights)], np.einsum("ij,i,ij->j", Phi.conj(), w, Phi).real, rtol=1e-6)
+    diagonal = np.einsum("ij,i,ij->j", Phi.conj(), w, Phi).real.reshape(grid.shape)[..., grid.halves[-1] :]
+    assert np.allclose(system.diag(), np.tile(diagonal.ravel(), 2), rtol=1e-6)
+    signs = grid.signs(3, 0)
+    assert np.allclose(np.abs(grid.unpack(signs)), 1.0) and np.allclose(np.sum(signs**2, axis=0), len(grid.weights))
     assert np.abs(grid.values(X, (grid.weights * v)[None])[:, 0] - (Phi @ v).real).max() < 1e-6 * np.abs(Phi @ v).max()
     y = rng.normal(size=(2, 60))
     assert np.abs(grid.weights * grid.adjoint(X, y).reshape(2, -1) - y @ Phi.conj()).max() < 1e-6

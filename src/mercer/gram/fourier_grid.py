@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,23 +79,64 @@ class FourierGrid:
         found = np.asarray(transform(*self._angles(X), grid, eps=TRANSFORM, isign=1))
         return found.reshape(len(grid), -1).real.T.copy()
 
+    @property
+    def half_shape(self) -> tuple[int, ...]:
+        """The grid without negative frequencies of the last column."""
+        return (*self.shape[:-1], int(self.halves[-1]) + 1)
+
+    @property
+    def counts(self) -> Array:  # -> (m + 1,)
+        """How many frequencies of the whole grid one of the half stands for: both signs, but for those on the edge."""
+        return np.where(np.arange(int(self.halves[-1]) + 1) == 0, 1.0, 2.0)
+
+    @cached_property
+    def half_weights(self) -> Array:
+        """The weights of the half grid."""
+        return np.ascontiguousarray(self.weights.reshape(self.shape)[..., int(self.halves[-1]) :])
+
+    @property
+    def n_packed(self) -> int:
+        """The length of a packed vector."""
+        return 2 * math.prod(self.half_shape)
+
+    def pack(self, values: Array) -> Array:  # (t, M) complex -> (p, t)
+        """Weights v with v_-j = conj(v_j) as real columns with the same inner products."""
+        half = values.reshape(-1, *self.shape)[..., int(self.halves[-1]) :] * np.sqrt(self.counts)
+        flat = half.reshape(len(values), -1)
+        return np.concatenate([flat.real, flat.imag], axis=1).T.copy()
+
+    def unpack(self, columns: Array) -> Array:  # (p, t) -> (t, M) complex
+        """The inverse of `pack`."""
+        first, second = columns.T.reshape(-1, 2, *self.half_shape).swapaxes(0, 1)
+        half = (first + 1j * second) / np.sqrt(self.counts)
+        axes = tuple(range(1, half.ndim))
+        whole = np.concatenate([np.flip(half[..., 1:].conj(), axes), half], axis=-1)
+        return whole.reshape(len(half), -1)
+
+    def signs(self, count: int, seed: int) -> Array:  # -> (p, count)
+        """Random packed vectors with independent weights of size one, for traces."""
+        g = np.random.default_rng(seed).choice([-1.0, 1.0], size=(count, *self.shape))
+        mirrored = np.flip(g, tuple(range(1, g.ndim)))
+        return self.pack(((g + mirrored) / 2.0 + 1j * (g - mirrored) / 2.0).reshape(count, -1))
+
     def _angles(self, X: Array) -> list[Array]:
         theta = 2.0 * np.pi * self.spacing * (np.asarray(X, dtype=np.float64) - self.center)
         return [np.ascontiguousarray(column) for column in theta.T]
 
 
 class ToeplitzSystem:
-    """D T D on vectors of M complex numbers written as 2 M real ones, with T_jk = sum_i w_i e^(-2 pi i h (j - k)'x_i)."""
+    """D T D on packed vectors, with T_jk = sum_i w_i e^(-2 pi i h (j - k)'x_i).
+
+    Real functions have weights with v_-j = conj(v_j), so that half of them say all, and their transform is real.
+    """
 
     def __init__(self, generator: Array, grid: FourierGrid) -> None:  # (4 m + 1, …)
         self.grid = grid
-        self._padded = tuple(fft.next_fast_len(size) for size in generator.shape)
-        # differences j - k run from -2m to 2m: 0 has to come first for the transform
-        turned = np.zeros(self._padded, np.complex128)
-        turned[tuple(slice(0, size) for size in generator.shape)] = generator
-        turned = np.roll(turned, tuple((-2 * grid.halves).tolist()), axis=tuple(range(generator.ndim)))
-        self._spectrum = fft.fftn(turned, workers=-1)
-        self.shape = (2 * len(grid.weights), 2 * len(grid.weights))
+        self._padded = tuple(fft.next_fast_len(size, real=True) for size in generator.shape)
+        half = generator[..., 2 * int(grid.halves[-1]) :]
+        # a sequence with v_-j = conj(v_j) and the coefficients of a real function are one thing
+        self._spectrum = fft.irfftn(self._spread(half, 2 * grid.halves), self._padded, norm="forward", workers=-1)
+        self.shape = (grid.n_packed, grid.n_packed)
         self.total = float(generator[tuple((2 * grid.halves).tolist())].real)
 
     def with_grid(self, grid: FourierGrid) -> ToeplitzSystem:
@@ -104,33 +146,36 @@ class ToeplitzSystem:
         other.grid = grid
         return other
 
-    def diag(self) -> Array:  # -> (2 M,)
+    def diag(self) -> Array:  # -> (p,)
         """The diagonal."""
-        return np.tile(self.total * self.grid.weights**2, 2)
+        return np.tile(self.total * self.grid.half_weights.ravel() ** 2, 2)
 
-    def __matmul__(self, vectors: Array) -> Array:  # (2 M, t) -> (2 M, t)
+    def __matmul__(self, vectors: Array) -> Array:  # (p, t) -> (p, t)
         out = np.empty_like(vectors)
         for column in range(vectors.shape[1]):
-            out[:, column] = as_real(self._product(as_complex(vectors[:, column])))
+            out[:, column] = self._product(vectors[:, column])
         return out
 
-    def _product(self, v: Array) -> Array:  # (M,) complex
-        weights, shape = self.grid.weights, self.grid.shape
-        spread = fft.fftn((weights * v).reshape(shape), self._padded, workers=-1)
+    def _product(self, v: Array) -> Array:  # (p,) -> (p,)
+        grid = self.grid
+        root = np.sqrt(grid.counts)
+        first, second = v.reshape(2, *grid.half_shape)
+        spread = fft.irfftn(
+            self._spread(grid.half_weights / root * (first + 1j * second), grid.halves), self._padded, workers=-1
+        )
         spread *= self._spectrum
-        back = fft.ifftn(spread, workers=-1, overwrite_x=True)[tuple(slice(0, size) for size in shape)]
-        return weights * back.ravel()
+        back = fft.rfftn(spread, workers=-1, overwrite_x=True)[self._places(grid.halves)] * (grid.half_weights * root)
+        return np.concatenate([back.real.ravel(), back.imag.ravel()])
 
+    def _spread(self, half: Array, halves: Array) -> Array:
+        """Coefficients of indices -m … m (the last one 0 … m) where a transform of the padded size has them."""
+        out = np.zeros((*self._padded[:-1], self._padded[-1] // 2 + 1), np.complex128)
+        out[self._places(halves)] = half
+        return out
 
-def as_real(values: Array) -> Array:  # (M,) complex -> (2 M,)
-    """Real parts, then imaginary parts."""
-    return np.concatenate([values.real, values.imag])
-
-
-def as_complex(values: Array) -> Array:  # (2 M,) -> (M,) complex
-    """The inverse of as_real."""
-    half = len(values) // 2
-    return values[:half] + 1j * values[half:]
+    def _places(self, halves: Array) -> tuple[Array, ...]:
+        leading = [np.arange(-m, m + 1) for m in halves[:-1].tolist()]
+        return np.ix_(*leading, np.arange(int(halves[-1]) + 1))
 
 
 def has_grid(kernel: Kernel, width: int) -> bool:

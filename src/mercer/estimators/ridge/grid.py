@@ -17,7 +17,7 @@ from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.estimators.ridge.surface import Data
-from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, as_complex, as_real, grid_for
+from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, grid_for
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
@@ -63,39 +63,34 @@ class GridRows:
         self, grid: FourierGrid, alpha: float, tol: float, max_iter: int | None, watch: Callable[[Progress], None] | None
     ) -> tuple[Array, Array, Solution]:  # -> beta (t, M), intercept (t,)
         """The weights of the features of a grid, and the intercept."""
-        rhs = np.stack([as_real(grid.weights * moment) for moment in self.moments], axis=1)
+        rhs = grid.pack(grid.weights * self.moments)
         solution = conjugate_gradient(
             self.system.with_grid(grid), rhs, shift=alpha, tol=tol, max_iter=max_iter or 2000, callback=watch
         )
         if not self.fit_intercept:
-            beta = np.stack([as_complex(column) for column in solution.value.T])
+            beta = grid.unpack(solution.value)
             return beta, np.zeros(len(beta)), solution
         ones, own = solution.value[:, -1], rhs[:, -1]
         intercept = (self.sums - own @ solution.value[:, :-1]) / (self.total - own @ ones)
-        beta = np.stack([as_complex(c - b * ones) for c, b in zip(solution.value[:, :-1].T, intercept, strict=True)])
+        beta = grid.unpack(solution.value[:, :-1] - np.outer(ones, intercept))
         return beta, intercept, solution
 
     def residual_squares(self, grid: FourierGrid, beta: Array, intercept: Array) -> Array:  # -> (t,)
         """sum_i w_i (y_i - f(x_i))^2 from the sums alone."""
-        system, found = self.system.with_grid(grid), np.empty(len(beta))
-        for j, b in enumerate(beta):
-            flat = as_real(b)
-            moment = as_real(grid.weights * self.moments[j])
-            fitted = float(flat @ (system @ flat[:, None])[:, 0])
-            found[j] = self.squares[j] - 2.0 * flat @ moment + fitted
-            if self.fit_intercept:
-                cross = float(flat @ as_real(grid.weights * self.moments[-1]))
-                found[j] += -2.0 * intercept[j] * self.sums[j] + intercept[j] ** 2 * self.total + 2.0 * intercept[j] * cross
+        flat, moments = grid.pack(beta), grid.pack(grid.weights * self.moments)
+        fitted = np.sum(flat * (self.system.with_grid(grid) @ flat), axis=0)
+        found = self.squares - 2.0 * np.sum(flat * moments[:, : len(beta)], axis=0) + fitted
+        if self.fit_intercept:
+            found += intercept * (intercept * self.total - 2.0 * self.sums + 2.0 * moments[:, -1] @ flat)
         return np.maximum(found, 0.0)
 
     def effective_dof(self, grid: FourierGrid, alpha: float, probes: int, tol: float) -> float:
         """tr (D T D)(D T D + alpha I)^-1 by random signs, plus 1 with an intercept."""
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.system.shape[0], probes))
+        signs = grid.signs(probes, 0)
         system = self.system.with_grid(grid)
         solved = conjugate_gradient(system, signs, shift=alpha, tol=tol, max_iter=2000).value
-        # the real form counts every complex dimension twice
         lost = alpha * float(np.einsum("ij,ij->", signs, solved)) / probes
-        return (self.system.shape[0] - lost) / 2.0 + float(self.fit_intercept)
+        return len(grid.weights) - lost + float(self.fit_intercept)
 
 
 def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:

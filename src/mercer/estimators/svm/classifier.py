@@ -18,13 +18,14 @@ from mercer.estimators.base import TrainingSet, stands
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
+from mercer.estimators.svm.hinge import HINGE, HingeSolver
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
 from mercer.estimators.svm.margins import Margin, fit_pairs
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
-from mercer.estimators.svm.solver import fit_status, fold_numbers
+from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape
@@ -70,6 +71,7 @@ class FittedPairs:
     found: list[SupportFunction | None]
     upper: Array  # (n,) bounds of the multipliers
     diagonal: Array  # (n,) k(x, x)
+    hinge: bool = False  # solved on landmarks: coefficients are no multipliers, and support vectors say nothing of errors
 
 
 class SupportClassifier(ClassifierMixin, SupportModel):
@@ -89,6 +91,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     decision_function_shape: Any
     break_ties: Any
     random_state: Any
+    n_components: int | None = None
 
     classes_: Array
     ledger_: Any
@@ -113,13 +116,22 @@ class SupportClassifier(ClassifierMixin, SupportModel):
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
         labels = Labels.of(type(self).__name__, data, self.class_weight)
-        return self._pairs(data, labels, data.kernel, self._margin(), meter)
+        return self._pairs(data, labels, data.kernel, self._margin(), meter, route.solver == HINGE)
 
-    def _pairs(self, data: TrainingSet, labels: Labels, kernel: Kernel, margin: Margin, meter: Meter) -> FittedPairs:
+    def _pairs(
+        self, data: TrainingSet, labels: Labels, kernel: Kernel, margin: Margin, meter: Meter, hinge: bool = False
+    ) -> FittedPairs:
         """Fit all pairs of classes on all rows."""
-        solver, weights = self._solver(kernel, data.rows, data.n, meter), labels.times_class(labels.weights)
+        solver: Solver | HingeSolver = (
+            self._hinge(kernel, data.X, meter) if hinge else self._solver(kernel, data.rows, data.n, meter)
+        )
+        weights = labels.times_class(labels.weights)
         found = fit_pairs(solver, margin, labels.codes, len(labels.classes), weights)
-        return FittedPairs(kernel, labels, found, margin.upper(weights), np.asarray(solver.rows.diag(), dtype=np.float64))
+        diagonal = solver.diag() if isinstance(solver, HingeSolver) else np.asarray(solver.rows.diag(), dtype=np.float64)
+        return FittedPairs(kernel, labels, found, margin.upper(weights), diagonal, hinge)
+
+    def _hinge(self, kernel: Kernel, X: Any, meter: Meter | None = None) -> HingeSolver:
+        return HingeSolver(kernel, X, self._settings(), self.n_components, meter)
 
     def _store(self, data: TrainingSet, solution: Any) -> None:
         self._store_pairs(data, solution)
@@ -141,10 +153,12 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         if not trusted:
             self.duality_gap_ = self.primal_objective_ = math.nan
         ledgers = [ledger if trusted else without_bounds(ledger) for ledger in _ledgers(solution)]
+        if solution.hinge:
+            ledgers = [replace(ledger, n_at_bound=0, loo_bound=math.nan) for ledger in ledgers]
         self.ledger_ = ledgers[0] if k == 2 else ledgers
         self.margin_ = ledgers[0].margin if k == 2 else np.array([ledger.margin for ledger in ledgers])
         self.radius_ = math.sqrt(max(float(solution.diagonal[codes >= 0].max()), 0.0))
-        self.loo_bound_ = len(support) / int((codes >= 0).sum()) if trusted else math.nan
+        self.loo_bound_ = len(support) / int((codes >= 0).sum()) if trusted and not solution.hinge else math.nan
         self.margin_bound_ = ledgers[0].margin_bound if k == 2 else np.array([ledger.margin_bound for ledger in ledgers])
         self._later = {"training": Training(data.X, codes, labels.weights, drawn_seed(self.random_state))}
 
@@ -208,7 +222,12 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         folds = fold_numbers(codes, FOLDS, seed, training.X)
         decisions = np.full((len(folds), k * (k - 1) // 2), np.nan)
         with Meter(f"{type(self).__name__} probabilities", self.verbose) as meter:
-            solver = self._solver(self.kernel_, training.X, len(codes), again=True)
+            hinge = self.route_.solver == HINGE
+            solver: Solver | HingeSolver = (
+                self._hinge(self.kernel_, training.X)
+                if hinge
+                else self._solver(self.kernel_, training.X, len(codes), again=True)
+            )
             for fold in range(FOLDS):
                 meter(fold, FOLDS)
                 weights = np.where(folds == fold, 0.0, training.weights) * self.class_weight_[codes]

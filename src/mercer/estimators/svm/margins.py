@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.estimators.svm.box_qp import BoxProblem
+from mercer.estimators.svm.hinge import HingeSolver
 from mercer.estimators.svm.one_vs_one import class_pairs
 from mercer.estimators.svm.problems import (
     SupportFunction,
@@ -53,13 +54,13 @@ class Margin(Protocol):
 
 
 def fit_pairs(
-    solver: Solver, margin: Margin, codes: Array, classes: int, weights: Array
+    solver: Solver | HingeSolver, margin: Margin, codes: Array, classes: int, weights: Array
 ) -> list[SupportFunction | None]:  # (n,), (n,)
     """One function per pair of classes, None where a class has no row of positive weight.
 
     Codes are 0 … classes - 1, and -1 for rows that are left out. Rows of weight 0 have no say, but get decision values.
     """
-    if classes > 2 and margin.bounded:
+    if isinstance(solver, HingeSolver) or (classes > 2 and margin.bounded):
         return solver.pairs(codes, margin.upper(weights))
     found: list[SupportFunction | None] = []
     pairs = class_pairs(codes, classes)

@@ -9,8 +9,10 @@ import numpy as np
 
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
+from mercer.estimators.svm.hinge import check_components, routes_beyond
 from mercer.estimators.svm.margins import HardMargin, Margin, SoftMargin
 from mercer.estimators.svm.solver import SolverSettings, check_penalty
+from mercer.plan import Route, Shape
 from mercer.registry import estimator
 
 
@@ -33,6 +35,11 @@ class SVC(SupportClassifier):
     decision_function_shape : "ovr" or "ovo"
     break_ties : bool, default False
         Break ties of votes by decision values; otherwise they go to the first class.
+    solver : "auto", "exact" or "nystroem"
+        "exact" solves the dual problem on kernel rows. "nystroem" minimizes the hinge loss over functions on landmarks of
+        each pair of classes. "auto" takes it, and says so, where `memory` keeps less than one kernel row in twenty.
+    n_components : int, optional
+        Landmarks of each pair of classes for "nystroem"; 2000 if not given.
     max_iter, time_limit : int (-1: none) and seconds or None
         Limits of the solver; at a limit it warns and leaves a usable model.
     memory : bytes or text such as "4 GB", optional
@@ -66,6 +73,8 @@ class SVC(SupportClassifier):
         class_weight: Any = None,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
+        solver: str = "auto",
+        n_components: int | None = None,
         max_iter: int = -1,
         time_limit: float | None = None,
         memory: int | float | str | None = None,
@@ -78,6 +87,8 @@ class SVC(SupportClassifier):
         self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.solver = solver
+        self.n_components = n_components
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory = memory
@@ -87,10 +98,14 @@ class SVC(SupportClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_penalty(type(self).__name__, self.C, infinite=", or inf for the hard margin")
+        check_components(type(self).__name__, self.n_components)
 
     def _settings(self) -> SolverSettings:
         hard = bool(np.isinf(self.C))
         return replace(super()._settings(), unbounded=hard, side_by_side=not hard)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return routes_beyond(super()._routes(shape), shape, self)
 
     def _margin(self) -> Margin:
         return HardMargin(type(self).__name__) if np.isinf(self.C) else SoftMargin(float(self.C))
