@@ -29,6 +29,7 @@ class Shape:
     itemsize: int = 8
     n_features: int | None = None
     width: int = 1
+    n_frequencies: int | None = None  # of the grid that a Fourier route would take
     n_counted: int | None = None  # explicit features that are named by what occurs in these data, as substrings are
 
 

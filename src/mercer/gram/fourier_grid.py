@@ -15,12 +15,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy import fft
 
 from mercer.errors import CapabilityError, InputError, MissingExtraError
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measure import Measure
+from mercer.linalg.log_determinant import random_traces
 from mercer.registry import record
 
 Array = NDArray[Any]
@@ -28,10 +30,15 @@ Array = NDArray[Any]
 #: Columns up to which a grid of frequencies is smaller than the rows it stands for.
 MOST_COLUMNS = 3
 
-#: The grid is refined until the kernel is met to this share of k(0), or until it has MOST_FREQUENCIES.
+#: The grid is refined until the kernel is met to FINE of k(0) while it has few frequencies, else to ACCURACY, at most until
+#: it has MOST_FREQUENCIES. Beyond a distance where k is below REACH of k(0) copies of the rows may lie.
 #: Row: terrain-fourier.
-ACCURACY = 1e-5
-MOST_FREQUENCIES = 600_000
+ACCURACY, FINE, REACH = 1e-5, 1e-7, 1e-6
+FEW_FREQUENCIES, MOST_FREQUENCIES = 10_000, 600_000
+
+#: Up to this many frequencies that matter D T D is factored where its inverse is asked for; all others together add less
+#: than NEGLIGIBLE to log det.
+DENSE, NEGLIGIBLE = 1500, 1e-4
 
 #: Relative accuracy asked of the transform.
 TRANSFORM = 1e-9
@@ -113,11 +120,25 @@ class FourierGrid:
         whole = np.concatenate([np.flip(half[..., 1:].conj(), axes), half], axis=-1)
         return whole.reshape(len(half), -1)
 
+    def mirrored(self, half: Array) -> Array:  # -> (M,)
+        """Numbers that a frequency has in common with its opposite, from those of the half grid."""
+        half = half.reshape(self.half_shape)
+        return np.concatenate([np.flip(half[..., 1:]), half], axis=-1).ravel()
+
     def signs(self, count: int, seed: int) -> Array:  # -> (p, count)
         """Random packed vectors with independent weights of size one, for traces."""
         g = np.random.default_rng(seed).choice([-1.0, 1.0], size=(count, *self.shape))
         mirrored = np.flip(g, tuple(range(1, g.ndim)))
         return self.pack(((g + mirrored) / 2.0 + 1j * (g - mirrored) / 2.0).reshape(count, -1))
+
+    def features(self, X: Array) -> Array:  # (n, d) -> (n, M)
+        """Phi itself, for few rows."""
+        axes = [2.0 * np.pi * h * np.arange(-m, m + 1) for h, m in zip(self.spacing, self.halves.tolist(), strict=True)]
+        waves = [np.exp(1j * np.multiply.outer(x, w)) for x, w in zip((X - self.center).T, axes, strict=True)]
+        out = waves[0]
+        for wave in waves[1:]:
+            out = (out[:, :, None] * wave[:, None, :]).reshape(len(out), -1)
+        return out * self.weights
 
     def _angles(self, X: Array) -> list[Array]:
         theta = 2.0 * np.pi * self.spacing * (np.asarray(X, dtype=np.float64) - self.center)
@@ -131,7 +152,7 @@ class ToeplitzSystem:
     """
 
     def __init__(self, generator: Array, grid: FourierGrid) -> None:  # (4 m + 1, …)
-        self.grid = grid
+        self.grid, self._generator = grid, generator
         self._padded = tuple(fft.next_fast_len(size, real=True) for size in generator.shape)
         half = generator[..., 2 * int(grid.halves[-1]) :]
         # a sequence with v_-j = conj(v_j) and the coefficients of a real function are one thing
@@ -145,6 +166,12 @@ class ToeplitzSystem:
         other.__dict__.update(self.__dict__)
         other.grid = grid
         return other
+
+    def dense(self, index: Array) -> Array:  # (a,) -> (a, a)
+        """D T D between some frequencies, complex."""
+        numbers, w = np.stack(np.unravel_index(index, self.grid.shape), axis=-1), self.grid.weights[index]
+        steps = numbers[:, None] - numbers[None] + 2 * self.grid.halves
+        return np.asarray(self._generator[tuple(np.moveaxis(steps, -1, 0))] * np.outer(w, w))
 
     def diag(self) -> Array:  # -> (p,)
         """The diagonal."""
@@ -178,6 +205,55 @@ class ToeplitzSystem:
         return np.ix_(*leading, np.arange(int(halves[-1]) + 1))
 
 
+@dataclass(frozen=True)
+class GridFactor:
+    """The Cholesky factor of D T D + shift I on the frequencies that matter; on all others the matrix is shift I."""
+
+    index: Array  # (a,) frequencies
+    L: Array  # (a, a) complex, lower
+    size: int
+    shift: float
+
+    @classmethod
+    def of(cls, system: ToeplitzSystem, shift: float) -> GridFactor | None:
+        """None where too many frequencies matter."""
+        s = system.total * system.grid.weights**2 / shift  # what a frequency adds to log det is at most this
+        order = np.argsort(s)
+        index = np.sort(order[np.searchsorted(np.cumsum(s[order]), NEGLIGIBLE) :])
+        if len(index) > DENSE:
+            return None
+        A = system.dense(index)
+        A[np.diag_indices_from(A)] += shift
+        return cls(index, np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False)), len(s), shift)
+
+    def solve(self, B: Array) -> Array:  # (t, M) -> (t, M)
+        """(D T D + shift I)^-1 applied to every row."""
+        out = np.asarray(B, dtype=np.complex128) / self.shift
+        out[:, self.index] = la.cho_solve((self.L, True), B[:, self.index].T, check_finite=False).T
+        return out
+
+    def squares(self, B: Array) -> Array:  # (t, M) -> (t,)
+        """b*(D T D + shift I)^-1 b for every row b, of those frequencies that matter."""
+        half = la.solve_triangular(self.L, B[:, self.index].T, lower=True, check_finite=False)
+        return np.sum(np.abs(half) ** 2, axis=0)
+
+    def traces(self) -> tuple[float, Array]:  # -> number, (M,)
+        """log det, and the diagonal of the inverse."""
+        inverse = la.solve_triangular(self.L, np.eye(len(self.L), dtype=self.L.dtype), lower=True, check_finite=False)
+        diagonal = np.full(self.size, 1.0 / self.shift)
+        diagonal[self.index] = np.sum(np.abs(inverse) ** 2, axis=0)
+        logdet = 2.0 * float(np.log(self.L.diagonal().real).sum())
+        return logdet + (self.size - len(self.L)) * math.log(self.shift), diagonal
+
+
+def grid_traces(system: ToeplitzSystem, shift: float, probes: int, tol: float) -> tuple[float, Array]:  # -> number, (M,)
+    """log det (D T D + shift I) and the diagonal of its inverse, by random signs."""
+    grid = system.grid
+    traces = random_traces(system, system.diag(), shift, grid.signs(probes, 0), tol=tol)
+    first, second = traces.inverse_diagonal.reshape(2, *grid.half_shape)  # real and imaginary parts
+    return traces.logdet, grid.mirrored((first + second) / grid.counts)
+
+
 def has_grid(kernel: Kernel, width: int) -> bool:
     """Whether the kernel has a spectral density in one to three columns."""
     try:
@@ -186,12 +262,22 @@ def has_grid(kernel: Kernel, width: int) -> bool:
         return False
 
 
-def grid_for(kernels: Sequence[Kernel], low: Array, high: Array, accuracy: float = ACCURACY) -> list[FourierGrid]:
+def frequencies_for(kernels: Sequence[Kernel], X: Any) -> int | None:
+    """How many frequencies the grid of these kernels would have for rows X; None where there is none."""
+    dense = hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "toarray") and X.shape[0] > 0
+    if not dense or not all(has_grid(kernel, X.shape[1]) for kernel in kernels):
+        return None
+    data = np.asarray(X)
+    low, high = (np.asarray(edge, dtype=np.float64) for edge in (data.min(axis=0), data.max(axis=0)))
+    return len(grid_for(kernels, low, high)[0].weights) if np.isfinite(high - low).all() else None
+
+
+def grid_for(kernels: Sequence[Kernel], low: Array, high: Array) -> list[FourierGrid]:
     """Grids of several kernels with common frequencies, for rows in the box from low to high, (d,) each."""
     _finufft()
     measures = [kernel.spectral(len(low)) for kernel in kernels]
     side = np.maximum(high - low, 1e-300)
-    reach = np.max([_reach(kernel, len(low), accuracy) for kernel in kernels], axis=0)
+    reach = np.max([reach_of(kernel, len(low), REACH) for kernel in kernels], axis=0)
     spacing = 1.0 / (side + reach)
     scale = np.max([_scale(measure) for measure in measures], axis=0)
     factor = 1.0
@@ -200,7 +286,8 @@ def grid_for(kernels: Sequence[Kernel], low: Array, high: Array, accuracy: float
         size = float(np.prod(2.0 * halves + 1.0))
         found = [_weighted(measure, (low + high) / 2.0, spacing, halves) for measure in measures]
         worst = max(grid.missed / measure.mass for grid, measure in zip(found, measures, strict=True))
-        if worst <= accuracy or size * 1.7 > MOST_FREQUENCIES:
+        enough = FINE if size * 1.7 <= FEW_FREQUENCIES else ACCURACY
+        if worst <= enough or size * 1.7 > MOST_FREQUENCIES:
             return found
         factor *= 1.3
 
@@ -212,16 +299,21 @@ def _weighted(measure: Measure, center: Array, spacing: Array, halves: Array) ->
     return FourierGrid(center, spacing, halves, np.sqrt(squares), max(0.0, measure.mass - float(squares.sum())))
 
 
+def same_frequencies(kernel: Kernel, grid: FourierGrid) -> FourierGrid:
+    """The weights that another kernel gives the frequencies of a grid."""
+    return _weighted(kernel.spectral(len(grid.center)), grid.center, grid.spacing, grid.halves)
+
+
 def _scale(measure: Measure) -> Array:  # -> (d,)
     """The size of typical frequencies of every column."""
     rng = np.random.default_rng(0)
     return np.median(np.abs(measure.sample(rng.random((4000, measure.n_uniforms)))), axis=0) * 2.0
 
 
-def _reach(kernel: Kernel, width: int, accuracy: float) -> Array:  # -> (d,)
+def reach_of(kernel: Kernel, width: int, share: float) -> Array:  # -> (d,)
     """The distance along every column beyond which k is below a share of k(0)."""
     zero = np.zeros((1, width))
-    floor = accuracy * float(kernel.diag(zero)[0])
+    floor = share * float(kernel.diag(zero)[0])
     found = np.empty(width)
     for k in range(width):
         steps = np.zeros((400, width))

@@ -27,8 +27,8 @@ def test_the_exact_fit(kernel: Kernel, fit_intercept: bool, weighted: bool) -> N
         KernelRidge(kernel, alpha=0.1, fit_intercept=fit_intercept, solver=solver).fit(X, Y, weights)
         for solver in ("auto", "fourier")
     )
-    assert np.abs(model.predict(X) - exact.predict(X)).max() < 5e-3
-    assert abs(model.rkhs_norm_ - exact.rkhs_norm_) < 1e-2 * exact.rkhs_norm_
+    assert np.abs(model.predict(X) - exact.predict(X)).max() < 1e-3
+    assert abs(model.rkhs_norm_ - exact.rkhs_norm_) < 2e-3 * exact.rkhs_norm_
     assert abs(model.effective_dof_ - exact.effective_dof_) < 0.08 * exact.effective_dof_ + fit_intercept
     assert np.sqrt(np.mean((model.loo_residuals_ - exact.loo_residuals_) ** 2)) < 0.12 * np.std(exact.loo_residuals_)
     assert "at lag zero" in model._fitted.message
@@ -37,15 +37,18 @@ def test_the_exact_fit(kernel: Kernel, fit_intercept: bool, weighted: bool) -> N
 def test_several_targets() -> None:
     targets = np.column_stack([Y, -2 * Y])
     exact, model = (KernelRidge(Gaussian(0.8), alpha=[0.1, 1.0], solver=s).fit(X, targets) for s in ("auto", "fourier"))
-    assert np.abs(model.predict(X[:40]) - exact.predict(X[:40])).max() < 1e-2
+    assert np.abs(model.predict(X[:40]) - exact.predict(X[:40])).max() < 2e-3
     assert model.loo_residuals_.shape == (700, 2)
 
 
 def test_the_search_ranks_as_leave_one_out_does() -> None:
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
     exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))  # type: ignore[arg-type]
-    ratio = model.surface_.scores / exact.surface_.scores
-    assert ratio.min() > 0.9 and ratio.max() < 1.1
+    for i, scale in enumerate(grid["length_scales"]):  # type: ignore[arg-type]
+        for j, alpha in enumerate(grid["alphas"]):  # type: ignore[arg-type]
+            one = KernelRidge(Gaussian(scale), alpha=alpha, fit_intercept=True).fit(X, Y)
+            generalized = np.mean((Y - one.predict(X)) ** 2) / (1.0 - one.effective_dof_ / len(Y)) ** 2
+            assert abs(-model.surface_.scores[i, j] / generalized - 1.0) < 0.06
     best = exact.surface_.scores.max()
     assert exact.surface_.scores[model.best_index_] > best - 0.05 * abs(best)
 

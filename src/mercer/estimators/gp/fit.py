@@ -89,7 +89,7 @@ def climb(
     if problem.n >= SUBSET:
         starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
         starts = _better(problem, parameters, engine, starts)
-        for size in _steps_up(engine.part_rows or problem.n, problem.n):
+        for size in _steps_up(min(engine.part_rows or problem.n, problem.n), problem.n):
             starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
     tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
     watched = _watched(_objective(problem, parameters, engine), meter, max_iter)

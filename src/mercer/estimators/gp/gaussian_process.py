@@ -17,6 +17,7 @@ from mercer.estimators.gp.conditioning import append_rows, remove_rows
 from mercer.estimators.gp.diagnosis import diagnose_fit
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fit import climb, log_likelihood
+from mercer.estimators.gp.fourier import check_kernel
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
@@ -24,6 +25,7 @@ from mercer.estimators.gp.posterior import EngineSettings, GPProblem
 from mercer.estimators.gp.routes import announce, engine, gp_routes
 from mercer.estimators.progress import Meter
 from mercer.gram import gram
+from mercer.gram.fourier_grid import frequencies_for
 from mercer.inputs import append, count, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
@@ -66,8 +68,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
         {"noise": (median, factor)} replaces single ones.
     optimizer : "bfgs" or None
         BFGS with bounds on the logarithms; None fits nothing.
-    solver : "auto", "exact", "inducing" or "vecchia"
-        "auto" is exact up to 10,000 rows where the n x n matrix fits `memory`.
+    solver : "auto", "exact", "inducing", "vecchia" or "fourier"
+        "auto" is exact up to 10,000 rows where the n x n matrix fits `memory`. "fourier" is for stationary kernels in one to
+        three columns (extra "large"): after two transforms of the rows the search no longer depends on their number.
     n_inducing, n_neighbors : int, optional
         For the solvers "inducing" and "vecchia".
     tol, max_iter : float, int
@@ -315,6 +318,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _views(self) -> frozenset[str]:
         return as_kernel(self.kernel)._views()
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X, y)
+        if self.solver != "fourier":
+            return shape
+        kernel = self._resolved(X)
+        check_kernel(kernel, X)
+        return dataclasses.replace(shape, n_frequencies=frequencies_for([kernel], X))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         kernel = as_kernel(self.kernel)

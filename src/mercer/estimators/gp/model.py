@@ -57,10 +57,11 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_profile": "a MeanProfile",
         "_profile.beta": "float (q, t)",
         "_problem.columns": "float (n, t+q)",
-        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior",
+        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior",
         "_posterior.solved": "absent | float (n, t+q)",
         "_posterior.columns": "absent | float (n, t+q)",
         "_posterior.weights": "absent | float (_, t+q)",
+        "_posterior.coefficients": "absent | complex (_, t+q)",
         "_posterior.X": "absent | rows n d",
         "_posterior.Z": "absent | rows _ d",
     }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from mercer.errors import check_choice
+from mercer.estimators.gp import fourier as gp_fourier
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.inducing import BLOCK_ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
+from mercer.gram.fourier_grid import DENSE, MOST_FREQUENCIES
 from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
@@ -23,7 +27,7 @@ NEAR_COLUMNS = 10
 #: Value-and-gradient evaluations of a typical fit, for rough seconds.
 EVALUATIONS = 25
 
-SOLVERS = ("auto", "exact", "inducing", "vecchia")
+SOLVERS = ("auto", "exact", "inducing", "vecchia", "fourier")
 
 
 def gp_routes(
@@ -34,7 +38,8 @@ def gp_routes(
     if solver == "exact" or given:
         return (_exact_route(shape),)
     if solver != "auto":
-        return ((_inducing_route if solver == "inducing" else _vecchia_route)(shape, settings),)
+        ways = {"inducing": _inducing_route, "vecchia": _vecchia_route, "fourier": _fourier_route}
+        return (ways[solver](shape, settings),)
     near = shape.width <= NEAR_COLUMNS and "vectors" in views and views <= {"vectors", "any"}
     others = [_vecchia_route(shape, settings)] if near else []
     others.append(_inducing_route(shape, settings))
@@ -46,6 +51,8 @@ def engine(solver: str, settings: EngineSettings) -> Engine:
     """The engine of a route."""
     if solver == "inducing":
         return gp_inducing.InducingEngine(settings)
+    if solver == "fourier":
+        return gp_fourier.FourierEngine(settings)
     return gp_vecchia.VecchiaEngine(settings) if solver == "vecchia" else ExactEngine(settings)
 
 
@@ -88,3 +95,15 @@ def _vecchia_route(shape: Shape, settings: EngineSettings) -> Route:
     needed = kept + 8 * (2 * parts * side + 16 * side * side + n * (8 * shape.width + 4 * shape.n_targets))
     seconds = 2 * EVALUATIONS * parts * (3.0 * side**3 / gemm_rate() + 3.0 * side * side / entry_rate())
     return Route("vecchia", needed, seconds, f"blocks given their {k} nearest earlier rows, n k^2 per setting", exact=False)
+
+
+def _fourier_route(shape: Shape, settings: EngineSettings) -> Route:
+    n, M, columns = shape.n, shape.n_frequencies or MOST_FREQUENCIES, shape.n_targets + 2
+    padded = 16 * M * 2**shape.width
+    needed = 6 * padded + 16 * M * (12 + 5 * columns) + 8 * n * (4 * columns + 3 * shape.width)
+    if M <= DENSE:
+        needed += 16 * 4 * M * M
+    steps = EVALUATIONS * (40.0 * (gp_fourier.PROBES + columns))
+    work = float(M) ** 3 * EVALUATIONS if M <= DENSE else steps * padded / 16 * 5.0 * float(np.log2(padded))
+    reason = f"{M} frequencies on a grid: two transforms of the rows, and a search that does not see them"
+    return Route("fourier", int(needed), 8.0 * work / gemm_rate() + 4e-7 * n * columns, reason, exact=False)

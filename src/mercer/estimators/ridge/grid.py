@@ -17,22 +17,22 @@ from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.estimators.ridge.surface import Data
-from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, grid_for
+from mercer.gram.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
-#: Residuals of the system below this are far below the error of the grid.
-TOLERANCE = 1e-5
+#: Residuals of the system below this are far below the error of the grid; steps of few frequencies cost nothing.
+TOLERANCE, FINE = 1e-5, 1e-8
 
 #: While parameters are searched for, this will do.
 SEARCH_TOLERANCE = 1e-4
 
 #: Random vectors for the trace of the hat matrix.
 PROBES = 8
-SEARCH_PROBES = 2
+SEARCH_PROBES = 4
 
 
 def grid_of(problem: Problem) -> FourierGrid:
@@ -85,12 +85,11 @@ class GridRows:
         return np.maximum(found, 0.0)
 
     def effective_dof(self, grid: FourierGrid, alpha: float, probes: int, tol: float) -> float:
-        """tr (D T D)(D T D + alpha I)^-1 by random signs, plus 1 with an intercept."""
-        signs = grid.signs(probes, 0)
+        """tr (D T D)(D T D + alpha I)^-1, plus 1 with an intercept."""
         system = self.system.with_grid(grid)
-        solved = conjugate_gradient(system, signs, shift=alpha, tol=tol, max_iter=2000).value
-        lost = alpha * float(np.einsum("ij,ij->", signs, solved)) / probes
-        return len(grid.weights) - lost + float(self.fit_intercept)
+        factor = GridFactor.of(system, alpha)
+        inverse = grid_traces(system, alpha, probes, tol)[1] if factor is None else factor.traces()[1]
+        return float(np.clip(1.0 - alpha * inverse, 0.0, 1.0).sum()) + float(self.fit_intercept)
 
 
 def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:
@@ -105,10 +104,10 @@ def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:
     def watch(state: Progress) -> None:
         meter(state.n_iter, state.max_iter)
 
-    solutions = []
+    solutions, enough = [], FINE if len(grid.weights) <= FEW_FREQUENCIES else TOLERANCE
     for alpha in np.unique(problem.alpha):
         mine = np.broadcast_to(problem.alpha == alpha, Y.shape[1:])
-        found = rows.solve(grid, float(alpha), max(problem.tol, TOLERANCE), problem.max_iter, watch)
+        found = rows.solve(grid, float(alpha), max(problem.tol, enough), problem.max_iter, watch)
         beta[mine], intercept[mine] = found[0][mine], found[1][mine]
         solutions.append(found[2])
     coefficients = beta * grid.weights
@@ -137,7 +136,7 @@ def diagnose_grid(problem: Problem, residuals: Array) -> Diagnosis:
     dof = np.empty(Y.shape[1])
     for alpha in np.unique(problem.alpha):
         mine = np.broadcast_to(problem.alpha == alpha, Y.shape[1:])
-        dof[mine] = rows.effective_dof(grid, float(alpha), PROBES, TOLERANCE**0.5)
+        dof[mine] = rows.effective_dof(grid, float(alpha), PROBES, 1e-3)
     share = rows.weights[:, None] * dof / rows.total  # a weight counts a row that often
     loo = residuals.reshape(Y.shape) / (1.0 - share)
     leverage = share if problem.alpha.ndim else share[:, 0]

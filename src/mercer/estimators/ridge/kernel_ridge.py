@@ -180,9 +180,10 @@ class KernelRidge(RidgeModel):
         The penalty, one for all targets or one per target. 0 is least squares of minimum norm.
     fit_intercept : bool, default False
         Add a constant that is not penalized (centering in feature space).
-    solver : "auto", "cholesky", "eigh", "primal", "cg", "nystroem" or "fourier"
+    solver : "auto", "cholesky", "eigh", "primal", "cg", "nystroem", "nystroem-cg" or "fourier"
         "auto" takes the cheapest exact route that fits `memory`, else conjugate gradients without the matrix up to 50,000
-        rows, and landmarks ("nystroem") beyond. "fourier" takes Fourier features of a stationary kernel.
+        rows, and landmarks ("nystroem") beyond, from 5000 of them on by conjugate gradients ("nystroem-cg"). "fourier" takes
+        Fourier features of a stationary kernel.
     n_components : int, optional
         The number of landmarks or Fourier features; 2000 if not given. For "cg", the landmarks of the preconditioner.
     loss : "squared" or "huber", default "squared"
@@ -247,7 +248,7 @@ class KernelRidge(RidgeModel):
         alpha = read_alpha(self.alpha, data.y)
         problem = Problem(
             data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter,
-            n_components=self.n_components,
+            n_components=self.n_components, memory=self.memory,
         )  # fmt: skip
         robust = None
         if self.loss == "huber":
@@ -272,7 +273,7 @@ class KernelRidge(RidgeModel):
             self.huber_ = solution.robust
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components)
+        return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components, self.memory)
 
 
 def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:

@@ -113,7 +113,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
             return tuned(surface, choose_point(surface, "best"), part, route, meter, self.n_components)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
         problem = Problem(
-            data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept, n_components=self.n_components
+            data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept, n_components=self.n_components,
+            memory=self.memory,
         )  # fmt: skip
         return RidgeSolution(problem, fit_ridge(problem, route.solver, meter))
 
@@ -145,4 +146,4 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         if self.alpha == "loo":
             return surface_routes(self, shape)
-        return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components)
+        return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components, self.memory)

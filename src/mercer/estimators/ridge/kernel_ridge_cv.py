@@ -14,7 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
-from mercer.estimators.ridge.large import SOLVERS as LARGE
+from mercer.estimators.ridge.large import SURFACES as LARGE
 from mercer.estimators.ridge.large import large_routes
 from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge import many_landmarks
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
@@ -32,7 +33,10 @@ from mercer.registry import record
 
 record()(FourierMap)  # a kernel knows nothing of model files, and fitted ridges hold its map
 
-SOLVERS = ("nystroem", "fourier")
+SOLVERS = ("nystroem", "fourier", many_landmarks.NAME)
+
+#: Those that have a cross-validated surface.
+SURFACES = ("nystroem", "fourier")
 
 #: Landmarks or columns of Fourier features where n_components is not given.
 COMPONENTS = 2000
@@ -51,7 +55,7 @@ def components(shape: Shape, asked: int | None) -> int:
     return min(shape.n, COMPONENTS if asked is None else int(asked))
 
 
-def large_routes(shape: Shape, asked: int | None) -> Iterator[Route]:
+def large_routes(shape: Shape, asked: int | None, memory: Any = None) -> Iterator[Route]:
     """Routes whose memory does not grow with the square of the rows."""
     m, n, t, rate = components(shape, asked), float(shape.n), shape.n_targets, gemm_rate()
     rows = max(1, BLOCK_NUMBERS // m)
@@ -63,6 +67,7 @@ def large_routes(shape: Shape, asked: int | None) -> Iterator[Route]:
     yield Route("nystroem", held + 8 * drawn * m, seconds, reason, exact=False)
     reason = f"{m} columns of Fourier features, one pass over the rows"
     yield Route("fourier", held + 8 * m * shape.width, seconds, reason, exact=False)
+    yield many_landmarks.many_route(shape, min(shape.n, m if asked is not None else many_landmarks.FEWEST), memory)
 
 
 def feature_map(problem: Problem, solver: str) -> LandmarkFeatures | FourierMap:
@@ -166,6 +171,8 @@ def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
     """Solve on the features of a route."""
     if np.any(problem.alpha == 0):
         raise InputError(f'solver="{solver}" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
+    if solver == many_landmarks.NAME:
+        return many_landmarks.fit_many(problem, meter)
     if on_grid(problem, solver):
         return fit_grid(problem, meter)
     features = feature_map(problem, solver)
@@ -209,6 +216,8 @@ def predict_large(features: LandmarkFeatures | FourierMap | FourierGrid, X: Any,
 
 def diagnose_large(problem: Problem, solver: str, residuals: Array, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages, from one more sum and one more pass."""
+    if solver == many_landmarks.NAME:
+        return many_landmarks.diagnose_many(problem, residuals)
     if on_grid(problem, solver):
         return diagnose_grid(problem, residuals)
     features = feature_map(problem, solver)

@@ -6,8 +6,6 @@ iterations no longer depends on the rows (Diaz, Epperly, Frangella, Tropp and We
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.linalg as la
 
@@ -21,6 +19,9 @@ FEWEST_ROWS = 5000
 #: One landmark per this many rows, and at most this many.
 ROWS_PER_LANDMARK, MOST = 20, 1000
 
+#: Rows whose part of the diagonal of the inverse is made at a time.
+ROWS = 4096
+
 
 def rank_for(n: int, asked: int | None = None) -> int:
     """How many landmarks the preconditioner takes; 0 is the diagonal."""
@@ -29,20 +30,35 @@ def rank_for(n: int, asked: int | None = None) -> int:
     return 0 if n < FEWEST_ROWS else min(MOST, n // ROWS_PER_LANDMARK)
 
 
-def landmark_preconditioner(problem: Problem, shift: Array) -> Callable[[Array], Array] | None:  # shift (n,)
-    """R -> (F F' + diag(shift))^-1 R; None where the diagonal will do."""
-    rank = rank_for(problem.n, problem.n_components)
+class LandmarkPreconditioner:
+    """R -> (F F' + diag(shift))^-1 R."""
+
+    def __init__(self, F: Array, shift: Array) -> None:  # (n, m), which is used up, and (n,)
+        self._root = np.sqrt(shift)[:, None]
+        F /= self._root
+        self._F = F
+        inner = F.T @ F
+        inner[np.diag_indices_from(inner)] += 1.0
+        self._inner = la.cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
+
+    def __call__(self, R: Array) -> Array:  # (n, t) -> (n, t)
+        scaled = R / self._root
+        back = la.cho_solve((self._inner, True), self._F.T @ scaled, check_finite=False)
+        return np.asarray((scaled - self._F @ back) / self._root)
+
+    def inverse_diagonal(self) -> Array:  # -> (n,)
+        """The diagonal of the inverse."""
+        out = np.empty(len(self._F))
+        for start in range(0, len(out), ROWS):
+            part = slice(start, start + ROWS)
+            half = la.solve_triangular(self._inner, self._F[part].T, lower=True, check_finite=False)
+            out[part] = (1.0 - np.sum(half**2, axis=0)) / self._root[part, 0] ** 2
+        return out
+
+
+def landmark_preconditioner(problem: Problem, shift: Array, rank: int) -> LandmarkPreconditioner | None:  # shift (n,)
+    """With `rank` landmarks; None where the diagonal will do."""
     if rank == 0 or not (shift > 0).all():
         return None
     F = low_rank(problem.kernel, problem.X, rank, rng=np.random.default_rng(0), memory=float("inf")).factor
-    root = np.sqrt(shift)[:, None]
-    F /= root
-    inner = F.T @ F
-    inner[np.diag_indices_from(inner)] += 1.0
-    factor = la.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
-
-    def apply(R: Array) -> Array:  # (n, t) -> (n, t)
-        scaled = R / root
-        return np.asarray((scaled - F @ la.cho_solve(factor, F.T @ scaled, check_finite=False)) / root)
-
-    return apply
+    return LandmarkPreconditioner(F, shift)

@@ -55,6 +55,7 @@ class Problem:
     like: Any = None  # rows whose features are to be taken, where features are named by what occurs
     n_components: int | None = None  # landmarks or Fourier features of a route that takes them
     features: Any = None  # the feature map of such a route, once it is chosen
+    memory: Any = None  # the budget within which kernel values may be held
 
     @property
     def n(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge import large
+from mercer.estimators.ridge import large, many_landmarks
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen import EigenPath
@@ -43,15 +43,21 @@ NORM_ROWS = 3000
 
 SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg", *large.SOLVERS)
 
+#: Leave-one-out without the Gram matrix: random vectors, and landmarks at least.
+PROBES, FEWEST_OF_LOO = 32, 300
+
 #: Up to this many rows the full system is solved by conjugate gradients where its matrix does not fit; beyond, landmarks.
 MOST_ROWS_OF_CG = 50_000
 
 
-def ridge_routes(shape: Shape, solver: str, least_squares: bool, n_components: int | None = None) -> tuple[Route, ...]:
+def ridge_routes(
+    shape: Shape, solver: str, least_squares: bool, n_components: int | None = None, memory: Any = None
+) -> tuple[Route, ...]:
     """The ways to fit a ridge of this shape, best first."""
     check_choice("KernelRidge", "solver", solver, SOLVERS)
     offered = {
-        route.solver: route for route in (*_all_routes(shape, n_components), *large.large_routes(shape, n_components))
+        route.solver: route
+        for route in (*_all_routes(shape, n_components), *large.large_routes(shape, n_components, memory))
     }
     if solver == "primal" and "primal" not in offered:
         raise InputError(
@@ -67,7 +73,8 @@ def ridge_routes(shape: Shape, solver: str, least_squares: bool, n_components: i
         return (offered[solver],)
     fewest = shape.n_features if shape.n_features is not None else shape.n_counted
     order = ["primal"] if "primal" in offered and (fewest or 0) < shape.n else []
-    far = ["cg"] if shape.n <= MOST_ROWS_OF_CG else ["nystroem"]
+    many = min(shape.n, n_components or 0) >= many_landmarks.FEWEST
+    far = ["cg"] if shape.n <= MOST_ROWS_OF_CG else [many_landmarks.NAME if many else "nystroem"]
     order += ["eigh"] if least_squares else ["cholesky", *far]
     return tuple(offered[name] for name in order)
 
@@ -104,10 +111,7 @@ def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter
     if solver in large.SOLVERS:
         return large.diagnose_large(problem, solver, fitted.residuals, meter)
     if solver == "cg":
-        raise InputError(
-            "leave-one-out quantities need the Gram matrix, which did not fit the memory budget (route cg). "
-            'Raise memory=, fit on fewer rows, or take solver="nystroem".'
-        )
+        return _diagnose_cg(problem, fitted, meter)
     if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and problem.counts:
         return _diagnose_counts(problem)
     if solver == "primal":
@@ -299,13 +303,42 @@ def _cg(problem: Problem, meter: Meter) -> RidgeFit:
     def watch(state: Progress) -> None:
         meter(state.n_iter, state.max_iter)
 
+    near = landmark_preconditioner(problem, shift, rank_for(problem.n, problem.n_components))
     solution = conjugate_gradient(
         K,
         right_sides(problem),
         shift=shift,
-        preconditioner=landmark_preconditioner(problem, shift),
+        preconditioner=near,
         tol=problem.tol,
         max_iter=problem.max_iter,
         callback=watch,
     )
     return from_solution(problem, solution, shift, solution.message)
+
+
+def _diagnose_cg(problem: Problem, fitted: Fitted, meter: Meter) -> Diagnosis:
+    """The diagonal of G^-1 from that of the preconditioner P, exact, and of G^-1 - P^-1 by random signs.
+
+    F F' <= K, so that 1 / G_ii <= (G^-1)_ii <= (P^-1)_ii, and an estimate outside is moved to the nearer end.
+    """
+    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    shift = float(problem.alpha) / weights
+    K = GramOperator(problem.kernel, problem.X)
+    rank = max(rank_for(problem.n, problem.n_components), min(problem.n // 2, FEWEST_OF_LOO))
+    near = landmark_preconditioner(problem, shift, rank)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(problem.n, PROBES))
+    columns = np.column_stack([signs, np.ones(problem.n)])
+    solved = conjugate_gradient(
+        K, columns, shift=shift, preconditioner=near, tol=1e-3, max_iter=problem.max_iter,
+        callback=lambda state: meter(state.n_iter, state.max_iter),
+    ).value  # fmt: skip
+    top = 1.0 / shift if near is None else near.inverse_diagonal()
+    known = signs / shift[:, None] if near is None else near(signs)
+    estimate = top + np.mean(signs * (solved[:, :-1] - known), axis=1)
+    diagonal = np.clip(estimate, 1.0 / (np.asarray(K.diag(), dtype=np.float64) + shift), top)
+    if problem.fit_intercept:
+        ones = solved[:, -1]
+        diagonal = np.maximum(diagonal - ones**2 / ones.sum(), np.finfo(np.float64).tiny)
+    loo = (fitted.dual.reshape(problem.n, -1) / diagonal[:, None]).reshape(fitted.dual.shape)
+    leverage = 1.0 - shift * diagonal
+    return Diagnosis(loo, leverage, leverage.sum())
