@@ -40,6 +40,9 @@ FEW_FREQUENCIES, MOST_FREQUENCIES = 10_000, 600_000
 #: than NEGLIGIBLE to log det.
 DENSE, NEGLIGIBLE = 1500, 1e-4
 
+#: Random vectors of small grids are cheap: this many, or as many as have SIGNS entries together.
+MOST_PROBES, SIGNS = 64, 400_000
+
 #: Relative accuracy asked of the transform.
 TRANSFORM = 1e-9
 
@@ -247,9 +250,10 @@ class GridFactor:
 
 
 def grid_traces(system: ToeplitzSystem, shift: float, probes: int, tol: float) -> tuple[float, Array]:  # -> number, (M,)
-    """log det (D T D + shift I) and the diagonal of its inverse, by random signs."""
+    """log det (D T D + shift I) and the diagonal of its inverse, by at least so many random vectors."""
     grid = system.grid
-    traces = random_traces(system, system.diag(), shift, grid.signs(probes, 0), tol=tol)
+    count = max(probes, min(MOST_PROBES, SIGNS // len(grid.weights)))
+    traces = random_traces(system, system.diag(), shift, grid.signs(count, 0), tol=tol)
     first, second = traces.inverse_diagonal.reshape(2, *grid.half_shape)  # real and imaginary parts
     return traces.logdet, grid.mirrored((first + second) / grid.counts)
 

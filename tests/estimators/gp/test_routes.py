@@ -33,7 +33,7 @@ def test_the_order_of_routes() -> None:
     assert names(Shape(50_000, width=3), given=True) == ["exact"]
     for solver in ("exact", "inducing", "vecchia"):
         assert names(Shape(100, width=50), solver) == [solver]
-    with pytest.raises(InputError, match="solver must be one of auto, exact, inducing, vecchia; got 'fast'"):
+    with pytest.raises(InputError, match="solver must be one of auto, exact, inducing, vecchia, fourier; got 'fast'"):
         names(Shape(10), "fast")
 
 

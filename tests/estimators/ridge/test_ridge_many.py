@@ -70,7 +70,7 @@ def test_auto_takes_them_where_many_landmarks_are_asked_for(monkeypatch: pytest.
     monkeypatch.setattr(many_landmarks, "FEWEST", 40)
     monkeypatch.setattr(many_landmarks, "BLOCK", 1 << 12)
     for m, solver in ((20, "nystroem"), (60, "nystroem-cg")):
-        offered = routes.routes(KernelRidge()._shape(X), "auto", False, m)
+        offered = routes.ridge_routes(KernelRidge()._shape(X), "auto", False, m)
         assert [route.solver for route in offered] == ["cholesky", solver]
 
 

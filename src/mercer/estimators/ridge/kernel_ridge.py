@@ -24,8 +24,10 @@ from mercer.estimators.ridge.routes import diagnose_ridge, feature_blocks, fit_r
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.gram.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.gram.products import weighed
 from mercer.inputs import count
+from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
@@ -67,7 +69,13 @@ class RidgeFacts(DualModel):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
-        return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n))
+        asked = getattr(self, "solver", "") == "fourier" and shape.width <= MOST_COLUMNS
+        frequencies = frequencies_for(self._kernels_on_grid(X), X) if asked else None
+        return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n), n_frequencies=frequencies)
+
+    def _kernels_on_grid(self, X: Any) -> list[Kernel]:
+        """The kernels that a Fourier route has to serve on one grid."""
+        return [self._resolved(X)]
 
     def _keep(self, solution: RidgeSolution) -> None:
         fitted = solution.fitted

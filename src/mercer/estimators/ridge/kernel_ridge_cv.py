@@ -147,6 +147,10 @@ class KernelRidgeCV(RidgeModel):
         given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
         return not given if self.fit_intercept is None else bool(self.fit_intercept)
 
+    def _kernels_on_grid(self, X: Any) -> list[Kernel]:
+        kernel = self._resolved(X)
+        return [kernel.set_params(**params) for params in read_grid(kernel, self.length_scales, self.param_grid).settings]
+
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return surface_routes(self, shape)
 

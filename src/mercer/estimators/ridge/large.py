@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import many_landmarks
-from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, predict_grid
+from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram.fourier_grid import FourierGrid, has_grid
@@ -65,8 +65,11 @@ def large_routes(shape: Shape, asked: int | None, memory: Any = None) -> Iterato
     seconds = (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
     reason = f"{m} landmarks, one pass over the rows"
     yield Route("nystroem", held + 8 * drawn * m, seconds, reason, exact=False)
-    reason = f"{m} columns of Fourier features, one pass over the rows"
-    yield Route("fourier", held + 8 * m * shape.width, seconds, reason, exact=False)
+    if shape.n_frequencies is not None:
+        yield grid_route(shape, shape.n_frequencies)
+    else:
+        reason = f"{m} columns of Fourier features, one pass over the rows"
+        yield Route("fourier", held + 8 * m * shape.width, seconds, reason, exact=False)
     yield many_landmarks.many_route(shape, min(shape.n, m if asked is not None else many_landmarks.FEWEST), memory)
 
 

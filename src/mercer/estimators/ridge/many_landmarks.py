@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Diagnosis, Fitted, Problem
+from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
@@ -159,7 +159,7 @@ def _values_of(features: LandmarkFeatures, X: Any) -> Array:  # -> (b, m)
     return np.asarray(features.kernel(X, features.landmarks), dtype=np.float64)
 
 
-def fit_many(problem: Problem, meter: Meter) -> Fitted:
+def fit_many(problem: Problem, meter: Meter) -> RidgeFit:
     """Solve for every alpha in turn; the landmarks stay."""
     Y = problem.Y.reshape(problem.n, -1)
     value, intercept, residuals = None, np.empty(Y.shape[1]), Y.copy()
@@ -183,7 +183,7 @@ def fit_many(problem: Problem, meter: Meter) -> Fitted:
     assert value is not None
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     dual, shape = weights[:, None] * residuals / problem.alpha, problem.Y.shape
-    return Fitted(
+    return RidgeFit(
         dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape),
         np.sum(value**2, axis=0).reshape(shape[1:]), 0.0, all(s.converged for s in solutions),
         max(s.n_iter for s in solutions), solutions[-1].message, weights=value.reshape(-1, *shape[1:]), features=features,

@@ -316,7 +316,7 @@ def _cg(problem: Problem, meter: Meter) -> RidgeFit:
     return from_solution(problem, solution, shift, solution.message)
 
 
-def _diagnose_cg(problem: Problem, fitted: Fitted, meter: Meter) -> Diagnosis:
+def _diagnose_cg(problem: Problem, fitted: RidgeFit, meter: Meter) -> Diagnosis:
     """The diagonal of G^-1 from that of the preconditioner P, exact, and of G^-1 - P^-1 by random signs.
 
     F F' <= K, so that 1 / G_ii <= (G^-1)_ii <= (P^-1)_ii, and an estimate outside is moved to the nearer end.

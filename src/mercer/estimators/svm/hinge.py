@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.errors import CapabilityError, InputError
+from mercer.errors import CapabilityError, InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs
 from mercer.estimators.svm.problems import SupportFunction
@@ -82,8 +82,7 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
 
 def routes_beyond(exact: tuple[Route, ...], shape: Shape, model: Any) -> tuple[Route, ...]:
     """The routes of a classifier with `solver`, `C`, `kernel` and `n_components`, landmarks among them."""
-    if model.solver not in SOLVERS:
-        raise InputError(f"SVC: solver must be one of {', '.join(SOLVERS)}; got {model.solver!r}.")
+    check_choice("SVC", "solver", model.solver, SOLVERS)
     hinge = hinge_route(shape, model.n_components, model.memory)
     if model.solver == HINGE:
         if not np.isfinite(model.C):
@@ -95,12 +94,6 @@ def routes_beyond(exact: tuple[Route, ...], shape: Shape, model: Any) -> tuple[R
         return exact
     reason = f"kernel rows when the solver asks for them, at least one in {KEPT} kept"
     return replace(exact[-1], bytes=least, reason=reason), hinge
-
-
-def check_components(what: str, asked: Any) -> None:
-    """Refuse a number of landmarks that is none."""
-    if asked is not None and (isinstance(asked, bool) or not isinstance(asked, (int, np.integer)) or asked < 1):
-        raise InputError(f"{what}: n_components must be a whole number >= 1, or None; got {asked!r}.")
 
 
 def _held(n: int, m: int, memory: Any) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.errors import check_whole
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.hinge import check_components, routes_beyond
+from mercer.estimators.svm.hinge import routes_beyond
 from mercer.estimators.svm.margins import HardMargin, Margin, SoftMargin
 from mercer.estimators.svm.solver import SolverSettings, check_penalty
 from mercer.plan import Route, Shape
@@ -98,7 +99,8 @@ class SVC(SupportClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_penalty(type(self).__name__, self.C, infinite=", or inf for the hard margin")
-        check_components(type(self).__name__, self.n_components)
+        if self.n_components is not None:
+            check_whole(type(self).__name__, "n_components", self.n_components, 1)
 
     def _settings(self) -> SolverSettings:
         hard = bool(np.isinf(self.C))
