@@ -21,13 +21,16 @@ from mercer.estimators.ridge import many_landmarks
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
+from mercer.gram import GramOperator
 from mercer.gram.fourier_grid import FourierGrid, has_grid
 from mercer.gram.landmarks import landmark_features, rows_drawn
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.gram.products import check_weights
 from mercer.inputs import Rows, columns_of, widened
+from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
+from mercer.numeric.tiles import fill
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import record
 
@@ -44,6 +47,9 @@ COMPONENTS = 2000
 #: Numbers of one block of raw features. Row: flights-nystroem.
 BLOCK_NUMBERS = 1 << 23
 
+#: Rows whose products with weights are made at a time: what is held is their encoding. Row: flights-nystroem.
+PRODUCT_ROWS = 1 << 16
+
 #: The draws of a fit: the same script gives the same model.
 DRAWS_SEED = 0
 
@@ -58,18 +64,21 @@ def components(shape: Shape, asked: int | None) -> int:
 def large_routes(shape: Shape, asked: int | None, memory: Any = None) -> Iterator[Route]:
     """Routes whose memory does not grow with the square of the rows."""
     m, n, t, rate = components(shape, asked), float(shape.n), shape.n_targets, gemm_rate()
-    rows = max(1, BLOCK_NUMBERS // m)
-    held = 8 * (4 * m * m + 4 * rows * (m + shape.width)) + 8 * 4 * shape.n * t
+    rows = min(shape.n, max(64, BLOCK_NUMBERS // m))
+    kept = 8 * 4 * shape.n * t
     entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
     drawn = rows_drawn(shape.n, m)
     seconds = (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
     reason = f"{m} landmarks, one pass over the rows"
-    yield Route("nystroem", held + 8 * drawn * m, seconds, reason, exact=False)
+    held = max(8 * (rows * (m + shape.width) + 5 * m * m), 8 * (drawn * (m + shape.width) + 3 * m * m))
+    yield Route("nystroem", held + kept, seconds, reason, exact=False)
     if shape.n_frequencies is not None:
         yield grid_route(shape, shape.n_frequencies)
     else:
         reason = f"{m} columns of Fourier features, one pass over the rows"
-        yield Route("fourier", held + 8 * m * shape.width, seconds, reason, exact=False)
+        blocks = rows + min(rows, shape.n - rows)  # one is used while the next is made
+        held = 8 * ((blocks + rows) * (m + shape.width) + 3 * m * m)  # angles beside cosines and sines
+        yield Route("fourier", held + kept, seconds, reason, exact=False)
     yield many_landmarks.many_route(shape, min(shape.n, m if asked is not None else many_landmarks.FEWEST), memory)
 
 
@@ -97,14 +106,16 @@ def on_grid(problem: Problem, solver: str) -> bool:
     return isinstance(problem.features, FourierGrid) or (width is not None and has_grid(problem.kernel, width))
 
 
-def raw_values(features: LandmarkFeatures | FourierMap, X: Any) -> Array:  # -> (b, m) float64
+def write_raw(features: LandmarkFeatures | FourierMap, X: Any, out: Array) -> None:  # out (b, m) float64
     """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64."""
     X = widened(X)
     if isinstance(features, FourierMap):
-        return features(X)
+        out[...] = features(X)
+        return
     if features.kernel.given:
         raise CapabilityError('a precomputed kernel is a matrix already; use solver="cholesky".')
-    return np.asarray(features.kernel(X, features.landmarks), dtype=np.float64)
+    values = Evaluation(features.kernel, X, features.landmarks)
+    fill(values.block, out, False, strip=values.strip)
 
 
 def whiten(features: LandmarkFeatures | FourierMap, values: Array) -> Array:  # (m, r) -> (m, r)
@@ -126,15 +137,32 @@ def width_of(features: LandmarkFeatures | FourierMap | FourierGrid) -> int:
     return features.n_columns if isinstance(features, FourierMap) else features.n_components
 
 
-def raw_blocks(features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None) -> Iterator[tuple[slice, Array]]:
-    """Raw features, some rows at a time."""
-    rows = Rows(X)
-    step = max(64, BLOCK_NUMBERS // width_of(features))
+def raw_blocks(
+    features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None, beside: int = 0
+) -> Iterator[tuple[slice, Array]]:
+    """Raw features, some rows at a time, with columns `beside` them to be written to; the next block uses their memory."""
+    rows, m = Rows(X), width_of(features)
+    step = min(len(rows), max(64, BLOCK_NUMBERS // m))
+    buffer = np.empty((step, m + beside))
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
-        yield part, raw_values(features, rows.take(part).data)
+        block = buffer[: part.stop - part.start]
+        write_raw(features, rows.take(part).data, block[:, :m])
+        yield part, block
         if meter is not None:
             meter(part.stop, len(rows))
+
+
+def raw_products(features: LandmarkFeatures | FourierMap, X: Any, c: Array) -> Iterator[tuple[slice, Array]]:  # c (m, *t)
+    """Raw features times c; those of landmarks are never held."""
+    if isinstance(features, FourierMap):
+        for part, R in raw_blocks(features, X):
+            yield part, R @ c
+        return
+    rows = Rows(X)
+    for start in range(0, len(rows), PRODUCT_ROWS):
+        part = slice(start, min(start + PRODUCT_ROWS, len(rows)))
+        yield part, GramOperator(features.kernel, widened(rows.take(part).data), features.landmarks) @ c
 
 
 def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
@@ -151,21 +179,20 @@ def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: 
 
 
 def _raw_equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
-    """The sums of the raw features. Blocks are ours, so they are shifted and weighed in place: no second copy of them."""
+    """The sums of the raw features: targets and ones stand beside them, so that one product has them all."""
     Y = problem.Y.reshape(problem.n, -1)
-    m = features.n_columns if isinstance(features, FourierMap) else features.n_components
-    gram, moment, sums, shift = np.zeros((m, m)), np.zeros((m, Y.shape[1])), np.zeros(m), np.zeros(m)
-    for rows, R in raw_blocks(features, problem.X, meter):
-        y, w = Y[rows], np.ones(len(R)) if problem.weights is None else problem.weights[rows]
+    m, t = width_of(features), Y.shape[1]
+    total, shift = np.zeros((m + t + 1, m + t + 1)), np.zeros(m)
+    for rows, R in raw_blocks(features, problem.X, meter, beside=t + 1):
+        R[:, m:-1], R[:, -1] = Y[rows], 1.0
         if problem.fit_intercept:
             if rows.start == 0:  # the first mean is near enough to the mean to keep the digits of centered sums
-                shift = R.mean(axis=0)
-            R -= shift
-        moment += R.T @ (w[:, None] * y)
-        sums += w @ R
+                shift = R[:, :m].mean(axis=0)
+            R[:, :m] -= shift
         if problem.weights is not None:
-            R *= np.sqrt(w)[:, None]
-        gram += R.T @ R
+            R *= np.sqrt(problem.weights[rows])[:, None]
+        total += R.T @ R
+    gram, moment, sums = total[:m, :m].copy(), total[:m, m:-1].copy(), total[:m, -1].copy()
     w = np.ones(problem.n) if problem.weights is None else problem.weights
     return NormalEquations(gram, moment, sums, w @ Y, float(w.sum()), shift, problem.fit_intercept, problem.Y.shape[1:])
 
@@ -185,8 +212,8 @@ def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
     value, intercept = _of_each_target(solved, problem)
     c = on_raw(features, value)
     residuals = np.empty(Y.shape)
-    for rows, R in raw_blocks(features, problem.X):
-        residuals[rows] = Y[rows] - R @ c - intercept
+    for rows, f in raw_products(features, problem.X, c):
+        residuals[rows] = Y[rows] - f - intercept
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     dual = weights[:, None] * residuals / problem.alpha
     shape, message = problem.Y.shape[1:], solved[-1].message
@@ -214,7 +241,7 @@ def predict_large(features: LandmarkFeatures | FourierMap | FourierGrid, X: Any,
     if isinstance(features, FourierGrid):
         return predict_grid(features, X, weights, intercept)
     c = on_raw(features, weights)
-    return np.concatenate([R @ c + intercept for _, R in raw_blocks(features, X)])
+    return np.concatenate([f + intercept for _, f in raw_products(features, X, c)])
 
 
 def diagnose_large(problem: Problem, solver: str, residuals: Array, meter: Meter) -> Diagnosis:
