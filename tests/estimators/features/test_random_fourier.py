@@ -90,6 +90,24 @@ def test_certificates_hold(kernel: Kernel, form: str) -> None:
         assert np.mean(off > found.measured) <= found.share
 
 
+@pytest.mark.slow
+def test_certificates_fail_as_rarely_as_they_say() -> None:
+    """2400 simulations: the proven bounds never fail; the measured one says 99.9 %, so that 10 failures would refute it."""
+    failures = 0
+    for kernel in SIX:
+        for form in ("pairs", "phases"):
+            for seed in range(200):
+                X = np.random.default_rng(5000 + seed).normal(size=(60, 3))
+                model = RandomFourierFeatures(kernel, n_components=400, draws="plain", form=form, random_state=seed).fit(X)
+                found = model.certificate(X, n_pairs=500, random_state=100 + seed)
+                Z = model.transform(X)
+                errors = np.abs(Z @ Z.T - kernel(X))
+                assert found.pairs is not None and errors.max() <= found.pairs
+                assert found.uniform is None or errors.max() <= found.uniform
+                failures += np.mean(errors[np.triu_indices(60, 1)] > found.measured) > found.share
+    assert failures < 10
+
+
 @pytest.mark.parametrize("form", ["pairs", "phases"])
 def test_eps_chooses_the_number_of_components(form: str) -> None:
     X = np.random.default_rng(0).normal(size=(80, 2))

@@ -298,9 +298,7 @@ def test_a_float32_factor_is_refined_to_float64_answers(
     np.testing.assert_allclose(mixed.loo_residuals_, exact.loo_residuals_, rtol=1e-10, atol=1e-11)
 
 
-def test_where_float32_has_too_few_digits_the_float64_factor_answers(
-    data: tuple, monkeypatch: pytest.MonkeyPatch
-) -> None:  # type: ignore[type-arg]
+def test_where_float32_has_too_few_digits_the_float64_factor_answers(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
     X, Y, weights = data
     monkeypatch.setattr("mercer.estimators.ridge.mixed.MIXED_ROWS", 10)
     for model, w in (

@@ -14,8 +14,8 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
+from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_routes
 from mercer.estimators.ridge.large import SURFACES as LARGE
-from mercer.estimators.ridge.large import large_routes
 from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit_ridge
@@ -230,17 +230,18 @@ def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
     solver, large = model.solver, {route.solver: route for route in large_routes(shape, model.n_components)}
     if solver in LARGE:
-        return (_surface_route(large[solver], len(alphas), shape),)
+        return (_surface_route(large[solver], len(alphas), shape, components(shape, model.n_components)),)
     names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
     size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
     exact = tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
     if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
         return exact
-    return (*exact, _surface_route(large["nystroem"], len(alphas), shape))
+    return (*exact, _surface_route(large["nystroem"], len(alphas), shape, components(shape, model.n_components)))
 
 
-def _surface_route(route: Route, n_alphas: int, shape: Shape) -> Route:
+def _surface_route(route: Route, n_alphas: int, shape: Shape, n_components: int) -> Route:
     """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
     reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
-    held = route.bytes + 8 * n_alphas * shape.n * shape.n_targets
+    turned = 8 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors
+    held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets
     return replace(route, bytes=held, seconds=30 * route.seconds, reason=reason)

@@ -76,8 +76,7 @@ def large_routes(shape: Shape, asked: int | None, memory: Any = None) -> Iterato
         yield grid_route(shape, shape.n_frequencies)
     else:
         reason = f"{m} columns of Fourier features, one pass over the rows"
-        blocks = rows + min(rows, shape.n - rows)  # one is used while the next is made
-        held = 8 * ((blocks + rows) * (m + shape.width) + 3 * m * m)  # angles beside cosines and sines
+        held = 8 * (rows * (m + shape.width) + 4 * m * m)
         yield Route("fourier", held + kept, seconds, reason, exact=False)
     yield many_landmarks.many_route(shape, min(shape.n, m if asked is not None else many_landmarks.FEWEST), memory)
 
@@ -110,7 +109,7 @@ def write_raw(features: LandmarkFeatures | FourierMap, X: Any, out: Array) -> No
     """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64."""
     X = widened(X)
     if isinstance(features, FourierMap):
-        out[...] = features(X)
+        features.write(X, out)
         return
     if features.kernel.given:
         raise CapabilityError('a precomputed kernel is a matrix already; use solver="cholesky".')

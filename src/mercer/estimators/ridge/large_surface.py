@@ -70,7 +70,7 @@ def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_component
     for rows, R in raw_blocks(features, data.X):
         U = R @ rotation
         U -= center
-        h = (U * U) @ shrink + own  # (b, L)
+        h = np.multiply(U, U, out=R) @ shrink + own  # (b, L)
         if data.weights is not None:
             h *= data.weights[rows, None]
         for number in range(len(alphas)):

@@ -67,17 +67,21 @@ class FourierMap:
         return 2 * self.n_pairs + len(self.phases)
 
     def __call__(self, X: Any) -> NDArray[Any]:  # (n, d) -> (n, n_columns)
-        """Return z(x) for every row, in the dtype of X; blocks of rows on all cores."""
+        """Return z(x) for every row, in the dtype of X."""
         out = allocate((X.shape[0], self.n_columns), X.dtype, "the features", "Transform fewer rows at a time.")
+        self.write(X, out)
+        return out
+
+    def write(self, X: Any, out: NDArray[Any]) -> None:  # (n, d), (n, n_columns)
+        """Write z(x) for every row; blocks of rows on all cores."""
         step = max(16, CACHED_NUMBERS // max(self.n_columns, 1))
-        projection = self.projection(X.dtype, X.shape[0])
+        projection = self.projection(out.dtype, X.shape[0])
         starts = range(0, X.shape[0], step)
 
         def work(start: int, worker: int) -> None:
             self.fill(X[start : start + step], out[start : start + step], projection)
 
         threads.run(starts, work, min(threads.cpu_count(), len(starts)))
-        return out
 
     def fill(self, X: Any, out: NDArray[Any], projection: Projection) -> None:  # (n, d) -> (n, D)
         """Write z(x) for some rows into an array of the caller's."""
