@@ -74,6 +74,9 @@ bench: $(STAMPS)/bench  ## race against the peers; make bench ROW=name for one r
 bench-long: $(STAMPS)/bench  ## the rows that take minutes
 	$(PY) -m benchmarks --long $(CHOSEN)
 
+bench-small: $(STAMPS)/dev  ## small models beside scikit-learn's: fit, predict, predict one row
+	$(PY) -m benchmarks.small
+
 bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
 	$(PY) -m benchmarks --group gp $(CHOSEN)
 

@@ -107,7 +107,7 @@ def test_manhattan() -> None:
 @pytest.mark.parametrize(("value", "dtype"), [(1e160, np.float64), (1e20, np.float32)])
 def test_what_overflows_when_squared_is_refused(value: float, dtype: Any) -> None:
     with pytest.raises(InputError, match="overflow when squared"):
-        Points(np.array([[value], [-value]], dtype=dtype))
+        Points(np.array([[value], [-value]], dtype=dtype)).form  # noqa: B018
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -121,3 +121,27 @@ def test_outliers_are_refined_among_themselves(compiled: bool) -> None:
     true = exact(X, X).astype(np.float64)
     np.testing.assert_allclose(refined[:3, :3], true[:3, :3], rtol=1e-4, atol=1e-22)
     np.testing.assert_allclose(refined, true, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [None, np.array([0.5, 2.0, 1.0, 3.0, 1.5])])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_few_rows_are_compared_by_differences(dtype: Any, scale: Any, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(n, 5)).astype(dtype) + dtype(1000.0) for n in (rows, 40))
+    Z[3] = X[0]
+    A, B = Points(X, scale).align(Points(Z, scale))
+    found = distances(A, B)
+    assert A._form is None and B._form is None  # nothing was made ready for a product
+    unit = 1.0 if scale is None else scale
+    wanted = (((X[:, None].astype(np.float64) - Z) / unit) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, wanted, rtol=20 * np.finfo(dtype).eps)
+    assert found[0, 3] == 0.0 and found.dtype == dtype
+    np.testing.assert_allclose(distances(*Points(Z, scale).align(Points(X, scale))), found.T, rtol=1e-6)
+    assert np.array_equal(A.shift, B.shift)  # whoever asks for the arrays gets comparable ones
+
+
+def test_a_few_rows_that_overflow_are_refused() -> None:
+    left, right = Points(np.array([[1e160, 0.0]])).align(Points(np.array([[-1e160, 0.0], [1.0, 1.0]])))
+    with pytest.raises(InputError, match="overflow when squared"):
+        distances(left, right)

@@ -17,7 +17,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer import Function, Gaussian, Laplacian, Linear, Matern
-from mercer.numeric import tiles
+from mercer.numeric import threads, tiles
 from mercer.numeric.threads import cpu_count, one_blas_thread, one_thread, run
 
 X = np.random.default_rng(0).normal(size=(700, 8))
@@ -174,7 +174,7 @@ INTERRUPTED = """
 import os, threading, time
 import numpy as np
 import mercer
-from mercer.numeric import tiles
+from mercer.numeric import threads, tiles
 tiles.cpu_count = lambda: 2
 def slow(A, B):
     os.write(1, b"started\\n")  # in one piece: two threads call this
@@ -235,3 +235,39 @@ def test_a_fork_in_mid_flight_starts_with_a_clean_count() -> None:
 
 def test_cpu_count_is_what_this_process_may_use() -> None:
     assert 1 <= cpu_count() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("patience", [0.0, 10.0])
+@pytest.mark.parametrize("static", [False, True])
+def test_short_tasks_have_the_same_worker_whoever_does_them(
+    monkeypatch: pytest.MonkeyPatch, patience: float, static: bool
+) -> None:
+    monkeypatch.setattr(threads, "PATIENCE", patience)
+    seen: dict[int, int] = {}
+    callers, told = set(), []
+
+    def work(task: int, worker: int) -> None:
+        seen[task] = worker
+        callers.add(threading.get_ident())
+
+    run(range(7), work, 3, 7, lambda done, total: told.append(done), static=static, short=True)
+    assert sorted(seen) == list(range(7)) and told[-1] == 7
+    if static:
+        assert seen == {task: task % 3 for task in range(7)}
+    if patience:
+        assert callers == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("patience", [0.0, 10.0])
+def test_short_tasks_that_fail_end_the_work(monkeypatch: pytest.MonkeyPatch, patience: float) -> None:
+    monkeypatch.setattr(threads, "PATIENCE", patience)
+    done: list[int] = []
+
+    def work(task: int, worker: int) -> None:
+        if task == 2:
+            raise ValueError("no")
+        done.append(task)
+
+    with pytest.raises(ValueError, match="no"):
+        run(range(1000), work, 2, short=True)
+    assert len(done) < 1000

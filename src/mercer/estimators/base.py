@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -20,23 +21,28 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted as refuse_unfitted
+from sklearn.utils.validation import validate_data
 
 from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError, describe
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator, gram
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
-from mercer.inputs.vectors import refuse_text
+from mercer.inputs.vectors import is_plain, refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import available_bytes, format_bytes
+from mercer.numeric.threads import one_blas_thread
 from mercer.plan import Route, Shape, choose_route
 from mercer.validity.derive import outline
 
 #: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
 VERIFIED_ROWS = 1000
+
+#: Up to this many rows a fit keeps BLAS to one thread.
+FEW_ROWS = 512
 
 #: A matrix is called psd within this many n eps max|K|, as `check_gram` does.
 ROUNDING = 10.0
@@ -118,6 +124,17 @@ def _out_of_memory(model: Any, error: MemoryError) -> MemoryBudgetError:
     )
 
 
+def _blas_for(n: int) -> AbstractContextManager[None]:
+    """BLAS with one thread for few rows: waking the others takes longer than their part of the work."""
+    return one_blas_thread() if n <= FEW_ROWS else nullcontext()
+
+
+def check_is_fitted(model: KernelEstimator) -> None:
+    """Refuse a model without a fit as scikit-learn does; a fitted one passes without its tags being made."""
+    if not model.__sklearn_is_fitted__():
+        refuse_unfitted(model)
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """What a fit has read: rows in the form the kernel takes, targets, weights, and the kernel with its numbers."""
@@ -163,6 +180,11 @@ def _advice(owner: str, name: str, value: Any) -> str:
     )
 
 
+@cache
+def _parameters(cls: Hashable) -> frozenset[str]:
+    return frozenset(signature(cls.__init__).parameters)  # type: ignore[misc]
+
+
 class KernelEstimator(BaseEstimator):
     """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables.
 
@@ -187,9 +209,10 @@ class KernelEstimator(BaseEstimator):
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse parameters of other libraries with what to write instead, before __init__ says less."""
-        unknown = [name for name in keywords if name not in signature(cls.__init__).parameters]
+        unknown = keywords.keys() - _parameters(cls)
         if unknown:
-            raise ArgumentError(_advice(cls.__name__, unknown[0], keywords[unknown[0]]))
+            name = next(name for name in keywords if name in unknown)
+            raise ArgumentError(_advice(cls.__name__, name, keywords[name]))
         return super().__new__(cls)
 
     # -- the fit -----------------------------------------------------------------------------------------------------
@@ -204,7 +227,7 @@ class KernelEstimator(BaseEstimator):
         rows = Rows(X, weights=weights)
         data = TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
         route = self._choose_route(data)
-        with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter:
+        with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter, _blas_for(data.n):
             solution = self._solve(data, route, meter)
         self.kernel_, self.route_ = data.kernel, route
         if self._keeps_rows:
@@ -257,6 +280,8 @@ class KernelEstimator(BaseEstimator):
         kernel = as_kernel(self.kernel)
         views = kernel._views()
         if kernel.given or "vectors" in views or (views <= {"any"} and looks_like_vectors(X)):
+            if is_plain(X) and self._has_width(X.shape[1], reset):
+                return X  # nothing to convert: the checks of any input take longer than a small prediction
             refuse_text(X, "X")
             if sp.issparse(X) and not kernel.takes_sparse:
                 raise InputError(f"{kernel} takes dense arrays; X is sparse. Use X.toarray().")
@@ -268,6 +293,13 @@ class KernelEstimator(BaseEstimator):
         if "strings" in views:
             rows.strings()  # an estimator that only keeps its rows at fit would find what is no string much later
         return X if hasattr(X, "shape") else list(X)
+
+    def _has_width(self, columns: int, reset: bool) -> bool:
+        """Whether rows without names of columns are those of the fit; with `reset` they become so."""
+        if reset:
+            self.n_features_in_ = columns
+            self.__dict__.pop("feature_names_in_", None)
+        return self.n_features_in_ == columns and "feature_names_in_" not in self.__dict__
 
     def _read_targets(self, y: Any, n: int) -> NDArray[np.float64]:
         """Check numeric targets, (n,) or (n, t)."""

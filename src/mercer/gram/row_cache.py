@@ -255,7 +255,7 @@ class KernelRows:
             add_rows(total, store, slots, coef, start, min(start + step, n))
 
         threads = self.threads if len(slots) * n > 2**20 else 1
-        run(range(0, n, step), work, threads)
+        run(range(0, n, step), work, threads, short=True)
 
     # -- the store ---------------------------------------------------------------------------------------------------
 
@@ -304,7 +304,7 @@ class KernelRows:
             else:
                 out[slots[rows], cols] = values
 
-        run(pieces, work, min(self.threads, max(1, len(pieces))))
+        run(pieces, work, min(self.threads, max(1, len(pieces))), short=True)
 
 
 @final

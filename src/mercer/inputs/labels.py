@@ -16,6 +16,8 @@ def read_labels(what: str, y: Any, n: int) -> NDArray[Any]:
     """Check one class label per row: numbers or strings, no fractions, nothing missing."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None; give one class label per row.")
+    if type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "iubU" and n > 0:
+        return y  # whole numbers and strings cannot be anything but labels
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise InputError(f"{what}: y has {len(labels)} labels for {n} rows of X; give one class label per row.")

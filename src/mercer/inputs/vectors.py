@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,14 @@ Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse ha
 def is_frame(X: Any) -> bool:
     """Whether it is a data frame, of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def is_plain(X: Any) -> bool:
+    """Whether it is an (n, d) array of finite float32 or float64 numbers already, so that a door has nothing to do."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in (np.float64, np.float32):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows asks for the closer look
+        return math.isfinite(X.sum())
 
 
 def looks_like_vectors(X: Any) -> bool:
@@ -54,6 +63,8 @@ def widened(X: Any) -> Any:
 
 def as_vectors(X: Any, name: str) -> Matrix:
     """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, the rest is float64."""
+    if is_plain(X) and X.flags.c_contiguous:
+        return X
     if sp.issparse(X):
         return _check_sparse(X, name)
     if is_frame(X):

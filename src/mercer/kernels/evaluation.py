@@ -139,8 +139,9 @@ def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> NDArray[Any]:
     """Return k(x, x), or say that it overflows; where it does not, no |k(x, z)| <= sqrt(k(x, x) k(z, z)) does."""
     with np.errstate(over="ignore", invalid="ignore"):
         diag = kernel._diag(encoding)
-    bad = ~(np.abs(diag) <= np.finfo(dtype_of(encoding)).max)
-    if bad.any():
+    most = np.finfo(dtype_of(encoding)).max
+    if not np.abs(diag).max(initial=0.0) <= most:  # NaN neither
+        bad = ~(np.abs(diag) <= most)
         raise InputError(
             f"{kernel}: k(x, x) overflows {dtype_of(encoding)} for row {int(np.argmax(bad))} of {name}; scale the columns."
         )

@@ -21,7 +21,7 @@ from mercer.kernels.spectral.laws import CauchyLaw, GammaLaw, GaussianLaw, Stude
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
-from mercer.numeric.points import Points, median_distance, weighted_sums
+from mercer.numeric.points import Points, few, median_distance, weighted_sums
 
 Exp = Callable[..., NDArray[Any]]
 
@@ -73,7 +73,9 @@ class Stationary(Kernel):
 
     def _distances(self, pair: Pair) -> NDArray[Any]:
         """Squared distances; those of near duplicates are refined where their rounding would show in the profile."""
-        eps = float(np.finfo(pair.A.array.dtype).eps)
+        if few(pair.A, pair.B):
+            return pair.squared_distances(refine=False)  # by differences: there is nothing to refine
+        eps = float(np.finfo(pair.A.dtype).eps)
         loss = 4 * eps * self._factor() * (pair.A.reach + pair.B.reach)
         return pair.squared_distances(refine=self._rough or loss > 100 * eps)
 
@@ -81,7 +83,7 @@ class Stationary(Kernel):
         return self._profile(self._distances(pair), self._factor(), pair.exp)
 
     def _diag(self, encoding: Encoding) -> NDArray[Any]:
-        return np.ones(len(encoding), encoding.array.dtype)
+        return np.ones(len(encoding), encoding.dtype)
 
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         K, each = pair.block(self), self._width() is not None

@@ -18,6 +18,9 @@ DEFAULT_BUDGET = 8 * 2**30
 #: What a process under a limit keeps for libraries that are yet to be loaded, stacks of threads and small things.
 RESERVE = 256 * 2**20
 
+#: What is smaller is a part of RESERVE and is not compared with limits: reading them takes longer than making it.
+LITTLE = RESERVE // 64
+
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -71,7 +74,7 @@ def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = N
         raise MemoryBudgetError(
             f"{what} needs {format_bytes(bytes_needed)}, over the memory budget of {format_bytes(budget)}. {remedy}"
         )
-    free = available_bytes()
+    free = available_bytes() if bytes_needed > LITTLE else None
     if free is not None and bytes_needed > free:
         raise MemoryBudgetError(
             f"{what} needs {format_bytes(bytes_needed)}, but only {format_bytes(free)} of memory is free. {remedy}"

@@ -50,13 +50,84 @@ NEAR = 0.01
 FEW_COLUMNS = 3
 
 
+#: Beside a collection of so few rows the differences cost less than making the other collection ready for products.
+FEW_ROWS = 2
+
+
 class Points(Floats):
-    """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean."""
+    """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean.
 
-    __slots__ = ("array", "left", "norms", "raw", "reach", "right", "scale", "shift")
+    The shifted and augmented form is made when first asked for: a single new row is compared without it.
+    """
 
-    def __init__(self, raw: Any, scale: NDArray[np.float64] | None = None, shift: NDArray[Any] | None = None) -> None:
-        self.raw, self.scale = raw, scale
+    __slots__ = ("_form", "_shift", "raw", "scale")
+
+    def __init__(
+        self, raw: Any, scale: NDArray[np.float64] | None = None, shift: NDArray[Any] | Points | None = None
+    ) -> None:
+        self.raw, self.scale, self._shift = raw, scale, shift  # the shift may be that of other points
+        self._form: _Form | None = None
+
+    @property
+    def form(self) -> _Form:
+        """What products need; two threads that ask first at once make the same one."""
+        if self._form is None:
+            given = self._shift
+            self._form = _Form(self.raw, self.scale, given.shift if isinstance(given, Points) else given)
+            self._shift = self._form.shift  # the other points are not kept for it
+        return self._form
+
+    @property
+    def shift(self) -> Any:  # (d,)
+        """What was taken off every row."""
+        return self.form.shift
+
+    @property
+    def dtype(self) -> Any:
+        """Of the kernel values."""
+        return self.raw.dtype
+
+    @property
+    def array(self) -> Any:  # (n, d)
+        """The shifted and scaled rows."""
+        return self.form.array
+
+    @property
+    def norms(self) -> NDArray[np.float64]:  # (n,)
+        """Their squared lengths."""
+        return self.form.norms
+
+    @property
+    def reach(self) -> float:
+        """The largest of these."""
+        return self.form.reach
+
+    def __len__(self) -> int:
+        return int(self.raw.shape[0])
+
+    def take(self, rows: Index) -> Points:
+        return Points(self.raw[rows], self.scale, self)
+
+    def align(self, other: Points) -> tuple[Points, Points]:
+        """Give both sides one dtype and one shift; the smaller side is moved."""
+        check_width(self.raw, other.raw)
+        left, right = same_dtype(self.raw, other.raw)
+        if sp.issparse(left) and sp.issparse(right):
+            return Points(left, self.scale), Points(right, other.scale)
+        left, right = (dense(left) if sp.issparse(left) else left), (dense(right) if sp.issparse(right) else right)
+        if len(self) >= len(other):
+            first = self if left is self.raw else Points(left, self.scale)
+            return first, Points(right, other.scale, first)
+        first = other if right is other.raw else Points(right, other.scale)
+        return Points(left, self.scale, first), first
+
+
+class _Form:
+    """Rows shifted by their mean, or by that of the others, and augmented for one product."""
+
+    __slots__ = ("array", "left", "norms", "reach", "right", "shift")
+
+    def __init__(self, raw: Any, scale: NDArray[np.float64] | None, shift: NDArray[Any] | None) -> None:
         if sp.issparse(raw):  # shifting would fill a sparse array; its offset is zero by nature
             self.shift = None
             self.array = raw if scale is None else (raw @ sp.diags_array(1.0 / scale)).tocsr().astype(raw.dtype)
@@ -82,49 +153,52 @@ class Points(Floats):
         right[:, d], right[:, d + 1] = 1.0, self.norms
         self.left, self.right, self.array = left, right, left[:, :d]  # the view frees one copy
 
-    def __len__(self) -> int:
-        return int(self.raw.shape[0])
 
-    def take(self, rows: Index) -> Points:
-        return Points(self.raw[rows], self.scale, self.shift)
-
-    def align(self, other: Points) -> tuple[Points, Points]:
-        """Give both sides one dtype and one shift; the smaller side is moved."""
-        check_width(self.raw, other.raw)
-        left, right = same_dtype(self.raw, other.raw)
-        if sp.issparse(left) and sp.issparse(right):
-            return Points(left, self.scale), Points(right, other.scale)
-        left, right = (dense(left) if sp.issparse(left) else left), (dense(right) if sp.issparse(right) else right)
-        if len(self) >= len(other):
-            first = self if left is self.raw else Points(left, self.scale)
-            return first, Points(right, other.scale, first.shift)
-        first = other if right is other.raw else Points(right, other.scale)
-        return Points(left, self.scale, first.shift), first
+def few(A: Points, B: Points) -> bool:
+    """Whether one of two collections has so few rows that distances are taken from differences."""
+    return A is not B and min(len(A), len(B)) <= FEW_ROWS and not (sp.issparse(A.raw) or sp.issparse(B.raw))
 
 
 def squared_distances(
     A: Points, rows: slice, B: Points, cols: slice, refine: bool, compiled: bool = False
 ) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
     """Return ||a_i - b_j||^2 / scale^2 for two slices: never negative, and zero where A and B are the same row."""
-    if A.left is None and not sp.issparse(A.array):
+    if few(A, B):
+        return _by_rows(A, rows, B, cols) if len(A) <= len(B) else _by_rows(B, cols, A, rows).T
+    left, right = A.form.left, B.form.right
+    if left is None and not sp.issparse(A.array):
         return _by_columns(A.array[rows], B.array[cols])
-    if A.left is not None:
-        values = A.left[rows] @ B.right[cols].T
+    if left is not None and right is not None:
+        values = left[rows] @ right[cols].T
     else:
         values = inner(A.array[rows], B.array[cols])
         values *= -2.0
         values += A.norms[rows, None].astype(values.dtype)
         values += B.norms[None, cols].astype(values.dtype)
+    if A is B:
+        _zero_common(values, rows, cols)  # now: rounding below zero would send the whole tile through a comparison
     # by pairs, not by the longest row of all: a few outliers must not send every pair through the differences
     limits, others = (NEAR * A.norms[rows], NEAR * B.norms[cols]) if refine else (np.zeros(n) for n in values.shape)
-    if compiled and A.left is not None:
+    if compiled and left is not None:
         from mercer.numeric._compiled_distances import recompute_below
 
         recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), A.array[rows], B.array[cols])
     else:
         _recompute_below(values, limits, others, _rows_for_differences(A, rows), _rows_for_differences(B, cols))
-    if A is B:
-        _zero_common(values, rows, cols)
+    return values
+
+
+def _by_rows(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  # few rows of A
+    a, b = A.raw[rows], B.raw[cols]
+    values = np.empty((len(a), len(b)), a.dtype)
+    factor = None if A.scale is None else (1.0 / A.scale).astype(a.dtype)
+    for i, row in enumerate(a):
+        difference = b - row
+        if factor is not None:
+            difference *= factor
+        np.einsum("ij,ij->i", difference, difference, out=values[i])
+    if not values.max(initial=0.0) < 0.1 * float(np.finfo(a.dtype).max):
+        A.form, B.form  # noqa: B018 - refuses what overflows, and names it
     return values
 
 

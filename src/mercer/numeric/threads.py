@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -11,6 +12,10 @@ from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Progress = Callable[[int, int], None]
+
+#: Seconds after which short tasks are shared with other threads. Waking one takes a tenth of it, but the threads of somebody
+#: else's BLAS turn on for some milliseconds after each call, and are in the way.
+PATIENCE = 2e-3
 
 _lock = threading.Lock()
 _holders = 0
@@ -97,25 +102,30 @@ def run(
     total: int = 0,
     progress: Progress | None = None,
     static: bool = False,
+    short: bool = False,
 ) -> None:
     """Call work(task, worker) for every task on `threads` threads, the calling one among them.
 
     Tasks go to the next free worker; with `static` the number of a task decides its worker, so that sums per worker come
-    out the same every time.
+    out the same every time. With `short` tasks the calling thread begins alone, and calls the others once the work has
+    lasted longer than it takes to wake them.
 
     The first exception stops all workers and is raised here; so does Ctrl-C, which reaches the calling thread.
     `progress(done, total)` is called from the calling thread only.
     """
+    if threads <= 1:  # no lock, no event: small tasks take less than these
+        for done, task in enumerate(tasks, 1):
+            work(task, 0)
+            if progress is not None:
+                progress(done, total)
+        return
     shared = iter(tasks)
-    queues = [shared] * max(1, threads)
+    queues = [shared] * threads
     if static:
         listed = list(shared)
         queues = [iter(listed[worker::threads]) for worker in range(threads)]
     crew = _Crew(queues, work, total, progress)
-    if threads <= 1:
-        crew.loop(0)
-    else:
-        crew.together(threads)
+    crew.together(threads, PATIENCE if short else 0.0)
     if crew.failures:
         raise crew.failures[0]
     if progress is not None:
@@ -151,9 +161,29 @@ class _Crew(Generic[Task]):
             self.failures.append(error)
             self._stop.set()
 
-    def together(self, threads: int) -> None:
-        """All workers at once, each with one thread of BLAS."""
+    def alone(self, seconds: float) -> bool:
+        """The calling thread does the tasks of all for so long; True if none is left, or one has failed."""
+        until, worker = time.perf_counter() + seconds, 0
+        try:
+            while time.perf_counter() < until:
+                try:
+                    task = next(self._queues[worker])
+                except StopIteration:
+                    return True  # tasks are dealt out in turns: where one queue ends, all have
+                self._work(task, worker)
+                self.done += 1
+                worker = (worker + 1) % len(self._queues)
+                if self._progress is not None:
+                    self._progress(self.done, self._total)
+        except BaseException as error:
+            self.failures.append(error)
+        return bool(self.failures)
+
+    def together(self, threads: int, patience: float = 0.0) -> None:
+        """All workers at once, each with one thread of BLAS; the calling one alone for the first `patience` seconds."""
         with one_blas_thread():
+            if self.alone(patience):
+                return
             others = [threading.Thread(target=self.loop, args=(i,), daemon=True) for i in range(1, threads)]
             try:
                 for thread in others:

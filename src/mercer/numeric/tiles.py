@@ -104,7 +104,7 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
 
     side = even(len(out)) if symmetric else SIDE
     n_tiles = count(out.shape, symmetric, side, strip)
-    run(tiles(out.shape, symmetric, side, strip), work, _threads(n_tiles), n_tiles, progress)
+    run(tiles(out.shape, symmetric, side, strip), work, _threads(n_tiles), n_tiles, progress, short=not strip)
     return out
 
 
@@ -117,7 +117,8 @@ def product(
     strip: int = 0,
 ) -> NDArray[np.float64]:
     """Return K @ V for V (m, r) without holding K; sums run in float64."""
-    n_tiles = count(shape, symmetric, strip=strip)
+    pieces = list(tiles(shape, symmetric, strip=strip)) if symmetric or strip else _oblong(shape)
+    n_tiles = len(pieces)
     threads = _threads(n_tiles)
     V = np.ascontiguousarray(V)
     totals = [np.zeros((shape[0], V.shape[1])) for _ in range(threads)]
@@ -130,7 +131,7 @@ def product(
             beyond = slice(max(cols.start, rows.stop), cols.stop)
             totals[worker][beyond] += values[:, beyond.start - cols.start :].T @ V[rows]
 
-    run(tiles(shape, symmetric, strip=strip), work, threads, n_tiles, progress, static=True)
+    run(pieces, work, threads, n_tiles, progress, static=True, short=not strip)
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
@@ -156,7 +157,7 @@ def total(
         rows, cols = tile
         totals[worker] += (2.0 if symmetric and rows != cols else 1.0) * term(rows, cols)
 
-    run(tiles(shape, symmetric, side), work, threads, n_tiles, progress, static=True)
+    run(tiles(shape, symmetric, side), work, threads, n_tiles, progress, static=True, short=True)
     return np.sum(totals, axis=0)
 
 
@@ -169,7 +170,7 @@ def stacked(term: Block, shape: tuple[int, int], width: int) -> NDArray[np.float
     def work(tile: tuple[slice, slice], worker: int) -> None:
         totals[worker][tile[0]] += term(*tile)
 
-    run(tiles(shape, False), work, threads, n_tiles, None, static=True)
+    run(tiles(shape, False), work, threads, n_tiles, None, static=True, short=True)
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
@@ -180,33 +181,43 @@ def walk(
     shape: tuple[int, int],
     visit: Callable[[slice, slice, NDArray[Any]], None],
     progress: Progress | None = None,
-    side: int = SIDE,
+    side: int | None = None,
     width: int | None = None,
 ) -> None:
     """Call visit(rows, cols, values) for every tile of `side` rows, strip by strip; `values` may be overwritten."""
     n, m = shape
+    height, across = _sides(shape)
+    side, width = height if side is None else side, across if width is None else width
     strips = [slice(i, min(i + side, n)) for i in range(0, n, side)]
-    width = side if width is None else width
 
     def work(rows: slice, worker: int) -> None:
         for j in range(0, m, width):
             cols = slice(j, min(j + width, m))
             visit(rows, cols, block(rows, cols))
 
-    run(strips, work, min(cpu_count(), len(strips)), len(strips), progress)
+    run(strips, work, min(cpu_count(), len(strips)), len(strips), progress, short=side * m <= LARGEST_SIDE * LARGEST_SIDE)
+
+
+def _sides(shape: tuple[int, int]) -> tuple[int, int]:
+    height = max(1, min(shape[0], SIDE * SIDE // max(1, min(shape[1], SIDE))))
+    return height, max(SIDE, SIDE * SIDE // height)
+
+
+def _oblong(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
+    """Tiles of a matrix of few rows or few columns, of as many values as square ones: few calls are made."""
+    n, m = shape
+    height, width = _sides(shape)
+    return [
+        (slice(i, min(i + height, n)), slice(j, min(j + width, m))) for i in range(0, n, height) for j in range(0, m, width)
+    ]
 
 
 def fill_wide(block: Block, out: NDArray[Any]) -> NDArray[Any]:
-    """Write a matrix of few rows into `out`: tiles hold as many values as square ones, so that few calls are made."""
-    n, m = out.shape
-    height = min(n, SIDE)
-    width = max(SIDE, SIDE * SIDE // max(1, height))
-    pieces = [
-        (slice(i, min(i + height, n)), slice(j, min(j + width, m))) for i in range(0, n, height) for j in range(0, m, width)
-    ]
+    """Write a matrix of few rows into `out`."""
+    pieces = _oblong(out.shape)
 
     def work(tile: tuple[slice, slice], worker: int) -> None:
         out[tile] = block(*tile)
 
-    run(pieces, work, min(cpu_count(), len(pieces)))
+    run(pieces, work, min(cpu_count(), len(pieces)), short=True)
     return out

@@ -8,10 +8,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, check_choice, check_whole
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, NumericalError, check_whole, describe
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.conditioning import append_rows, remove_rows
 from mercer.estimators.gp.diagnosis import diagnose_fit
 from mercer.estimators.gp.exact import condition

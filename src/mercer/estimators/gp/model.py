@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, describe
-from mercer.estimators.base import DualModel
+from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.gp.conditioning import GPLeaveOneOut, leave_one_out
 from mercer.estimators.gp.diagnosis import GPDiagnosis
 from mercer.estimators.gp.exact import ExactPosterior

@@ -110,7 +110,8 @@ def read_parameters(
         template, strip = _size(kernel, X, unit) * kernel, True
     names = [_own_name(name, strip) for name in template.theta_names]
     theta = template.theta
-    typical, reach = _typical(template, X, unit)
+    # where nothing moves, what the data suggest is not asked
+    typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
     if noise is None or noise > 0:
         names.append("noise")
         theta = np.append(theta, math.log(NOISE_START * unit if noise is None else noise))

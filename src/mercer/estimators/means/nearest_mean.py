@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, stands
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, stands
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary

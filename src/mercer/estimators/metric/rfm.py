@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, check_choice, check_whole
-from mercer.estimators.base import DualModel, TrainingSet
+from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.estimators.metric.cv_plus import cv_plus
 from mercer.estimators.metric.machine import METRICS, Machine, final, route, search

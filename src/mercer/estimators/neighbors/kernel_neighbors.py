@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, check_whole, describe
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
-from mercer.estimators.neighbors.search import nearest
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
+from mercer.estimators.neighbors.search import look_at_digits, nearest
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import read_labels
@@ -67,7 +66,9 @@ class KernelNeighbors(KernelEstimator):
         return int(k)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> None:
-        """Nothing is solved at fit: the search is all there is."""
+        """Nothing is solved at fit: the search is all there is. Whether it will have digits is seen now."""
+        if not data.kernel.given:
+            look_at_digits(data.kernel, data.X)
 
     def _store(self, data: TrainingSet, solution: None) -> None:
         self.n_samples_fit_, self._y = data.n, data.y

@@ -37,7 +37,6 @@ def nearest(
     n = K.shape[0]
     eps = float(np.finfo(K._values.dtype).eps)
     tolerance = ROUNDINGS * eps * (np.abs(left) + float(np.abs(right).max()))
-    _look_at_digits(kernel, X, right, eps)
     distances, places = np.full((n, k), np.inf), np.full((n, k), -1, np.int64)
     skip = np.arange(n) if new is None else np.full(n, -1, np.int64)
     failures: list[int] = []
@@ -55,14 +54,17 @@ def nearest(
     return np.sqrt(distances, out=distances), places
 
 
-def _look_at_digits(kernel: Kernel, X: Any, diagonal: Array, eps: float) -> None:
+def look_at_digits(kernel: Kernel, X: Any) -> None:
     """Say it if the distances between training rows are rounding; some of the first against some of the last are enough."""
     if not isinstance(X, np.ndarray) or len(X) < 2:
         return
     size = min(64, len(X) // 2)
-    sizes = diagonal[:size, None] + diagonal[None, -size:]
-    squared = sizes - 2.0 * np.asarray(kernel(X[:size], X[-size:]), dtype=np.float64)
-    warn_of_cancellation("the nearest rows", squared, np.abs(sizes), eps, kernel, X)
+    X = without_offset(kernel, X)[0]
+    ends = X[:size], X[-size:]
+    left, right = (np.asarray(kernel.diag(end), dtype=np.float64) for end in ends)
+    sizes, values = left[:, None] + right[None, :], kernel(*ends)
+    squared = sizes - 2.0 * np.asarray(values, dtype=np.float64)
+    warn_of_cancellation("the nearest rows", squared, np.abs(sizes), float(np.finfo(values.dtype).eps), kernel, X)
 
 
 def _refuse(K: GramOperator, left: Array, right: Array, start: int) -> None:

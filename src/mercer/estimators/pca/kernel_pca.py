@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, check_number, check_whole
-from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.pca import decompositions
 from mercer.estimators.pca.components import Components
 from mercer.estimators.pca.preimages import Preimages, choose_method, find_preimages

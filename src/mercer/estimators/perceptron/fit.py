@@ -181,13 +181,24 @@ class Watcher:
         if rest or part & (part - 1):
             return caught
         for c in np.flatnonzero(active):
-            if int(c) not in self.settled:
-                proof = self._search(int(c), SEARCH_STEPS * part, part == 1)
-                if proof.separable:
-                    self.settled.add(int(c))
-                elif proof.separable is False:
-                    self.proofs[int(c)], caught[c] = proof, True
+            self._look(int(c), SEARCH_STEPS * part, part == 1)
+            caught[c] = int(c) in self.proofs
         return caught
+
+    def settle(self, stopped: Array) -> Array:  # (C,) -> (C,)
+        """Of problems that are about to be stopped, those that one look does not find to be separable."""
+        for c in np.flatnonzero(stopped):
+            self._look(int(c), SEARCH_STEPS, True)
+        return np.array([stopped[c] and c not in self.settled for c in range(len(stopped))], dtype=bool)
+
+    def _look(self, c: int, steps: int, first: bool) -> None:
+        if c in self.settled or c in self.proofs:
+            return
+        proof = self._search(c, steps, first)
+        if proof.separable:
+            self.settled.add(c)
+        elif proof.separable is False:
+            self.proofs[c] = proof
 
     def _search(self, c: int, steps: int, first: bool) -> Nearest:
         y = self.Y[c]

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.fit import Epochs, Values, Watcher, finish, make_form, perceptron_routes
 from mercer.estimators.perceptron.forms import Blocked
 from mercer.estimators.perceptron.model import PerceptronModel, check_parameters, signs_of, warn_if_open
-from mercer.estimators.perceptron.passes import Form, run
+from mercer.estimators.perceptron.passes import Form, Mistakes, run
+from mercer.estimators.perceptron.stopping import Averages
 from mercer.estimators.progress import Meter
 from mercer.gram.products import product
 from mercer.inputs import append, count, take
@@ -38,6 +38,10 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
     kernel : Kernel or str, default Gaussian(length_scale="median")
     max_iter : int, default 1000
         Epochs at most; a run ends after an epoch without mistakes, or once the data are proved to be not separable.
+    stopping : "average" or "mistakes", default "average"
+        "average" also ends a run when the averaged weights make no fewer errors on the training rows than five epochs ago
+        (by 0.1 % of the rows), unless the data are seen to be separable. "mistakes" is the rule of the lectures alone. The
+        last weights, average=False, are not averaged: for them both are the same.
     average : True, False or "voted"
         Predict with the average of the weights over all presentations, with the last weights, or by a vote of all.
     fit_intercept : bool, default False
@@ -75,6 +79,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         kernel: Any = DEFAULT_KERNEL,
         *,
         max_iter: int = 1000,
+        stopping: str = "average",
         average: bool | str = True,
         fit_intercept: bool = False,
         shuffle: bool = True,
@@ -88,6 +93,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
     ) -> None:
         self.kernel = kernel
         self.max_iter = max_iter
+        self.stopping = stopping
         self.average = average
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -122,9 +128,14 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         else:
             form = Budgeted(values, Y, min(self.budget, n), self.budget_policy)
 
-        def watch(epochs: int, active: NDArray[Any]) -> NDArray[Any]:
+        averages = Averages(form, values, data.X, Y) if self.stopping == "average" and self.average is not False else None
+
+        def watch(epochs: int, active: NDArray[Any], mistakes: Mistakes, presented: NDArray[Any]) -> NDArray[Any]:
             meter(epochs, self.max_iter)
-            return watcher(epochs, active) if epochs < self.max_iter else np.zeros(len(active), bool)
+            if epochs == self.max_iter:
+                return np.zeros(len(active), bool)
+            done = watcher(epochs, active)
+            return done if averages is None else done | watcher.settle(averages(active, mistakes, presented) & ~done)
 
         def order(epoch: int) -> NDArray[Any]:
             return random.permutation(n) if self.shuffle else np.arange(n)

@@ -77,6 +77,9 @@ def vote(values: Array, mistakes: Mistakes, signs: Array, presented: int) -> Arr
     return out / max(1, presented)
 
 
+#: The note of a run that ended because its averaged weights were as good as they get.
+STOPPED = "stopped: the averaged weights no longer improve"
+
 #: Rows of new points whose kernel values are held while the votes are counted.
 NEW_ROWS = 256
 
@@ -218,6 +221,8 @@ class PerceptronModel(DualModel):
         note = "" if fitted.exact else "the budget changed the algorithm: Novikoff's bound does not apply"
         if c in fitted.proofs:
             note = f"not separable: {fitted.proofs[c].message}, norm {fitted.proofs[c].norm:.2g}"
+        elif run.stopped.size and run.stopped[c]:
+            note = STOPPED
         updates, largest = int((run.mistakes.problems == c).sum()), float(np.abs(fitted.alpha[:, c]).max())
         return Ledger(
             self._label(c), updates, int(run.epochs[c]), bool(run.converged[c]), self.radius_, margin, hard, largest, note
@@ -283,6 +288,7 @@ def check_parameters(model: Any) -> None:
         check_choice("KernelPerceptron", "average", model.average, ("True", "False", "voted"))
     check_choice("KernelPerceptron", "budget_policy", model.budget_policy, POLICIES)
     check_choice("KernelPerceptron", "margin", model.margin, ("reached", "hard"))
+    check_choice("KernelPerceptron", "stopping", model.stopping, ("average", "mistakes"))
     if model.budget is not None and model.average == "voted":
         raise InputError(
             'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'
@@ -293,7 +299,7 @@ def warn_if_open(model: Any) -> None:
     """Say so when a run ended otherwise than by an epoch without mistakes."""
     ledgers = [model.ledger_] if isinstance(model.ledger_, Ledger) else list(model.ledger_)
     for ledger in ledgers:
-        if ledger.converged:
+        if ledger.converged or ledger.note == STOPPED:
             continue
         which = f"KernelPerceptron (class {ledger.label} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
         if ledger.note.startswith("not separable"):

@@ -101,13 +101,13 @@ def run(
     problems: int,
     orders: Callable[[int], Array],
     max_iter: int,
-    watch: Callable[[int, Array], Array] | None = None,
+    watch: Callable[[int, Array, Mistakes, Array], Array] | None = None,
     presented: Array | None = None,
 ) -> Run:
     """Make epochs until every problem had one without mistakes, at most max_iter.
 
-    orders(epoch) gives the rows to present. watch(epochs made, active problems) may stop problems. `presented` are the
-    presentations made before, in a stream.
+    orders(epoch) gives the rows to present. watch(epochs made, active problems, mistakes of the epoch, presentations) may
+    stop problems. `presented` are the presentations made before, in a stream.
     """
     active, stopped = np.ones(problems, bool), np.zeros(problems, bool)
     epochs, converged = np.zeros(problems, np.int64), np.zeros(problems, bool)
@@ -123,7 +123,7 @@ def run(
         converged |= clean
         active &= ~clean
         if watch is not None and active.any():
-            caught = active & watch(epoch + 1, active)
+            caught = active & watch(epoch + 1, active, mistakes, clock)
             stopped |= caught
             active &= ~caught
         if not active.any():

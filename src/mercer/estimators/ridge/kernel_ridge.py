@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.formula import coefficients, written

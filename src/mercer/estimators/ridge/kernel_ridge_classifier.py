@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
 from mercer.estimators.ridge.kernel_ridge_cv import Tuned, explore, store_choice, surface_routes, tuned

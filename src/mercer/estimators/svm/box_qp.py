@@ -110,6 +110,7 @@ def solve_box(
     max_iter: int = -1,
     time_limit: float | None = None,
     tick: Tick | None = None,
+    further: tuple[float, int] | None = None,
 ) -> BoxSolution:
     """Solve one problem.
 
@@ -126,6 +127,8 @@ def solve_box(
         Seconds.
     tick : function (done, total), optional
         Called now and then from the calling thread; done of total by the logarithm of the gap. Raise in it to stop.
+    further : (tolerance, steps), optional
+        Once `tol` is reached, go on towards a finer tolerance for at most so many steps.
 
     >>> from mercer.gram.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -139,8 +142,21 @@ def solve_box(
     if not state.b.any() and not problem.split and max_iter < 0:
         state.b[:] = _from_sample(problem, state, gram, watch)
     state.start(gram)
-    Blocks(state, gram, watch).run()
+    blocks = Blocks(state, gram, watch)
+    blocks.run()
+    if further is not None and watch.converged:
+        _go_on(blocks, state, watch, *further)
     return finished(problem, state, watch)
+
+
+def _go_on(blocks: Blocks, state: Signed, watch: Watch, tol: float, steps: int) -> None:
+    """More steps from where the tolerance was reached; taken back if they lead away from it."""
+    b, sums = state.b.copy(), state.sums.copy()
+    more = Watch(tol, steps, None, None, len(b), watch.unbounded)
+    blocks.sharpen(more)
+    watch.steps += more.steps
+    if state.gap() > watch.tol:
+        state.b[:], state.sums[:] = b, sums
 
 
 def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -> Array:  # -> (n,) signed weights

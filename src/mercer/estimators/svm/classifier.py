@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet, stands
+from mercer.estimators.base import TrainingSet, check_is_fitted, stands
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
@@ -26,6 +25,7 @@ from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
+from mercer.gram.row_cache import SMALL
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape
@@ -55,6 +55,8 @@ class Labels:
         classes, kept = classes_of(what, labels, data.weights), weights > 0
         codes = np.full(len(labels), -1)
         codes[kept] = encode(what, labels[kept], classes)
+        if class_weight is None:
+            return cls(classes, codes, weights, np.ones(len(classes)))
         return cls(classes, codes, weights, compute_class_weight(class_weight, classes=classes, y=labels[kept]))
 
     def times_class(self, weights: Array) -> Array:  # (n,) -> (n,)
@@ -164,7 +166,8 @@ class SupportClassifier(ClassifierMixin, SupportModel):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
-        return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
+        few = y is None or shape.n <= SMALL  # the number of classes makes no difference to the routes
+        return shape if few else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return f(x), (n,), positive for the second class; for k > 2 classes (n, k), or (n, k(k-1)/2) for "ovo".

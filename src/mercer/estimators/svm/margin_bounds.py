@@ -34,6 +34,7 @@ Array = NDArray[Any]
 
 #: Exponents i of 2^-i, the margins over which the bound is minimized; beyond them it is vacuous for any real data.
 EXPONENTS = np.arange(-30.0, 31.0)
+NORMS = 2.0**EXPONENTS
 
 
 @record()
@@ -91,18 +92,19 @@ def _losses(ordered: Array, norm: float) -> Array:  # (m,) -> (e,)
     """The share of rows with y f < rho = norm / 2^i, for every exponent: f / rho has ||w|| = 2^i."""
     if not (norm > 0 and math.isfinite(norm)):
         return np.ones(len(EXPONENTS))
-    return np.searchsorted(ordered, norm / 2.0**EXPONENTS) / len(ordered)
+    return np.searchsorted(ordered, norm / NORMS) / len(ordered)
 
 
 def _bounds(losses: Array, m: Array, norm: Array, bias: Array, trace: Array, delta: float) -> tuple[Array, Array, Array]:
     # (e, P), four of (P,) -> three of (P,)
     """The smallest bound of every function, its distance, and its loss; 1, 0 and 1 where none is below 1."""
-    A = 2.0 ** EXPONENTS[:, None]
+    A = NORMS[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        B = np.minimum(np.nan_to_num(np.abs(bias) * A / norm, nan=0.0), 2.0**500)  # w = 0: no bound below 1
-    j = np.ceil(np.log2(np.maximum(B, 2.0 ** EXPONENTS[0])))
+        # w = 0: no bound below 1; fmin and fmax take the number where the other is none
+        B = np.fmax(np.fmin(np.abs(bias) * A / norm, 2.0**500), NORMS[0])
+    j = np.ceil(np.log2(B))
     complexity = A * np.sqrt(trace) / m + 2.0**j / np.sqrt(m)
-    part = delta * _part(EXPONENTS[:, None]) * _part(j)
+    part = delta * _PARTS[:, None] * _part(j)
     bounds = losses + 2.0 * complexity + 3.0 * np.sqrt(np.log(2.0 / part) / (2.0 * m))
     best = np.argmin(bounds, axis=0), np.arange(bounds.shape[1])
     said = bounds[best] < 1.0
@@ -112,6 +114,9 @@ def _bounds(losses: Array, m: Array, norm: Array, bias: Array, trace: Array, del
 def _part(i: Array) -> Array:
     """p_i = 2 / (3 (|i| + 1) (|i| + 2)), which add up to 1 over all whole numbers."""
     return 2.0 / (3.0 * (np.abs(i) + 1.0) * (np.abs(i) + 2.0))
+
+
+_PARTS = _part(EXPONENTS)
 
 
 def margin_ledgers(

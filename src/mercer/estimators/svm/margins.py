@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.hinge import HingeSolver
-from mercer.estimators.svm.one_vs_one import class_pairs
+from mercer.estimators.svm.one_vs_one import class_pairs, two_classes
 from mercer.estimators.svm.problems import (
     SupportFunction,
     classification,
@@ -63,7 +63,7 @@ def fit_pairs(
     if isinstance(solver, HingeSolver) or (classes > 2 and margin.bounded):
         return solver.pairs(codes, margin.upper(weights))
     found: list[SupportFunction | None] = []
-    pairs = class_pairs(codes, classes)
+    pairs = [two_classes(codes)] if classes == 2 else class_pairs(codes, classes)
     for number, pair in enumerate(pairs):
         solver.begin(number, len(pairs))
         own = weights[pair.index]

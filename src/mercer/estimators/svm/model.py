@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import KernelEstimator, TrainingSet
+from mercer.estimators.base import KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.diagnosis import LONG, diagnose_data

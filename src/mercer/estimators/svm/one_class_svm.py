@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import check_number
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, stands
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, stands
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel

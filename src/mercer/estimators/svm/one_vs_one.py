@@ -22,6 +22,8 @@ from mercer.numeric.threads import cpu_count, run
 
 #: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand. Row: svc-fit-letter.
 WHOLE = 4096
+#: Up to this many rows pairs are solved in less time than it takes to wake a thread. Row: bench-small.
+SHORT = 512
 #: Bytes that the rows of larger pairs may take together, unless told otherwise. Row: svc-mnist60k.
 BUDGET = 2 * 2**30
 
@@ -65,6 +67,16 @@ def class_pairs(codes: Array, classes: int | None = None) -> list[ClassPair]:  #
         ClassPair(i, j, np.concatenate([members[i], members[j]]), np.repeat(sides, [len(members[i]), len(members[j])]))
         for i, j in pairs(k)
     ]
+
+
+def two_classes(codes: Array) -> ClassPair:  # (n,) 0 or 1; -1: left out
+    """The one pair of two classes, rows in the order they came: the Gram matrix serves as it is.
+
+    >>> two_classes(np.array([1, 0, -1, 1])).index.tolist()
+    [0, 1, 3]
+    """
+    index = np.flatnonzero(codes >= 0)
+    return ClassPair(0, 1, index, np.where(codes[index] == 0, -1.0, 1.0))
 
 
 def pair_values(sums: Array, intercepts: Array) -> Array:  # (m, k, k - 1), (P,) -> (m, P)
@@ -154,6 +166,7 @@ def solve_pairs(
     tick: Tick | None = None,
     starts: Sequence[Array | None] | None = None,
     memory: int | None = None,
+    further: tuple[float, int] | None = None,
 ) -> list[BoxSolution]:
     """Solve the classification problem of every pair of classes (see `class_pairs` for the order of pairs and variables).
 
@@ -167,17 +180,18 @@ def solve_pairs(
     tick : called as tick(pairs done, pairs) from the calling thread
     starts : feasible weights per pair, from `warm_start`
     memory : bytes for the rows of pairs that are too large to be made whole
+    further : as in `solve_box`, for each pair
     """
     labels = np.asarray(labels)
     found = class_pairs(labels)
-    limits = (tol, max_iter, time_limit)
+    limits = (tol, max_iter, time_limit, further)
     work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, starts, memory or BUDGET)
     order = sorted(range(len(found)), key=lambda p: -len(found[p].index))  # the largest first: no core waits long at the end
     threads = min(cpu_count(), len(found))
     if len(found) == 1:
         work.alone = tick  # then the progress of the one problem is what there is to see
     work.prepare()
-    run(order, work.solve, threads, len(found), tick if len(found) > 1 else None)
+    run(order, work.solve, threads, len(found), tick if len(found) > 1 else None, short=len(labels) <= SHORT)
     return [solution for solution in work.solutions if solution is not None]
 
 
@@ -191,12 +205,12 @@ class _Work:
         labels: Array,
         upper: Array,
         pairs: list[ClassPair],
-        limits: tuple[float, int, float | None],
+        limits: tuple[float, int, float | None, tuple[float, int] | None],
         starts: Sequence[Array | None] | None,
         memory: int,
     ) -> None:
         self.gram, self.upper, self.pairs, self.starts = gram, upper, pairs, starts
-        self.tol, self.max_iter, time_limit = limits
+        self.tol, self.max_iter, time_limit, self.further = limits
         self.deadline = None if time_limit is None else time.monotonic() + time_limit
         self.threads = min(cpu_count(), len(pairs))
         self.bytes = max(1, memory // self.threads)
@@ -226,7 +240,7 @@ class _Work:
             self.own[c] = self.sorted.block(self.members[c], self.members[c], out)
 
         shared = sorted(np.flatnonzero(uses > 1).tolist(), key=lambda c: -int(self.sizes[c]))
-        run(shared, work, min(self.threads, max(1, len(shared))))
+        run(shared, work, min(self.threads, max(1, len(shared))), short=self.gram.n <= SHORT)
 
     def solve(self, number: int, worker: int) -> None:
         """One pair."""
@@ -237,8 +251,9 @@ class _Work:
         left = None if self.deadline is None else max(1e-9, self.deadline - time.monotonic())
         try:
             self.solutions[number] = solve_box(
-                problem, self.rows(pair, worker), tol=self.tol, max_iter=self.max_iter, time_limit=left, tick=self.tell
-            )
+                problem, self.rows(pair, worker), tol=self.tol, max_iter=self.max_iter, time_limit=left, tick=self.tell,
+                further=self.further,
+            )  # fmt: skip
         except BaseException:
             self.halt.set()
             raise

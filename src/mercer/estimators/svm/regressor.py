@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet, stands
+from mercer.estimators.base import TrainingSet, check_is_fitted, stands
 from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -85,20 +85,14 @@ class Solver:
 
     def __call__(self, problem: BoxProblem, tol: float | None = None) -> BoxSolution:
         fine, tick = self.settings.tol if tol is None else tol, self.meter if self.alone else None
-        found = solve_box(problem, self.rows, tol=fine, tick=tick, **self.limits())
-        if not self.small or fine <= SHARP or not found.converged:
-            return found
-        further = solve_box(replace(problem, start=found.value), self.rows, tol=SHARP, max_iter=FURTHER)
-        return _sharper(found, further, fine)
+        return solve_box(problem, self.rows, tol=fine, tick=tick, further=self.further(fine), **self.limits())
 
     def pairs(self, codes: Array, upper: Array) -> list[SupportFunction | None]:  # (n,), (n,)
         """The functions of all pairs of classes at once; None where a class has no row with a positive bound."""
         memory, tol = parse_bytes(self.settings.memory), self.settings.tol
-        found = solve_pairs(self.rows, codes, upper, tol=tol, tick=self.meter, memory=memory, **self.limits())
-        if self.small and tol > SHARP and all(solution.converged for solution in found):
-            starts = [solution.value for solution in found]
-            again = solve_pairs(self.rows, codes, upper, tol=SHARP, max_iter=FURTHER, starts=starts, memory=memory)
-            found = [_sharper(solution, more, tol) for solution, more in zip(found, again, strict=True)]
+        found = solve_pairs(
+            self.rows, codes, upper, tol=tol, tick=self.meter, memory=memory, further=self.further(tol), **self.limits()
+        )
         return [
             support_function(classification(pair.signs, upper[pair.index]), solution, pair.index)
             if pair.has_both(upper[pair.index])
@@ -106,10 +100,10 @@ class Solver:
             for pair, solution in zip(class_pairs(codes), found, strict=True)
         ]
 
-    @property
-    def small(self) -> bool:
+    def further(self, tol: float) -> tuple[float, int] | None:
         """Few rows and no limits: solved on until rounding ends it, so that weights count exactly as copies of rows do."""
-        return self.rows.n <= SHARP_UP_TO and self.settings.max_iter < 0 and self.deadline is None
+        small = self.rows.n <= SHARP_UP_TO and self.settings.max_iter < 0 and self.deadline is None
+        return (SHARP, FURTHER) if small and tol > SHARP else None
 
     def limits(self) -> dict[str, Any]:
         """What is left of the limits, for `solve_box`."""
@@ -121,13 +115,6 @@ class Solver:
         self.alone = total == 1
         if self.meter is not None and not self.alone:
             self.meter(number, total)
-
-
-def _sharper(found: BoxSolution, further: BoxSolution, tol: float) -> BoxSolution:
-    """The solution after more steps, if they led anywhere."""
-    if further.gap > tol:
-        return found
-    return replace(further, converged=True, n_iter=found.n_iter + further.n_iter, message=found.message)
 
 
 def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:

@@ -32,6 +32,8 @@ class Signed:
         """The signed form of a problem on a Gram matrix of n rows."""
         signs, upper = np.asarray(problem.signs, dtype=np.float64), np.asarray(problem.upper, dtype=np.float64)
         rows = None if problem.rows is None else np.asarray(problem.rows, dtype=np.int64)
+        if rows is not None and len(rows) == n and (rows == np.arange(n)).all():
+            rows = None  # all of them, as they stand
         low, high = np.where(signs > 0, 0.0, -upper) + 0.0, np.where(signs > 0, upper, 0.0)
         b = np.clip(signs * problem.start, low, high)
         return cls(signs, b, -signs * problem.linear, low, high, bool(problem.split), rows, n)
@@ -183,6 +185,8 @@ SIZE, LARGEST, FRESH = 512, 2048, 192
 INNER = 0.1
 #: Steps per variable after which a set is called hard, and a Newton step tried; and how often in one set.
 PATIENCE, NEWTON = 20, 4
+#: Where the free variables are known already: Newton steps, and steps on pairs before each of them.
+POLISH = 20, 1024
 #: Steps per variable on a whole problem before it is cut into sets.
 FIRST = 3
 #: Working sets without a smaller gap after which rounding is to blame.
@@ -195,6 +199,7 @@ class Blocks:
 
     def __init__(self, state: Signed, gram: Any, watch: Watch) -> None:
         self.state, self.gram, self.watch = state, gram, watch
+        self.near = False  # the free variables are known, near enough
         self.n = len(state.b)
         self.diagonal = np.asarray(gram.diag(), dtype=np.float64)
         self.size = self.n if self.n <= DIRECT else LARGEST
@@ -205,6 +210,13 @@ class Blocks:
         self.rising, self.falling = np.empty((2, self.n), dtype=np.int64)
         self.threads = getattr(gram, "threads", 1)
         self.gap = np.inf
+        self._block: tuple[Array, Array, Array] | None = None  # of all variables: made once
+
+    def sharpen(self, watch: Watch) -> None:
+        """Go on to a finer tolerance from where this has ended."""
+        self.watch, self.near = watch, True
+        self.size = self.n if self._block is not None else self.size
+        self.run()
 
     def run(self) -> None:
         """Until converged, or told to stop."""
@@ -229,41 +241,55 @@ class Blocks:
 
     def turn(self, f: Array, chosen: Array) -> None:  # (n,), (q,)
         """One working set: solved on its block, and the sums of all rows brought up to date."""
-        from mercer.estimators.svm._compiled_smo import descend
-
         state = self.state
         index = chosen if state.rows is None else state.rows[chosen]
         store, slots, K = self.block(index)
-        diag = np.ascontiguousarray(np.diagonal(K))  # as rounded in K, or steps would not fit the sums they move
-        fs, b = f[chosen], state.b[chosen]
-        low, high, group = state.low[chosen], state.high[chosen], state.group[chosen]
-        whole = len(chosen) == self.n
-        goal = 0.5 * self.watch.tol if whole else max(INNER * self.gap, 0.5 * self.watch.tol)
-        steps, rounds, patience = 0, NEWTON, PATIENCE * len(chosen)
-        if whole and self.n > SIZE:  # if that many steps do not do, smaller sets will: their steps are cheaper
-            rounds, patience, self.size = 1, FIRST * self.n, min(LARGEST, self.n - 1)
-        for _ in range(rounds):
-            most = min(patience, self.watch.left - steps)
-            made, gap = descend(K, diag, fs, b, low, high, group, state.groups, goal, most)
-            steps += int(made)
-            if gap < goal or steps >= self.watch.left or rounds == 1:
-                break
-            if not descend_face(K, fs, b, low, high, group, state.groups):
-                break
-        self.watch.steps += steps
+        if self._block is not None and len(chosen) == self.n and not self.watch.unbounded:
+            self.descend(K, f, state.b, state.low, state.high, state.group)
+            state.sums[slice(None) if state.rows is None else state.rows] = state.c - f
+            self.old = chosen
+            return
+        b = state.b[chosen]
+        self.descend(K, f[chosen], b, state.low[chosen], state.high[chosen], state.group[chosen])
         moved = np.flatnonzero(b != state.b[chosen])
         change = b[moved] - state.b[chosen[moved]]
         state.b[chosen] = b
         self.old = chosen
         self.gram.add(state.sums, store, slots[moved], change)
 
+    def descend(self, K: Array, f: Array, b: Array, low: Array, high: Array, group: Array) -> None:  # (q, q), (q,) …
+        """Steps on pairs and on faces, in place on f and b."""
+        from mercer.estimators.svm._compiled_smo import descend
+
+        diag = np.ascontiguousarray(np.diagonal(K))  # as rounded in K, or steps would not fit the sums they move
+        whole, groups = len(b) == self.n, self.state.groups
+        goal = 0.5 * self.watch.tol if whole else max(INNER * self.gap, 0.5 * self.watch.tol)
+        steps, rounds, patience = 0, NEWTON, PATIENCE * len(b)
+        if whole and self.n > SIZE:  # if that many steps do not do, smaller sets will: their steps are cheaper
+            rounds, patience, self.size = 1, FIRST * self.n, min(LARGEST, self.n - 1)
+        elif self.near:
+            rounds, patience = POLISH
+        for _ in range(rounds):
+            most = min(patience, self.watch.left - steps)
+            made, gap = descend(K, diag, f, b, low, high, group, groups, goal, most)
+            steps += int(made)
+            if gap < goal or steps >= self.watch.left or rounds == 1:
+                break
+            if not descend_face(K, f, b, low, high, group, groups):
+                break
+        self.watch.steps += steps
+
     def block(self, index: Array) -> tuple[Array, Array, Array]:  # (q,) -> (S, n), (q,), (q, q)
         """The rows of a set and the block where they cross."""
         from mercer.gram._compiled_rows import crossings
 
+        everything = len(index) == self.n and self.gram.whole
+        if everything and self._block is not None:
+            return self._block
         store, slots = self.gram.fetch(index)
-        if len(index) == len(store) == store.shape[1] and (index == np.arange(len(index))).all():
-            return store, slots, store
+        if everything and self.state.rows is None and store.shape == (self.n, self.n):
+            self._block = store, slots, store
+            return self._block
         q = len(index)
         K = np.empty((q, q), store.dtype)
         step = max(64, -(-q // (2 * self.threads)))
@@ -271,7 +297,9 @@ class Blocks:
         def work(begin: int, worker: int) -> None:
             crossings(store, slots, index, K, begin, min(begin + step, q))
 
-        run(range(0, q, step), work, self.threads if q >= 256 else 1)
+        run(range(0, q, step), work, self.threads if q >= 256 else 1, short=True)
+        if everything:
+            self._block = store, slots, K
         return store, slots, K
 
     def choose(self, f: Array, top: Array, bottom: Array) -> Array:  # (n,), (groups,), (groups,) -> (q,)
