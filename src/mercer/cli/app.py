@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli.check import check
+from mercer.cli.compile import compile
 from mercer.cli.denoise import denoise
 from mercer.cli.exit_codes import BAD_INPUT
 from mercer.cli.failures import guarded, termination
@@ -22,7 +23,7 @@ from mercer.cli.fit import fit
 from mercer.cli.predict import predict
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, check, denoise)
+COMMANDS = (fit, predict, check, denoise, compile)
 
 
 def signed_last(arguments: list[str]) -> list[str]:

@@ -209,7 +209,7 @@ class KernelEstimator(BaseEstimator):
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse parameters of other libraries with what to write instead, before __init__ says less."""
-        unknown = keywords.keys() - _parameters(cls)
+        unknown = keywords.keys() - _parameters(cls)  # type: ignore[arg-type]
         if unknown:
             name = next(name for name in keywords if name in unknown)
             raise ArgumentError(_advice(cls.__name__, name, keywords[name]))

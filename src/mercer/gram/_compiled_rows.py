@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

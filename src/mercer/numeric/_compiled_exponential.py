@@ -13,6 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 _CHUNK = 512  # values between the two loops: they stay in the L1 cache
 
 

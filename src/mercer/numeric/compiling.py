@@ -6,6 +6,11 @@ differently from NumPy, and the same call must give the same digits every time.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 #: What must be saved, in nanoseconds. The savings per step that callers state are on this scale: each puts the change of
 #: loops where the benchmark row of its kernel found it.
 LOADING = 2**23
@@ -18,3 +23,27 @@ def worth(steps: int, saved: float) -> bool:
     (True, False)
     """
     return steps * saved >= LOADING
+
+
+@contextmanager
+def always() -> Iterator[None]:
+    """Take the compiled loops whatever the amount of work, for those who fill the cache beforehand."""
+    global LOADING
+    before, LOADING = LOADING, 0
+    try:
+        yield
+    finally:
+        LOADING = before
+
+
+_said = False
+
+
+def say_so(stream: Any = None) -> None:
+    """Say once, to a person who watches, that a loop is being compiled: this call takes seconds, later ones do not."""
+    global _said
+    stream = sys.stderr if stream is None else stream
+    if not _said and stream is not None and stream.isatty():
+        stream.write("mercer: compiling loops for this machine, once; `mercer compile` does it beforehand\n")
+        stream.flush()
+    _said = True

@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 
 @numba.njit(cache=True, nogil=True)
 def add_octaves(cosines: NDArray[Any], sines: NDArray[Any], out: NDArray[np.float64]) -> None:  # (r, D), (r, D), (L, 2D)

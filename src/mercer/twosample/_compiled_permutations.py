@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 
 @numba.njit(cache=True, nogil=True)
 def draw_subsets(uniforms: NDArray[np.float64], signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)

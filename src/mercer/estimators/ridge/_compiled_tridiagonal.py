@@ -7,6 +7,8 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 
 @numba.njit(cache=True, nogil=True)
 def inverse_diagonal(Q: NDArray[Any], lower: NDArray[Any], pivots: NDArray[Any], out: NDArray[Any]) -> None:

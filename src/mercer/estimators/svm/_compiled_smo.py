@@ -19,6 +19,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

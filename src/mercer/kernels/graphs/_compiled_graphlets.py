@@ -6,6 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 

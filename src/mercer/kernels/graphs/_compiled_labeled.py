@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.kernels.graphs._compiled_graphlets import joined
 
 Ints = NDArray[np.int64]

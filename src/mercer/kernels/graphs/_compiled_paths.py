@@ -8,6 +8,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Marks = NDArray[np.uint64]

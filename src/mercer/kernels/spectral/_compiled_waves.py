@@ -13,6 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
+
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def waves_float64(phase: NDArray[Any], factors: NDArray[Any], out: NDArray[Any]) -> None:  # (n, m), (m,) -> (n, 2m)

@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.kernels.strings.engine._compiled_vectors import at_addresses
 
 Ints = NDArray[np.int64]

@@ -1,0 +1,25 @@
+"""A listener at the compiler: it hears of loops that are compiled, and not of those that come from the cache.
+
+Every module of compiled loops imports this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from numba.core import event
+
+from mercer.numeric.compiling import say_so
+
+
+@final
+class _Notice(event.Listener):  # type: ignore[misc]
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func.__module__.startswith("mercer."):
+            say_so()
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Notice())
