@@ -33,7 +33,12 @@ $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-setup: $(STAMPS)/dev  ## make .venv with everything for development
+# Compiled loops are kept beside the package: once here, and neither tests nor first calls wait for them.
+$(STAMPS)/compiled: $(STAMPS)/dev
+	$(VENV)/bin/mercer compile
+	@touch $@
+
+setup: $(STAMPS)/dev $(STAMPS)/compiled  ## make .venv with everything for development, compiled loops too
 
 DEMO := build/demo
 
@@ -48,7 +53,7 @@ demo: $(STAMPS)/cli  ## proofs and counter-examples, then mercer fit and predict
 	@echo
 	@echo "The results are in $(DEMO)/results: surface.png and predictions.png to look at, metrics.json, model.mercer, new.csv"
 
-test: lint typecheck  ## ruff, mypy, tests and doctests
+test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those

@@ -1,10 +1,12 @@
-"""What `import mercer` costs in a fresh interpreter."""
+"""What `import mercer` and first calls cost in a fresh interpreter, with and without compiled loops in the cache."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
 from benchmarks.row import Claim, Peer, Row, Timed
@@ -29,9 +31,53 @@ print(json.dumps({"seconds": time.perf_counter() - start, "loaded": []}))
 """
 
 
-def in_fresh_interpreter(code: str) -> Timed:
+# A first call and a second one: what the first takes longer is loading or compiling.
+FIRST = """
+import json, time
+import numpy as np
+import mercer
+{prepare}
+seconds = []
+for _ in range(2):
+    start = time.perf_counter()
+    {call}
+    seconds.append(time.perf_counter() - start)
+print(json.dumps({{"seconds": seconds[0] - seconds[1], "loaded": []}}))
+"""
+SVC = FIRST.format(
+    prepare="X = np.random.default_rng(0).normal(size=(800, 10)); y = X[:, 0] + X[:, 1] * X[:, 2] > 0",
+    call="mercer.SVC(mercer.Gaussian(3.0)).fit(X, y)",
+)
+GAPPED = FIRST.format(
+    prepare="r = np.random.default_rng(0); X = [''.join(r.choice(list('ACGT'), size=200)) for _ in range(400)]",
+    call="mercer.GappedSpectrum(6, gaps=2)(X)",
+)
+COMPILE = "import sys; from mercer.cli.app import app; sys.argv = ['mercer', 'compile']; app()"
+
+
+def first_call(code: str, compiled: bool) -> Timed:
+    """Seconds that a first call takes longer than the second, in a cache of its own: empty, or from `mercer compile`."""
+    with tempfile.TemporaryDirectory() as cache:
+        if compiled:
+            subprocess.run([sys.executable, "-c", COMPILE], env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True)
+        return in_fresh_interpreter(code, {"NUMBA_CACHE_DIR": cache})
+
+
+def compile_all() -> Timed:
+    """Seconds of `mercer compile` with an empty cache."""
+    import time
+
+    with tempfile.TemporaryDirectory() as cache:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", COMPILE], env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True)
+        return Timed(time.perf_counter() - start)
+
+
+def in_fresh_interpreter(code: str, variables: dict[str, str] | None = None) -> Timed:
     """Run code that prints its own seconds; starting Python is not on the clock."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **(variables or {})}
+    )
     found = json.loads(done.stdout)
     return Timed(found["seconds"], found["loaded"])
 
@@ -41,7 +87,36 @@ def loaded(_: Any, modules: list[str]) -> dict[str, float]:
     return {"numba or matplotlib loaded": float(len(modules))}
 
 
+def first(name: str, title: str, code: str, compiled: bool) -> Row:
+    """A first call; its rival is the same call with the cache in the other state."""
+    return Row(
+        name=name,
+        title=f"{title}: seconds that the first call of a process takes longer than its second",
+        data=lambda: None,
+        mercer=lambda _: first_call(code, compiled),
+        agreement=None,
+        repeats=1,
+        memory=False,
+        long=True,
+    )
+
+
 ROWS = [
+    first("first-svc-cold", "SVC, n = 800, nothing compiled", SVC, False),
+    first("first-svc-compiled", "SVC, n = 800, after `mercer compile`", SVC, True),
+    first("first-gapped-cold", "GappedSpectrum(6, gaps=2), 400 strings, nothing compiled", GAPPED, False),
+    first("first-gapped-compiled", "GappedSpectrum(6, gaps=2), 400 strings, after `mercer compile`", GAPPED, True),
+    Row(
+        name="compile",
+        title="`mercer compile` with an empty cache",
+        data=lambda: None,
+        mercer=lambda _: compile_all(),
+        claims=(Claim(measure="seconds", at_most=60),),
+        agreement=None,
+        repeats=1,
+        memory=False,
+        long=True,
+    ),
     Row(
         name="import",
         title="`import mercer` after `import sklearn`, in fresh interpreters; beside it, `import sklearn` itself",
