@@ -25,7 +25,6 @@ from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
-from mercer.gram.row_cache import SMALL
 from mercer.gram.row_cache import WHOLE_MATRIX_ROWS
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
