@@ -82,6 +82,9 @@ bench-long: $(STAMPS)/bench  ## the rows that take minutes
 bench-small: $(STAMPS)/dev  ## small models beside scikit-learn's: fit, predict, predict one row
 	$(PY) -m benchmarks.small
 
+bench-untuned: $(STAMPS)/bench  ## classification and Gaussian processes on data that nothing was tuned on
+	$(PY) -m benchmarks.untuned
+
 bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
 	$(PY) -m benchmarks --group gp $(CHOSEN)
 

@@ -150,6 +150,40 @@ def averaged(n: int | None = None, epochs: int = 5, long: bool = True) -> Row:
     )
 
 
+def overlapping(n: int = 4000) -> Split:
+    """Two classes that no function of the columns tells apart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * n, 10))
+    y = np.where(X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=2 * n) > 0, 1.0, -1.0)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def stopping(epochs: int = 1000) -> Row:
+    """A perceptron as it is by default, beside the lectures' rule."""
+
+    def fitted(data: Split, **settings: Any) -> NDArray[Any]:
+        import mercer
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = mercer.KernelPerceptron(random_state=0, max_iter=epochs, **settings)
+            return model.fit(data[0], data[1]).predict(data[2])
+
+    return Row(
+        name="perceptron-stopping",
+        title=f"KernelPerceptron() on 4000 rows that cannot be separated, beside stopping='mistakes' ({epochs} epochs)",
+        data=overlapping,
+        mercer=fitted,
+        peers=(Peer(name="mistakes", run=partial(fitted, stopping="mistakes"), modules=("mercer",), once=True),),
+        claims=(Claim(measure="ratio", at_least=10.0),),
+        agreement=None,
+        quality=lambda data, found: {"test accuracy %": 100.0 * float((found == data[3]).mean())},
+        repeats=1,
+        memory=False,
+        long=True,
+    )
+
+
 def digits(n: int | None) -> Split:
     """USPS in float64."""
     found = np.load(DATA / "usps.npz")
@@ -266,4 +300,4 @@ def novelty(most: int = 10_000, long: bool = True) -> Row:
     )
 
 
-ROWS = [perceptron("a9a", epochs=2), perceptron("ijcnn1", epochs=5), averaged(), neighbors(), novelty()]
+ROWS = [perceptron("a9a", epochs=2), perceptron("ijcnn1", epochs=5), averaged(), stopping(), neighbors(), novelty()]

@@ -13,7 +13,7 @@ from mercer.numeric.compiling import say_so
 
 
 @final
-class _Notice(event.Listener):  # type: ignore[misc]
+class _Notice(event.Listener):
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"].py_func.__module__.startswith("mercer."):
             say_so()
@@ -22,4 +22,4 @@ class _Notice(event.Listener):  # type: ignore[misc]
         """Nothing to say."""
 
 
-event.register("numba:compile", _Notice())
+event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

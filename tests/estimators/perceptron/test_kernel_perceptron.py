@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ import mercer
 from mercer.errors import InputError
 from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
 from mercer.estimators.perceptron.min_norm import min_norm
+from mercer.estimators.perceptron.stopping import PATIENCE, TOL
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("gram", "blocked", "online")
@@ -381,3 +384,47 @@ def test_sklearn_contract():
     check_estimator(KernelPerceptron(max_iter=50))
     check_estimator(KernelPerceptron(average="voted", max_iter=5))
     check_estimator(KernelPerceptron(budget=20, max_iter=5))
+
+
+def overlapping(n, rng):
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize("solver", ["gram", "blocked", "online"])
+def test_a_run_stops_when_its_averaged_weights_no_longer_improve(solver, rng):
+    X, y = overlapping(400, rng)
+    kernel = mercer.Gaussian(2.0)
+    model = KernelPerceptron(kernel, random_state=0, solver=solver).fit(X, y)
+    epochs = model.n_iter_
+    assert PATIENCE < epochs < 100 and not model.converged_ and "no longer improve" in str(model.ledger_)
+    errors = []  # the slow twin: as many fits as there were epochs, each judged by its own predictions
+    for most in range(1, epochs + 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            short = KernelPerceptron(kernel, random_state=0, solver=solver, max_iter=most, stopping="mistakes").fit(X, y)
+        errors.append(np.mean(np.where(y == 1, 1, -1) * short.decision_function(X) <= 0))
+    best, since, ends = np.inf, 0, []
+    for epoch, error in enumerate(errors, 1):
+        best, since = (error, 0) if error < best - TOL else (best, since + 1)
+        ends += [epoch] if since >= PATIENCE else []
+    assert ends[0] == epochs
+
+
+def test_the_rule_of_the_lectures_on_request(rng):
+    X, y = overlapping(200, rng)
+    with pytest.warns(ConvergenceWarning, match="not converged in 40 epochs|not separable"):
+        long = KernelPerceptron(mercer.Gaussian(2.0), random_state=0, max_iter=40, stopping="mistakes").fit(X, y)
+    with pytest.warns(ConvergenceWarning):
+        last = KernelPerceptron(mercer.Gaussian(2.0), random_state=0, max_iter=40, average=False).fit(X, y)
+    assert np.array_equal(long.mistakes_, last.mistakes_)  # the last weights have no average to watch
+    with pytest.raises(mercer.errors.InputError, match="stopping must be"):
+        KernelPerceptron(stopping="never").fit(X, y)
+
+
+def test_separable_data_are_run_to_the_end(rng):
+    X = rng.normal(size=(150, 2))
+    y = X[:, 0] > 0
+    X[:, 0] += np.where(y, 0.05, -0.05)  # a thin margin: the averaged weights are right long before the last ones
+    model = KernelPerceptron(mercer.Linear(), random_state=0).fit(X, y)
+    assert model.converged_ and model.n_updates_ <= model.novikoff_bound_

@@ -25,7 +25,6 @@ from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
-from mercer.gram.row_cache import WHOLE_MATRIX_ROWS
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape
@@ -166,8 +165,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
-        few = y is None or shape.n <= WHOLE_MATRIX_ROWS  # the number of classes makes no difference to the routes
-        return shape if few else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
+        return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return f(x), (n,), positive for the second class; for k > 2 classes (n, k), or (n, k(k-1)/2) for "ovo".
