@@ -14,8 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.gram.landmarks import from_landmarks, landmark_features, rows_drawn
-from mercer.gram.low_rank import LandmarkFeatures
+from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape, entry_rate, gemm_rate

@@ -228,19 +228,20 @@ def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
     flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
     reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
-    solver, large = model.solver, {route.solver: route for route in large_routes(shape, model.n_components)}
-    if solver in LARGE:
-        return (_surface_route(large[solver], len(alphas), shape, components(shape, model.n_components)),)
+    if model.solver in LARGE:
+        return (_surface_route(model, len(alphas), shape, model.solver),)
     names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
     size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
     exact = tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
     if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
         return exact
-    return (*exact, _surface_route(large["nystroem"], len(alphas), shape, components(shape, model.n_components)))
+    return (*exact, _surface_route(model, len(alphas), shape, "nystroem"))
 
 
-def _surface_route(route: Route, n_alphas: int, shape: Shape, n_components: int) -> Route:
+def _surface_route(model: Any, n_alphas: int, shape: Shape, solver: str) -> Route:
     """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
+    route = next(route for route in large_routes(shape, model.n_components) if route.solver == solver)
+    n_components = components(shape, model.n_components)
     reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
     turned = 8 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors
     held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets

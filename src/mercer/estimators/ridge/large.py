@@ -23,8 +23,7 @@ from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_pri
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram import GramOperator
 from mercer.gram.fourier_grid import FourierGrid, has_grid
-from mercer.gram.landmarks import landmark_features, rows_drawn
-from mercer.gram.low_rank import LandmarkFeatures
+from mercer.gram.low_rank import LandmarkFeatures, landmark_features, rows_drawn
 from mercer.gram.products import check_weights
 from mercer.inputs import Rows, columns_of, widened
 from mercer.kernels.evaluation import Evaluation

@@ -11,12 +11,11 @@ import numpy as np
 
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge import large, many_landmarks
+from mercer.estimators.ridge import large, many_landmarks, mixed
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
-from mercer.estimators.ridge.mixed import fit_mixed
 from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
 from mercer.estimators.ridge.primal import minimum_norm, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import (
@@ -178,9 +177,9 @@ def influences(problem: Problem, meter: Meter) -> Iterator[tuple[Any, Callable[[
 
 
 def _cholesky(problem: Problem, meter: Meter) -> RidgeFit:
-    mixed = fit_mixed(problem, meter)
-    if mixed is not None:
-        return mixed
+    single = mixed.fit_mixed(problem, meter) if problem.n >= mixed.MIXED_ROWS else None
+    if single is not None:
+        return single
     shape = problem.Y.shape
     dual, residuals = np.empty(shape), np.empty(shape)
     intercept, norms = np.empty(shape[1:]), np.empty(shape[1:])

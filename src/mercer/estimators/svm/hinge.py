@@ -22,17 +22,15 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.errors import CapabilityError, InputError, check_choice
+from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs
 from mercer.estimators.svm.problems import SupportFunction
-from mercer.estimators.svm.solver import SolverSettings
-from mercer.gram.landmarks import from_landmarks, landmark_features, rows_drawn
-from mercer.gram.low_rank import LandmarkFeatures
+from mercer.estimators.svm.solver import KEPT, SolverSettings, least_bytes
+from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
-from mercer.numeric.memory import budget_bytes, parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
@@ -60,9 +58,6 @@ HINGE = "nystroem"
 
 SOLVERS = ("auto", "exact", HINGE)
 
-#: Where fewer kernel rows than one in this many can be kept, the exact solver makes most of them again and again.
-KEPT = 20
-
 
 def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
     """What the hinge loss on landmarks takes."""
@@ -81,19 +76,14 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
 
 
 def routes_beyond(exact: tuple[Route, ...], shape: Shape, model: Any) -> tuple[Route, ...]:
-    """The routes of a classifier with `solver`, `C`, `kernel` and `n_components`, landmarks among them."""
-    check_choice("SVC", "solver", model.solver, SOLVERS)
+    """The routes of a classifier with `solver`, `C` and `n_components` whose kernel rows do not fit."""
     hinge = hinge_route(shape, model.n_components, model.memory)
     if model.solver == HINGE:
         if not np.isfinite(model.C):
             raise InputError('SVC: solver="nystroem" needs a finite C: landmarks have no hard margin of all rows.')
         return (hinge,)
-    least = 4 * shape.n**2 // KEPT + 128 * shape.n
-    only = model.solver == "exact" or not np.isfinite(model.C) or as_kernel(model.kernel).given
-    if only or least <= parse_bytes(model.memory):
-        return exact
     reason = f"kernel rows when the solver asks for them, at least one in {KEPT} kept"
-    return replace(exact[-1], bytes=least, reason=reason), hinge
+    return replace(exact[-1], bytes=least_bytes(shape.n), reason=reason), hinge
 
 
 def _held(n: int, m: int, memory: Any) -> int:

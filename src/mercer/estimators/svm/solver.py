@@ -117,6 +117,15 @@ class Solver:
             self.meter(number, total)
 
 
+#: Where fewer kernel rows than one in this many can be kept, the exact solver makes most of them again and again.
+KEPT = 20
+
+
+def least_bytes(n: int) -> int:
+    """The bytes below which rows on demand are made again and again."""
+    return 4 * n**2 // KEPT + 128 * n
+
+
 def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
     """The Gram matrix where it is small, else rows on demand within the budget."""
     n, budget = shape.n, parse_bytes(settings.memory)

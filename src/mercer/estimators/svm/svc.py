@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import check_whole
+from mercer.errors import check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.hinge import routes_beyond
+from mercer.estimators.svm.hinge import HINGE, SOLVERS, routes_beyond
 from mercer.estimators.svm.margins import HardMargin, Margin, SoftMargin
-from mercer.estimators.svm.solver import SolverSettings, check_penalty
+from mercer.estimators.svm.solver import SolverSettings, check_penalty, least_bytes
+from mercer.kernels.text import as_kernel
+from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 
@@ -107,7 +109,12 @@ class SVC(SupportClassifier):
         return replace(super()._settings(), unbounded=hard, side_by_side=not hard)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return routes_beyond(super()._routes(shape), shape, self)
+        check_choice("SVC", "solver", self.solver, SOLVERS)
+        exact = super()._routes(shape)
+        only = self.solver == "exact" or np.isinf(self.C) or as_kernel(self.kernel).given
+        if self.solver != HINGE and (only or least_bytes(shape.n) <= parse_bytes(self.memory)):
+            return exact
+        return routes_beyond(exact, shape, self)
 
     def _margin(self) -> Margin:
         return HardMargin(type(self).__name__) if np.isinf(self.C) else SoftMargin(float(self.C))
