@@ -91,7 +91,7 @@ def test_intervals_after_selection_factor_nothing(data: tuple, monkeypatch: pyte
     def forbidden(*arguments: object, **keywords: object) -> None:
         raise AssertionError("a factorization was made")
 
-    for name in ("mercer.estimators.ridge.routes.gram", "mercer.estimators.ridge.kernel_ridge.diagnose"):
+    for name in ("mercer.estimators.ridge.routes.gram", "mercer.estimators.ridge.kernel_ridge.diagnose_ridge"):
         monkeypatch.setattr(name, forbidden)
     interval = model.predict_interval(X)
     assert 0.85 <= np.mean((y >= interval[:, 0]) & (y <= interval[:, 1])) <= 1.0
