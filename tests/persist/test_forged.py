@@ -16,21 +16,24 @@ import pytest
 import skops.io
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.persist.forge import MODELS, TABLES
 
 import mercer
 from mercer.errors import InputError
 from mercer.persist.files import from_bytes, to_bytes
 from mercer.persist.stored import check_part
+from mercer.registry import find_estimator, public_names
 
 ROOT = Path(__file__).parents[2]
 X = np.random.default_rng(0).normal(size=(30, 3))
 Y = np.digitize(X[:, 0], [-0.5, 0.5])
 
 
-def forge(files: int, seed: int, *more: str, bounds: bool) -> dict[str, Any]:
-    """What a process of its own found."""
-    path = os.pathsep.join([str(ROOT), *sys.path])
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": str(int(bounds)), "PYTHONPATH": path}
+def forge(files: int, seed: int, *more: str, cache: Path | None) -> dict[str, Any]:
+    """What a process of its own found; with a folder for loops that are compiled with bounds checks, with these."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    if cache is not None:
+        environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-m", "tests.persist.forge", str(files), str(seed), *more]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"the process died with {done.returncode}: {done.stderr[-2000:]}"
@@ -39,18 +42,31 @@ def forge(files: int, seed: int, *more: str, bounds: bool) -> dict[str, Any]:
 
 
 def test_a_few_forged_files_of_every_model() -> None:
-    found = forge(200, 0, bounds=False)
+    found = forge(200, 0, cache=None)
     assert found["failures"] == []
     assert found["refused"] > 50 and found["answered"] > 20
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where loops with bounds checks are kept."""
+    return tmp_path_factory.mktemp("checked")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [True, False])
 @pytest.mark.parametrize("part", range(5))
-def test_twenty_thousand_forged_files(part: int, bounds: bool) -> None:
-    found = forge(2000, 100 * part + bounds, "tables", bounds=bounds)
+def test_twenty_thousand_forged_files(part: int, bounds: bool, checked: Path) -> None:
+    found = forge(2000, 100 * part + bounds, "tables", cache=checked if bounds else None)
     print(found)
     assert found["failures"] == []
+
+
+def test_every_estimator_is_forged() -> None:
+    """The list of forged models is kept up with the estimators."""
+    forged = {type(model).__name__ for model, *_ in (MODELS | TABLES).values()}
+    ours = {name for name in public_names() if find_estimator(name) is not None}
+    assert ours <= forged, ours - forged
 
 
 def changed(model: Any, name: str, value: Any) -> bytes:
@@ -119,6 +135,9 @@ def test_the_rules_say_what_they_mean() -> None:
         (np.zeros(2, "f2"), "real (_,)"),
         (np.zeros(3), "float (n, *t)"),
         (True, "float"),
+        (np.datetime64(3, "s"), "float (*t)"),
+        (np.complex128(3.0), "float (*t)"),
+        ("fast", "word standard quantile"),
         ("1", "real | None"),
         (None, "text"),
         (5, "rows n"),

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,12 @@ _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECAS
 @dataclass(frozen=True)
 class Column:
     """One column of a table: its cells, what they are, and what is remarkable about them."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "name": "text",
+        "kind": f"word {NUMBER} {CATEGORY} {ORDERED} {DATE} {TEXT} {GRAPH}",
+        "note": "text",
+    }
 
     name: str
     kind: str  # one of the six words above

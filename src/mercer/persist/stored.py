@@ -12,12 +12,13 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
     "labels (C,)"       names or numbers of classes
     "rows n d"          a collection of n objects; d columns, where it has columns
     "size d"            the number d itself
-    "kernel", "text"    a kernel, a text; "flag": True or False
+    "kernel", "text"    a kernel, a text; "flag": True or False; "word standard quantile": one of these texts
     "a Ball"            a record of that class, or of one of several: "a Ball, Disk"
     "each C: …"         a list or tuple of C values; _ instead of a name stands for any number
     "… | None | absent" one of several rules; an attribute that is not there
 
-Without a shape, "float", "real", "int" are single numbers.
+Without a shape, "float", "real", "int" are single numbers. What must hold between parts, and rules cannot say, a class
+states in `_check_loaded(self)`, which is called after its rules and raises an InputError.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ def check_stored(value: Any) -> None:
     sizes: Sizes = {}
     for path, rule in rules.items():
         check_part(_found(value, path), rule, sizes, f"{type(value).__name__}.{path}", value)
+    if hasattr(type(value), "_check_loaded"):
+        value._check_loaded()
 
 
 def check_part(part: Any, rule: str, sizes: Sizes, name: str, owner: Any = None) -> None:
@@ -107,6 +110,8 @@ def _check(part: Any, rule: str, sizes: Sizes, owner: Any) -> None:
         _want(plain[word], f"not {word}")
     elif word == "a":
         _want(type(part).__name__ in rest.split(", "), f"not {rest}")
+    elif word == "word":
+        _want(isinstance(part, str) and part in rest.split(), f"not one of {rest}")
     elif word == "size":
         whole = isinstance(part, (int, np.integer)) and not isinstance(part, bool) and part >= 0
         _want(whole, "not a size")
@@ -165,10 +170,11 @@ def _check_array(part: Any, parsed: tuple[str, tuple[str, ...] | None, tuple[str
         _check_number(part, kind)
         values = np.asarray(part)
     else:
-        number = isinstance(part, (int, float, np.generic)) and not isinstance(part, bool)
+        number = isinstance(part, (int, float, complex, np.number)) and not isinstance(part, (bool, np.timedelta64))
         single = number and len(axes) == 1 and axes[0].startswith("*")  # an array without axes may be kept as a number
         _want(isinstance(part, np.ndarray) or single, "no array")
-        values = np.asarray(part, dtype=np.float64 if single and kind in ("float", "real") else None)
+        real = kind in ("float", "real") and not isinstance(part, (complex, np.complexfloating))
+        values = np.asarray(part, dtype=np.float64 if single and real else None)
         if kind == "labels":
             _want(values.dtype.kind in _LABEL_KINDS, "no labels")
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,17 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     >>> model.predict([[1.0], [5.0]]).tolist()
     ['low', 'high']
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "classes_": "labels (_,)",
+        "floor_": "float",
+        "power_": "float",
+    }
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if len(self.classes_) != len(self.members_[0].transform.center):
+            raise InputError("classes_ does not fit the members of the mean; the file is damaged or was changed.")
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class Scale:
     """
 
     _stored: ClassVar[dict[str, str]] = {
-        "rule": "text",
+        "rule": "word standard quantile",
         "center": "float",
         "spread": "float",
         "knots": "float (k,)",
@@ -76,11 +76,22 @@ def scale_of(values: Array, rule: str) -> Scale:
 class Block:
     """How one column becomes some columns of a matrix."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "name": "text",
+        "kind": f"word {NUMBER} {CATEGORY} {ORDERED} {DATE}",
+        "scale": "None | a Scale",
+        "periods": "each _: float",
+    }
+
     name: str
     kind: str
     scale: Scale | None
     levels: tuple[Any, ...]
     periods: tuple[float, ...]
+
+    def _check_loaded(self) -> None:
+        if self.kind != CATEGORY and self.scale is None:
+            raise InputError(f"column {self.name!r} of {self.kind}s has no scale; the file is damaged or was changed.")
 
     def names(self) -> list[str]:
         """The names of the columns it makes."""
@@ -148,6 +159,8 @@ def block_of(column: Column, rule: str) -> Block:
 class Encoding:
     """The blocks of all columns that are complete and have a place in a vector."""
 
+    _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a Block"}
+
     blocks: tuple[Block, ...]
 
     @property
@@ -175,8 +188,20 @@ def encoding_of(columns: list[Column], rule: str) -> Encoding:
 class Numbered:
     """A table with holes, text or graphs as numbered columns of objects: numbers scaled, everything else as it is."""
 
+    _stored: ClassVar[dict[str, str]] = {"names": "each _: text"}
+
     names: tuple[str, ...]
     scales: dict[str, Scale]
+
+    def _check_loaded(self) -> None:
+        for name, scale in self.scales.items():
+            if not isinstance(scale, Scale) or name not in self.names:
+                raise InputError(f"the scale of column {name!r} fits no column; the file is damaged or was changed.")
+
+    @property
+    def origins(self) -> list[str]:
+        """For every matrix column the table column that it comes from."""
+        return list(self.names)
 
     def __call__(self, columns: dict[str, Column]) -> Any:  # -> (n, width), floats where every column is a number
         """The table of new rows."""

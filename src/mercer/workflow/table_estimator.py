@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.errors import InputError
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.registry import record
+from mercer.workflow.table_encoding import Encoding, Numbered
 from mercer.workflow.table_model import Fitting, Member, Outcome
 from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
 
@@ -32,6 +33,15 @@ FEWEST = 4
 class TableEstimator(BaseEstimator):
     """Abstract: an estimator on data frames or arrays with `time`, `memory`, `random_state`, `verbose`."""
 
+    _stored: ClassVar[dict[str, str]] = {
+        "n_features_in_": "size d",
+        "feature_names_in_": "absent | labels (d,)",
+        "members_": "each _: a Member",
+        "_used": "each _: a Column",
+        "_encoders": "a dict",
+        "_importances": "float (_,)",
+    }
+
     time: float | None
     memory: Any
     random_state: Any
@@ -46,6 +56,15 @@ class TableEstimator(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = False
         return tags
+
+    def _check_loaded(self) -> None:
+        names = {column.name for column in self._used}
+        for rule, encoder in self._encoders.items():
+            if not isinstance(encoder, (Encoding, Numbered)) or not names.issuperset(encoder.origins):
+                raise InputError(f"scaling {rule!r} does not fit the columns; the file is damaged or was changed.")
+        targets = {len(member.transform.center) for member in self.members_}
+        if len(targets) != 1 or not {member.scaling for member in self.members_} <= set(self._encoders):
+            raise InputError("the members of the mean do not fit each other; the file is damaged or was changed.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
@@ -163,8 +182,7 @@ class TableEstimator(BaseEstimator):
 
     def _places(self, rule: str, name: str) -> list[int]:
         encoder = self._encoders[rule]
-        origins = list(encoder.names) if rule == "columns" else encoder.origins
-        return [i for i, origin in enumerate(origins) if origin == name]
+        return [i for i, origin in enumerate(encoder.origins) if origin == name]
 
 
 def _shifted(table: Any, places: list[int]) -> Any:

@@ -44,6 +44,7 @@ class Member:
         "model": "a Expansion",
         "model.intercept": "float (t,)",
         "weight": "float",
+        "scaling": "text",
     }
 
     label: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.05)
     True
     """
+
+    _stored: ClassVar[dict[str, str]] = {"_calibration": "a Calibration"}
 
     def __init__(
         self,

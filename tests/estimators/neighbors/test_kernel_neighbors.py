@@ -118,3 +118,19 @@ def test_sklearn_contract():
     check_estimator(KernelKNeighborsClassifier())
     check_estimator(KernelKNeighborsClassifier(weights="distance"))
     check_estimator(KernelKNeighborsRegressor())
+
+
+def test_a_training_row_decides_alone_about_itself(rng: np.random.Generator) -> None:
+    """k(x, x) + k(z, z) - 2 k(x, z) of equal rows is rounding, not a distance."""
+    X, y = rng.random((60, 3)), rng.normal(size=60)
+    model = KernelKNeighborsRegressor(mercer.Linear(), weights="distance").fit(X, y)
+    assert (model.kneighbors(X)[0][:, 0] == 0.0).all()
+    assert (model.predict(X) == y).all()
+
+
+def test_weights_that_silence_all_neighbors_are_refused(rng: np.random.Generator) -> None:
+    X = rng.random((20, 2))
+    for kind in (KernelKNeighborsClassifier, KernelKNeighborsRegressor):
+        model = kind(mercer.Linear(), weights=np.zeros_like).fit(X, np.arange(20) % 2)
+        with pytest.raises(InputError, match="all neighbors of row 0 get weight zero"):
+            model.predict(X)

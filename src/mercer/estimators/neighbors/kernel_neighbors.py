@@ -89,6 +89,12 @@ class KernelNeighbors(KernelEstimator):
             weights = np.asarray(self.weights(distances), dtype=np.float64)
             if weights.shape != distances.shape:
                 raise InputError(f"weights returned shape {weights.shape} for distances of shape {distances.shape}.")
+            silent = ~weights.any(axis=1)
+            if silent.any():
+                raise InputError(
+                    f"weights: all neighbors of row {int(np.argmax(silent))} get weight zero, so that nothing can be said "
+                    "of it; let the function give one of them a weight > 0, or raise n_neighbors."
+                )
             return places, weights
         exact = distances == 0.0  # a training row that is the question itself decides alone
         with np.errstate(divide="ignore"):
@@ -156,7 +162,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
         for neighbor in range(places.shape[1]):
             votes[np.arange(len(places)), self._y[places[:, neighbor]]] += weights[:, neighbor]
         total = votes.sum(axis=1, keepdims=True)
-        return np.asarray(votes / np.where(total == 0.0, 1.0, total))
+        return np.asarray(votes / total)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class with the most votes; equal votes go to the first class."""
@@ -200,8 +206,7 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the weighted mean of the neighbors' targets."""
         places, weights = self._neighbors_and_weights(X)
-        total = weights.sum(axis=1, keepdims=True)
-        shares = weights / np.where(total == 0.0, 1.0, total)
+        shares = weights / weights.sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("nk,nk...->n...", shares, self._y[places]))
 
     def __sklearn_tags__(self) -> Any:

@@ -51,6 +51,7 @@ def nearest(
     walk(K._values.block, K.shape, visit, progress)
     if failures:
         _refuse(K, left, right, min(failures))
+    distances[distances <= tolerance[:, None]] = 0.0  # rounding: a question that is a training row is at distance 0 of it
     return np.sqrt(distances, out=distances), places
 
 

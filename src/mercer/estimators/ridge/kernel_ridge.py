@@ -42,6 +42,7 @@ class RidgeFacts(DualModel):
         "_problem.Y": "float (n, *t)",
         "_fitted": "a RidgeFit",
         "_fitted.dual": "float (n, *t)",
+        "_fitted.residuals": "float (n, *t)",
         "_fitted.weights": "None | float (w, *t) | complex (w, *t)",
         "_loo": "None | real (n, *t)",
         "_quantile": "None | a tuple",

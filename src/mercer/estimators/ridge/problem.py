@@ -79,9 +79,10 @@ class RidgeFit:
     """What every route returns."""
 
     _stored: ClassVar[dict[str, str]] = {
-        "dual": "float (_, *t)",
+        "dual": "float (n, *t)",
         "intercept": "float (*t)",
-        "residuals": "float (_, *t)",
+        "residuals": "float (n, *t)",
+        "ones": "None | float (n,)",
         "weights": "None | float (_, *t) | complex (_, *t)",
     }
 
