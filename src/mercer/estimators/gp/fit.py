@@ -111,9 +111,10 @@ def _steps_up(top: int, n: int) -> list[int]:
     """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
     of the next one, which then starts near its end.
 
-    >>> _steps_up(4000, 4000), _steps_up(2000, 50_000)
-    ([500, 1000, 2000], [500, 1000, 2000])
+    >>> _steps_up(4000, 4000), _steps_up(2000, 50_000), _steps_up(2000, 1000)
+    ([500, 1000, 2000], [500, 1000, 2000], [500])
     """
+    top = min(top, n)
     sizes = [top] if top < n else []
     while (top := top // 2) > SUBSET:
         sizes.append(top)
