@@ -98,6 +98,9 @@ show-large: $(STAMPS)/dev  ## memory of fits on millions of rows, and what plan 
 fuzz-load: $(STAMPS)/dev  ## 20,000 forged model files, with bounds checks on and off; only mercer's errors
 	$(PY) -m pytest -q -s -m slow tests/persist/test_forged.py
 
+show-plan: $(STAMPS)/dev  ## what plan says of every route against the measured peak
+	$(PY) -m benchmarks.plan_memory
+
 show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
 	$(PY) -m benchmarks.memory
 

@@ -6,7 +6,8 @@ Each case runs in a process of its own, after a rehearsal on few rows that loads
 
     peak <= 1.15 plan + CONSTANT    and    plan <= 1.3 peak
 
-The last line says whether all of them do, which is the exit code too.
+The last line says whether all of them do, which is the exit code too. Rows that are kept while the solver asks for them
+("rows" of support vector machines) are planned with what may be kept: the cases are such that the solver wants more.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ CASES: dict[str, tuple[Any, int, int, str]] = {
     "GP vecchia": (GaussianProcessRegressor(solver="vecchia", random_state=0), 10_000, 4, "real"),
     "SVC gram": (SVC(G, random_state=0), 4000, 8, "two"),
     "SVC 20 MB": (SVC(G, memory="20 MB", random_state=0), 6000, 8, "two"),
-    "SVC rows": (SVC(G, memory="200 MB", random_state=0), 12_000, 8, "two"),
+    "SVC rows": (SVC(G, memory="60 MB", random_state=0), 12_000, 8, "two"),
     "SVC three": (SVC(G, random_state=0), 4000, 8, "three"),
     "SVC ten": (SVC(G, random_state=0), 8000, 8, "ten"),
     "SVC CV": (SVCCV(G, Cs=[1.0, 10.0], cv=3, random_state=0, **GRID), 3000, 8, "two"),

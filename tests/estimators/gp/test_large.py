@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import mercer
 from mercer import Constant, Exponential, Gaussian, Linear, Matern, Polynomial, RationalQuadratic, Spectrum
 from mercer.errors import InputError
 from mercer.estimators.gp.exact import ExactEngine
@@ -164,3 +165,11 @@ def test_a_joint_covariance_of_too_many_rows_is_refused(monkeypatch: pytest.Monk
     posterior = VecchiaEngine(EngineSettings(n_neighbors=9)).posterior(given, KERNELS[0], 0.1)
     with pytest.raises(InputError, match="Ask for fewer rows at a time"):
         posterior.covariance(given.X)
+
+
+@pytest.mark.parametrize("solver", ["inducing", "vecchia"])
+def test_fewer_rows_than_the_first_climb_asks_for(solver: str, rng: np.random.Generator) -> None:
+    """Climbs on parts of 500, 1000 and 2000 rows come first; there may be fewer."""
+    X = rng.normal(size=(600, 2))
+    model = mercer.GaussianProcessRegressor(solver=solver, max_iter=2).fit(X, np.sin(X[:, 0]))
+    assert np.corrcoef(model.predict(X), np.sin(X[:, 0]))[0, 1] > 0.99

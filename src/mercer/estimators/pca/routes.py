@@ -82,7 +82,7 @@ def _lanczos(shape: Shape, q: int, held: int) -> Route:
 def _tiles(shape: Shape, q: int) -> Route:
     n, m = float(shape.n), float(basis_size(shape.n, q))
     seconds = _gram_seconds(shape) * m / VECTORS + 8.0 * n * m * m / gemm_rate()
-    needed = int(16 * n * m + 8 * n * (shape.width + 8))
+    needed = int(12 * n * m + 8 * n * (shape.width + 8))
     return Route("lanczos-tiles", needed, seconds, "products in tiles: the Gram matrix is computed again in every step")
 
 

@@ -139,13 +139,19 @@ def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
     rows = Route("rows", max(kept, 2 * itemsize * n) + 128 * n, entry * n * n / 3.0, reason)
     k = shape.n_targets
     if k > 2 and n > WHOLE_MATRIX_ROWS and settings.side_by_side and 2 * n <= WHOLE * k:
-        together = itemsize * (cpu_count() * (2 * n // k) ** 2 + n * n // k) + 128 * n
+        together = itemsize * _beside(n, k) + 128 * n
         reason = f"the matrices of pairs of {k} classes in {word}, one per core at a time"
         return Route("pairs", together, entry * n * n / 2.0, reason), rows
     if settings.few(n) or n > settings.whole_up_to():
         return (rows,)
     reason = f"the Gram matrix of {n} rows, held once in {word}"
-    return Route("gram", whole + 128 * n, entry * n * n / 2.0, reason), rows
+    beside = _beside(n, k) if k > 2 and settings.side_by_side else 0
+    return Route("gram", whole + itemsize * beside + 128 * n, entry * n * n / 2.0, reason), rows
+
+
+def _beside(n: int, k: int) -> int:
+    """Numbers that pairs of k equal classes take: the matrix of a pair for every core, and each class with itself."""
+    return min(cpu_count(), k * (k - 1) // 2) * (2 * n // k) ** 2 + n * n // k
 
 
 def fold_numbers(codes: Array, folds: int, seed: Any, X: Any = None) -> Array:  # (n,) -> (n,)
