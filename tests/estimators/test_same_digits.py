@@ -1,20 +1,30 @@
-"""Same machine, same number of threads: the same digits in the main thread, in other threads and in other processes."""
+"""Same machine, same number of threads: the same digits in the main thread, in other threads and in other processes.
+
+The number of threads of BLAS belongs to the whole process. So two fits at once in two threads of a process share it: each
+holds it to one while its tiles are filled, which the other one's factorization then meets. Side by side, the promise is for
+processes in which BLAS has one thread; otherwise digits agree to rounding.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
+import subprocess
 import sys
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mercer
-from mercer.numeric.threads import one_blas_thread
+from mercer.numeric.threads import cpu_count, one_blas_thread
+
+ROOT = Path(__file__).parents[2]
 
 
 def digits() -> dict[str, str]:
@@ -77,14 +87,52 @@ def test_in_other_processes(start: str, here: dict[str, str]) -> None:
             assert pool.submit(digits).result() == here
 
 
-def test_workers_of_loky_agree() -> None:
-    """They have fewer threads each than the process that started them, and the same number as each other."""
-    from joblib import Parallel, delayed
+def test_workers_of_loky(here: dict[str, str]) -> None:
+    """With as many threads as the process that started them; by default they have fewer, and agree with each other."""
+    from joblib import Parallel, delayed, parallel_config
 
-    found: list[Any] = Parallel(n_jobs=2, backend="loky")(delayed(digits)() for _ in range(3))
-    assert found == [found[0]] * 3
+    with parallel_config(backend="loky", inner_max_num_threads=cpu_count()):
+        found: list[Any] = Parallel(n_jobs=2)(delayed(digits)() for _ in range(3))
+    assert found == [here] * 3
 
 
 def test_in_dask(here: dict[str, str]) -> None:
     dask = pytest.importorskip("dask")
     assert dask.compute(dask.delayed(digits)(), scheduler="threads")[0] == here
+    assert dask.compute(dask.delayed(digits)(), scheduler="synchronous")[0] == here
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = dask.compute(dask.delayed(digits)(), scheduler="processes", num_workers=1)[0]
+    assert found == here
+
+
+SIDE_BY_SIDE = """
+from concurrent.futures import ThreadPoolExecutor
+from tests.estimators.test_same_digits import digits
+here = digits()
+with ThreadPoolExecutor(3) as pool:
+    found = [task.result() for task in [pool.submit(digits) for _ in range(6)]]
+print(found == [here] * 6)
+"""
+
+
+def test_side_by_side_in_threads_with_one_thread_of_blas() -> None:
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = {**os.environ, **one, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    command = [sys.executable, "-W", "ignore", "-c", SIDE_BY_SIDE]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr[-2000:]
+
+
+def test_side_by_side_in_threads_to_rounding() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=600)
+
+    def fitted(_: int) -> Any:
+        return mercer.KernelRidge(mercer.Gaussian(1.0), alpha=1e-2).fit(X, y).predict(X)
+
+    here = fitted(0)
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(fitted, range(12)):
+            np.testing.assert_allclose(found, here, rtol=1e-9, atol=1e-11)

@@ -24,7 +24,7 @@ from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.text import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.encodings import DENSE_WIDTH, dense
-from mercer.numeric.memory import allocate, available_bytes, format_bytes, parse_bytes
+from mercer.numeric.memory import LITTLE, allocate, available_bytes, budget_bytes, format_bytes, parse_bytes
 from mercer.numeric.threads import Progress, cpu_count, run
 
 Array = NDArray[Any]
@@ -104,7 +104,8 @@ class KernelRows:
     ) -> KernelRows:
         """Rows on demand, kept in a store of at most that many bytes (8 GiB if not given)."""
         values = _Values(as_kernel(kernel), X, np.dtype(dtype))
-        return cls(values.diagonal, np.dtype(dtype), None, values, parse_bytes(bytes))
+        budget = budget_bytes(bytes, values.n**2 * np.dtype(dtype).itemsize)
+        return cls(values.diagonal, np.dtype(dtype), None, values, budget)
 
     @classmethod
     def of(cls, K: Array, *, dtype: DTypeLike | None = None) -> KernelRows:
@@ -136,10 +137,10 @@ class KernelRows:
         """
         kernel = as_kernel(kernel)
         dtype = np.dtype(np.float64 if tol < FINE else np.float32)
-        budget = parse_bytes(memory)
         if kernel.given:
             return cls.of(kernel(X), dtype=dtype)
         n = len(as_rows(X))
+        budget = budget_bytes(memory, n * n * dtype.itemsize)
         if (again or n <= (4 * WHOLE_MATRIX_ROWS if most else WHOLE_MATRIX_ROWS)) and n * n * dtype.itemsize <= budget:
             return cls.held(kernel, X, dtype=dtype, memory=budget, progress=progress)
         return cls.cached(kernel, X, bytes=budget, dtype=dtype)
@@ -343,7 +344,8 @@ class _Values:
 
 def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
     """How many rows the budget holds, and the free memory of the machine."""
-    free = available_bytes()
+    whole = n * n * dtype.itemsize
+    free = available_bytes() if min(whole, budget) > LITTLE else None
     count = min(n, min(budget, budget if free is None else int(0.9 * free)) // (n * dtype.itemsize))
     if count < min(2, n):
         raise MemoryBudgetError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,14 @@ def available_bytes() -> int | None:
     return min(known, default=None)
 
 
-def budget_bytes(value: int | float | str | None) -> int:
+def budget_bytes(value: int | float | str | None, most: float = math.inf) -> int:
     """A memory budget in bytes, cut to what a container or a limit leaves: beyond that a process is ended, not slowed.
 
-    What the machine has free today has no say, so that the same script takes the same route tomorrow.
+    `most` is what could be taken at all: little is not worth asking for limits. What the machine has free today has no say,
+    so that the same script takes the same route tomorrow.
     """
-    budget, limit = parse_bytes(value), limited_bytes()
+    budget = parse_bytes(value)
+    limit = limited_bytes() if most > LITTLE else None
     return budget if limit is None else min(budget, max(1, limit - RESERVE))
 
 
@@ -83,5 +85,5 @@ def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = N
 
 def allocate(shape: tuple[int, ...], dtype: DTypeLike, what: str, remedy: str, budget: int | None = None) -> NDArray[Any]:
     """Return an uninitialized array, or refuse before touching memory."""
-    check_fits(prod(shape) * np.dtype(dtype).itemsize, f"{what} of shape {shape}", remedy, budget)
+    check_fits(math.prod(shape) * np.dtype(dtype).itemsize, f"{what} of shape {shape}", remedy, budget)
     return np.empty(shape, dtype)

@@ -15,7 +15,7 @@ from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.progress import Meter
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
-from mercer.numeric.memory import parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.registry import record
 from mercer.workflow.table_candidates import Candidate, State, candidates
@@ -103,7 +103,7 @@ class Fitting:
         self.transforms, self.seed = transforms, seed
         self.started = time.perf_counter()
         self.seconds = seconds
-        self.budget = parse_bytes(memory)
+        self.budget = budget_bytes(memory)
         self.rng = np.random.default_rng(seed)
         self.meter = Meter("fit", verbose)
         self.steps = 0

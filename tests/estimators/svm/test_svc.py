@@ -596,3 +596,21 @@ def test_sklearn_contract_of_nu():
     weighed = {"check_class_weight_classifiers": "class weights of 1000 and 0.0001 leave no feasible nu"}
     check_estimator(mercer.NuSVC(), expected_failed_checks={**dict.fromkeys(checks, infeasible), **weighed})
     check_sample_weight_equivalence_on_dense_data("NuSVC", mercer.NuSVC(nu=0.2))
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.5, 0.8])
+def test_a_nu_without_margin_is_refused_and_every_other_fit_is_exact(nu: float) -> None:
+    """Hulls of weighted means that meet have distance 0: what is divided by it is noise, however small the steps were."""
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(6):
+        X = rng.normal(size=(60, 2))
+        for y in (np.sign(X[:, 0] * X[:, 1]), rng.permutation(np.repeat([-1.0, 1.0], 30)), np.sign(X[:, 0])):
+            try:
+                model = mercer.NuSVC(mercer.Linear(), nu=nu).fit(X, y)
+            except InputError as error:
+                assert "margin" in str(error) or "infeasible" in str(error) or "nu" in str(error)
+                refused += 1
+            else:
+                assert model.fit_status_ == 0
+                assert model.duality_gap_ <= 1e-2 * abs(model.dual_objective_)
+    assert 0 < refused < 18

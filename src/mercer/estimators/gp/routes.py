@@ -92,7 +92,8 @@ def _vecchia_route(shape: Shape, settings: EngineSettings) -> Route:
     parts, side = -(-n // max(1, k // 3)), k + max(1, k // 3)
     factors = 8 * parts * side * side
     kept = factors if factors <= gp_vecchia.KEEP * settings.memory else 0
-    needed = kept + 8 * (2 * parts * side + 16 * side * side + n * (8 * shape.width + 4 * shape.n_targets))
+    first = 8 * min(n, gp_vecchia.VecchiaEngine.part_rows) ** 2  # the exact climb on some rows
+    needed = first + kept + 8 * (2 * parts * side + 16 * side * side + n * (8 * shape.width + 4 * shape.n_targets))
     seconds = 2 * EVALUATIONS * parts * (3.0 * side**3 / gemm_rate() + 3.0 * side * side / entry_rate())
     return Route("vecchia", needed, seconds, f"blocks given their {k} nearest earlier rows, n k^2 per setting", exact=False)
 

@@ -15,7 +15,6 @@ from mercer.estimators.neighbors.search import look_at_digits, nearest
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import read_labels
-from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
@@ -102,14 +101,14 @@ class KernelNeighbors(KernelEstimator):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         seconds = shape.n * (2.0 * shape.width / gemm_rate() + 0.5 / entry_rate())
-        return (Route("tiles", 8 * shape.n * (shape.width + 4), seconds, "the k nearest, kept while tiles pass; per row"),)
+        reason = "the rows are remembered; seconds are those of a question, whose k nearest are kept while tiles pass"
+        return (Route("tiles", 32 * shape.n, seconds, reason),)
 
     def _summary(self) -> Summary:
         lines = (
             ("kernel", str(self.kernel_)),
             ("neighbors", f"{self.n_neighbors} of {self.n_samples_fit_}, weights {self.weights}"),
             ("route", f"{self.route_.solver}: {self.route_.reason}"),
-            ("memory of a question", format_bytes(self.route_.bytes)),
         )
         return Summary(repr(self), lines, {"n": self.n_samples_fit_})
 

@@ -18,7 +18,7 @@ from mercer.gram import GramOperator, gram
 from mercer.gram.products import feature_blocks
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
-from mercer.numeric.memory import parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
@@ -79,19 +79,26 @@ class Epochs:
     fitted: PerceptronFit
 
 
-def perceptron_routes(shape: Shape, solver: str, budget: int | None, problems: int) -> tuple[Route, ...]:
+def perceptron_routes(
+    shape: Shape, solver: str, budget: int | None, classes: int, memory: Any = None
+) -> tuple[Route, ...]:
     """The ways to run a perceptron on data of this shape, best first."""
     check_choice("KernelPerceptron", "solver", solver, SOLVERS)
     n, rate, entries = float(shape.n), gemm_rate(), entry_rate()
-    value = 2.0 * shape.width / rate + 0.5 / entries
-    small = int(8 * n * (3 * problems + shape.width + 2 * BLOCK_ROWS))
+    value, problems = 2.0 * shape.width / rate + 0.5 / entries, 1 if classes == 2 else classes
+    small = int(8 * n * (3 * problems + shape.width)) + 8 * BLOCK_ROWS**2
     if budget is not None:
-        reason = f"at most {budget} support vectors"
-        return (Route("budget", small + 24 * budget**2, n * budget * value, reason, exact=False),)
+        reason, held = f"at most {budget} support vectors", small + 24 * budget**2 + 16 * BLOCK_ROWS * budget
+        return (Route("budget", held, n * budget * value, reason, exact=False),)
+    square = shape.n**2 * shape.itemsize
+    # of a block half the rows are wrong in one problem and more in one of several; rows that are wrong often are kept
+    made = int(8 * n * BLOCK_ROWS * (1.0 - 0.5**problems))
+    kept = min(8 * shape.n**2, budget_bytes(memory, 8 * shape.n**2) // 2)
+    listed = 16 * BLOCK_ROWS * min(shape.n * problems, 8 * BLOCK_ROWS)
     offered = {
-        "gram": Route("gram", small + shape.n**2 * shape.itemsize, n * n * value / 2, "the Gram matrix, counts per row"),
-        "blocked": Route("blocked", small, n * n * value / 4, "counts per row, kernel rows made for blocks of mistakes"),
-        "online": Route("online", small, n * n * value / 4, "the list of mistakes"),
+        "gram": Route("gram", small + square, n * n * value / 2, "the Gram matrix, counts per row"),
+        "blocked": Route("blocked", small + made + kept, n * n * value / 4, "kernel rows made for mistakes, and kept"),
+        "online": Route("online", small + listed, n * n * value / 4, "the list of mistakes"),
     }
     if shape.n_features is not None:
         D = shape.n_features
@@ -120,7 +127,7 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
         return Gram(K, Y, values.zero)
     if solver == "online":
         return Online(values, Y)
-    return Blocked(values, Y, parse_bytes(memory) // 2)
+    return Blocked(values, Y, budget_bytes(memory) // 2)
 
 
 def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> PerceptronFit:

@@ -195,5 +195,7 @@ class Online:
         return f
 
     def scores(self) -> Array:
-        """The list evaluated at all rows."""
-        return self._evaluate(np.arange(self.Y.shape[1]))
+        """The list evaluated at all rows, a block at a time."""
+        n = self.Y.shape[1]
+        blocks = [np.arange(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+        return np.hstack([self._evaluate(rows) for rows in blocks])

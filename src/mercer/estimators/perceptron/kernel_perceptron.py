@@ -204,4 +204,4 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         return replace(shape, n_targets=2 if y is None else max(2, len(np.unique(np.asarray(y)))))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return perceptron_routes(shape, self.solver, self.budget, shape.n_targets)
+        return perceptron_routes(shape, self.solver, self.budget, shape.n_targets, self.memory)

@@ -41,6 +41,7 @@ class Problem:
         "Y": "float (n, *t)",
         "alpha": "float () | float (*t)",
         "weights": "None | float (n,) >= 0",
+        "fit_intercept": "flag",
         "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
     }
 

@@ -86,6 +86,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "dual_coef_": "float (C-1, S)",
         "intercept_": "float (pairs(C),)",
         "n_support_": "int (C,) >= 0 sum S",
+        "best_C_": "absent | float > 0",
     }
 
     class_weight: Any

@@ -127,6 +127,10 @@ def duality_gap(problem: BoxProblem, solution: BoxSolution) -> float:
     return float(below @ a + above[above > 0] @ room[above > 0])
 
 
+#: A margin whose square is no number.
+TINY = 1e-150
+
+
 def squared_norm(problem: BoxProblem, solution: BoxSolution) -> float:
     """||w||^2 = a'Qa, from the gradient."""
     return max(float(solution.value @ (solution.gradient - problem.linear)), 0.0)
@@ -134,13 +138,15 @@ def squared_norm(problem: BoxProblem, solution: BoxSolution) -> float:
 
 def support_function(problem: BoxProblem, solution: BoxSolution, rows: Array) -> SupportFunction:
     """The function of a classification or of a single class, nu forms divided by their margin."""
+    norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
     r = solution.scale if problem.split else 1.0
-    if problem.split and not r > 0:
+    # ||w||^2 that the gap cannot tell from 0 is the distance of two hulls that meet: what is divided by it is noise
+    if problem.split and not (r > TINY and gap <= norm2):
         raise InputError(
-            "NuSVC: no margin is left at this nu (weighted means of the two classes coincide); take a smaller nu, or SVC."
+            "NuSVC: no margin is left at this nu (weighted means of the two classes coincide, or differ by less than tol "
+            "can tell); take a smaller nu, a smaller tol, or SVC."
         )
     coef = problem.signs * solution.value / r
-    norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
     outputs = (problem.signs * (solution.gradient - problem.linear) - solution.offset) / r
     return SupportFunction(
         rows, coef, -solution.offset / r, math.sqrt(norm2) / r, -solution.objective / r**2, gap / r**2,

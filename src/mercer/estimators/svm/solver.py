@@ -23,7 +23,7 @@ from mercer.estimators.svm.problems import SupportFunction, classification, supp
 from mercer.estimators.svm.working_set import DIRECT
 from mercer.gram.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows
 from mercer.kernels.base import Kernel
-from mercer.numeric.memory import parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
@@ -89,7 +89,7 @@ class Solver:
 
     def pairs(self, codes: Array, upper: Array) -> list[SupportFunction | None]:  # (n,), (n,)
         """The functions of all pairs of classes at once; None where a class has no row with a positive bound."""
-        memory, tol = parse_bytes(self.settings.memory), self.settings.tol
+        memory, tol = budget_bytes(self.settings.memory, 4 * len(codes) ** 2), self.settings.tol
         found = solve_pairs(
             self.rows, codes, upper, tol=tol, tick=self.meter, memory=memory, further=self.further(tol), **self.limits()
         )
@@ -128,8 +128,8 @@ def least_bytes(n: int) -> int:
 
 def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
     """The Gram matrix where it is small, else rows on demand within the budget."""
-    n, budget = shape.n, parse_bytes(settings.memory)
-    itemsize = 8 if settings.precision(n) < FINE else 4
+    n, itemsize = shape.n, 8 if settings.precision(shape.n) < FINE else 4
+    budget = budget_bytes(settings.memory, itemsize * n * n)
     whole, word = itemsize * n * n, f"float{8 * itemsize}"
     entry = 2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()
     kept = min(whole, budget - 128 * n)

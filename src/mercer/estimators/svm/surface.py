@@ -25,7 +25,7 @@ from mercer.gram import GramOperator, gram
 from mercer.gram.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.numeric.memory import parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count, run
 from mercer.selection.scoring import LabelScoring
 from mercer.selection.surface import FEWEST, PenaltyAxis, Splits, Surface, statistics
@@ -152,7 +152,8 @@ def surface(
     step: Step,
 ) -> Surface:
     """Compute the whole surface; `step(done, total)` is called from the calling thread."""
-    ascending, budget = np.argsort(axis.values, kind="stable"), parse_bytes(settings.memory)
+    ascending = np.argsort(axis.values, kind="stable")
+    budget = budget_bytes(settings.memory, len(kernels) * matrix_bytes(len(data.codes), settings.tol))
     parts = [data.part(number) for number in range(len(data.splits))]
     work = _Work(data, parts, axis.values[ascending], scoring, settings)
     found = np.empty((len(kernels), len(axis.values), len(parts), 4))  # score, support vectors, iterations, converged

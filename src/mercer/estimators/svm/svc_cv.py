@@ -18,7 +18,7 @@ from mercer.estimators.svm.classifier import FittedPairs, Labels, SupportClassif
 from mercer.estimators.svm.margins import Margin, SoftMargin
 from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
-from mercer.numeric.memory import parse_bytes
+from mercer.numeric.memory import budget_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import as_label_scoring
@@ -193,15 +193,16 @@ def surface_routes(model: SVCCV, shape: Shape) -> tuple[Route, ...]:
     penalties = USUAL[1] if model.Cs is None else np.size(model.Cs)
     largest = max(1, n - n // max(2, folds))
     matrix = matrix_bytes(n, float(model.tol))
+    budget = budget_bytes(model.memory, settings * matrix)
     entry = 2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()
     fits = settings * penalties * folds
     passes = fits * 8.0 * float(largest) ** 2 / gemm_rate()  # the rows of a few thousand support vectors, read once or twice
-    together = max(1, held_together(n, settings, float(model.tol), parse_bytes(model.memory)))
+    together = max(1, held_together(n, settings, float(model.tol), budget))
     shared = (
         f"{settings} Gram matrices, {together} at a time, for {fits} fits ({settings} x {penalties} points, {folds} splits)"
     )
     fallback = f"kernel rows on demand, anew for each of {settings * folds} splits"
-    kept = min(matrix, int(0.9 * parse_bytes(model.memory)))
+    kept = min(matrix, int(0.9 * budget))
     return (
         Route("gram", (together + 1) * matrix, settings * entry * n * n / 2.0 + passes, shared),
         Route("rows", kept, settings * folds * entry * n * n / 2.0 + passes, fallback),
