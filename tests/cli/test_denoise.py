@@ -33,11 +33,19 @@ def test_arrays(digits: Any, tmp_path: Path) -> None:
     clean, noisy, truth = digits
     np.save(tmp_path / "clean.npy", clean)
     np.savez(tmp_path / "noisy.npz", X=noisy)
+    for name in ("out.npy", "both.png"):  # links are followed, and what they lead to keeps its permissions
+        (tmp_path / f"true-{name}").write_bytes(b"old")
+        (tmp_path / f"true-{name}").chmod(0o600)
+        (tmp_path / name).symlink_to(tmp_path / f"true-{name}")
     result = invoke(
         "denoise", tmp_path / "noisy.npz", "--clean", tmp_path / "clean.npy", "--out", tmp_path / "out.npy",
         "--picture", tmp_path / "both.png", "--model", tmp_path / "m.mercer",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
+    for name in ("out.npy", "both.png"):
+        assert (tmp_path / name).is_symlink() and (tmp_path / f"true-{name}").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "true-both.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(tmp_path.glob(".mercer-*"))
     assert "20 images written" in result.stderr and "noise gaussian 0.2" in result.stderr
     found = np.load(tmp_path / "out.npy")
     assert found.shape == (20, 8, 8)

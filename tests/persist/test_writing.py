@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -111,3 +112,17 @@ writing.publish_folder(made, Path(sys.argv[2], "out"))
             assert len({file.read_text() for file in folder.iterdir()}) == 1
         kept = [folder for folder in place.iterdir() if folder.name.startswith("out")]
         assert kept, "the results are gone"
+
+
+def test_nobody_else_opens_files_for_writing() -> None:
+    """Everything goes through write_whole, or into a folder that is published whole (pictures of mercer fit)."""
+    calls = (r"\.savefig\((?!stream)", r"write_text\(", r"write_bytes\(", r"open\([^)]*[\"'][wax]", r"to_csv\(")
+    writers = re.compile("|".join((*calls, r"np\.savez?\((?!stream)")))
+    source = Path(mercer.__file__).parent
+    found = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if writers.search(line) and not line.lstrip().startswith((">>>", "...", "#"))
+    }
+    assert found <= {"cli/pictures.py", "persist/writing.py"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Annotated
 
@@ -73,10 +74,13 @@ def denoise(
 
         save(chosen, model)
     if picture is not None:
+        from mercer.persist.writing import umask, write_whole
         from mercer.report.pca import ImagesDisplay
 
         lines = {"noisy": given.pictures, "denoised": given.like(found.rows).pictures}
-        ImagesDisplay(lines).plot().figure_.savefig(picture, dpi=120)
+        stream = io.BytesIO()
+        ImagesDisplay(lines).plot().figure_.savefig(stream, dpi=120, format=picture.suffix[1:])
+        write_whole(picture, stream.getvalue(), 0o666 & ~umask())
     return 0
 
 

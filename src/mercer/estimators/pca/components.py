@@ -67,9 +67,12 @@ class Components:
         )  # fmt: skip
 
 
-def settle(values: Array, vectors: Array, lowest: float, itemsize: int, scale: float, kernel: Any) -> tuple[Array, Array]:
-    """Refuse an indefinite spectrum, set rounding to zero, and fix signs: the largest entry of a vector is positive.
+def settle(
+    values: Array, vectors: Array, w: Array, lowest: float, itemsize: int, scale: float, kernel: Any
+) -> tuple[Array, Array]:
+    """Refuse an indefinite spectrum, set rounding to zero, and fix signs: the largest projection of a row is positive.
 
+    Of a row, not of an entry of the vector, which has the weight of the row in it: copies of a row count as its weight does.
     `scale` is the size of the kernel values before centering, whose rounding is left when nothing else is.
     """
     largest = float(max(values.max(initial=0.0), 0.0))
@@ -83,7 +86,7 @@ def settle(values: Array, vectors: Array, lowest: float, itemsize: int, scale: f
         )
     rounding = 2.0 * len(vectors) * EPS[itemsize] * scale
     values = np.where(values <= max(ZERO[itemsize] * largest, rounding), 0.0, values)
-    top = np.abs(vectors).argmax(axis=0)
+    top = np.abs(vectors / np.sqrt(w)[:, None]).argmax(axis=0)
     signs = np.sign(vectors[top, np.arange(vectors.shape[1])])
     return values, vectors * np.where(signs == 0.0, 1.0, signs)
 

@@ -36,7 +36,7 @@ def by_eigh(kernel: Kernel, X: Any, w: Array, q: int, progress: Progress | None)
     total = means.trace(diagonal, w)
     center_in_place(K, w, means)
     values, vectors, lowest = _largest(K, q)
-    values, vectors = settle(values, vectors, lowest, K.itemsize, float(diagonal.max()), kernel)
+    values, vectors = settle(values, vectors, w, lowest, K.itemsize, float(diagonal.max()), kernel)
     return expanded(values, vectors, w, means, total)
 
 
@@ -98,7 +98,7 @@ def by_lanczos(
             f"KernelPCA: Lanczos has not found {q} components after {found.n_products} products (residual "
             f"{found.residual:.1e}); raise max_iter=, loosen tol=, or take eigen_solver='eigh'."
         )
-    values, vectors = settle(found.values, found.vectors, found.lowest, held or 8, float(diagonal.max()), kernel)
+    values, vectors = settle(found.values, found.vectors, w, found.lowest, held or 8, float(diagonal.max()), kernel)
     done = expanded(values, vectors, w, means, means.trace(diagonal, w))
     return Components(**{**vars(done), "residual": found.residual, "n_products": found.n_products})
 
@@ -135,7 +135,7 @@ def by_features(kernel: Kernel, X: Any, w: Array, q: int) -> Components:
     inner = from_features(kernel, X, directions)
     offset = mean @ directions
     vectors = (inner - offset) * np.sqrt(w)[:, None] * inverse_roots(values)
-    settled, turned = settle(values, vectors, 0.0, 8, EXPLICIT * float(mean @ mean), kernel)
+    settled, turned = settle(values, vectors, w, 0.0, 8, EXPLICIT * float(mean @ mean), kernel)
     directions *= np.sign((turned * vectors).sum(axis=0) + 0.5 * (settled == 0))
     inner = from_features(kernel, X, directions)
     done = expanded(settled, turned, w, Means(from_features(kernel, X, mean), float(mean @ mean)), total)
@@ -162,7 +162,7 @@ def by_landmarks(
     total = float(np.trace(covariance)) + float(w @ found.residual)
     values, directions = _top(covariance, q)
     projected = F @ directions  # sqrt(w) times the projections of the training rows
-    values, vectors = settle(values, projected * inverse_roots(values), 0.0, 8, float(mean @ mean), kernel)
+    values, vectors = settle(values, projected * inverse_roots(values), w, 0.0, 8, float(mean @ mean), kernel)
     directions = directions * (np.sign((vectors * projected).sum(axis=0)) * (values > 0))
     L = features.triangle
     coef, mean_coef = features.expansion(directions), features.expansion(mean)
