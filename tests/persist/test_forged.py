@@ -69,6 +69,14 @@ def test_every_estimator_is_forged() -> None:
     assert ours <= forged, ours - forged
 
 
+def test_infinite_rows_are_refused_as_input() -> None:
+    """A forged scaler makes rows infinite: the words are scikit-learn's, the error is mercer's."""
+    model = mercer.SVC(mercer.Gaussian(1.0)).fit(X, Y)
+    for rows in ([[np.inf, 0.0, 0.0]], [[np.nan, 0.0, 0.0]], [[0.0, 0.0]], X[0]):
+        with pytest.raises(InputError):
+            model.predict(rows)
+
+
 def changed(model: Any, name: str, value: Any) -> bytes:
     """The file of a model with one attribute replaced, as an honest save would write it."""
     vars(model)[name] = value

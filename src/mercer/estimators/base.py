@@ -285,7 +285,12 @@ class KernelEstimator(BaseEstimator):
             refuse_text(X, "X")
             if sp.issparse(X) and not kernel.takes_sparse:
                 raise InputError(f"{kernel} takes dense arrays; X is sparse. Use X.toarray().")
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+            try:
+                return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+            except MercerError:
+                raise
+            except ValueError as error:  # the words are scikit-learn's, the kind of error is ours
+                raise InputError(str(error)) from error
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X

@@ -200,7 +200,7 @@ class PerceptronModel(DualModel):
     def _record(self, mistakes: Mistakes, Y: Array, diagonal: Array, numbers: Array, fresh: bool) -> None:
         """Keep the mistakes by their numbers in the data or the stream, their labels, and the norms of the weights."""
         problems, past = len(Y), None if fresh else self._norms
-        start = [0.0 if past is None or not len(past[c]) else float(past[c][-1]) ** 2 for c in range(problems)]
+        start = [0.0 if past is None or not len(past[c]) else float(np.square(past[c][-1])) for c in range(problems)]
         norms = [np.sqrt(np.maximum(mistakes.of(c).squared_norms(Y, diagonal, start[c]), 0.0)) for c in range(problems)]
         signs, named = Y[mistakes.problems, mistakes.rows], mistakes.renamed(numbers[mistakes.rows])
         if past is not None:
