@@ -201,6 +201,22 @@ def as_sample(X: Any) -> Sample:
     return X if isinstance(X, Sample) else Sample(X)
 
 
+def means_pullback(kernel: Kernel, A: Encoding, sample: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    """sum_i w_i times the gradient of mean_s k(x_i, s) over a sample."""
+    pair = Pair.whole(*align(A, sample))
+    size = pair.shape[1]
+    return tiles.total(
+        lambda r, c: kernel._pullback(pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)),
+        pair.shape,
+        len(kernel.theta),
+    )
+
+
+def grand_pullback(kernel: Kernel, sample: Encoding, weight: float) -> NDArray[np.float64]:
+    """A weight times the gradient of the mean of k over all pairs of a sample."""
+    return means_pullback(kernel, sample, sample, np.full(length(sample), weight / length(sample)))
+
+
 @node
 @dataclass(frozen=True, repr=False)
 class Centered(Wrapper):
@@ -240,27 +256,15 @@ class Centered(Wrapper):
     def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
         inside = self.inner._pullback(pair.part(0), W)
-        left = self._means_pullback(gather(pair.A[0], pair.rows), sample, W.sum(axis=1))
-        right = self._means_pullback(gather(pair.B[0], pair.cols), sample, W.sum(axis=0))
-        return inside - left - right + self._grand_pullback(sample, float(W.sum()))
+        left = means_pullback(self.inner, gather(pair.A[0], pair.rows), sample, W.sum(axis=1))
+        right = means_pullback(self.inner, gather(pair.B[0], pair.cols), sample, W.sum(axis=0))
+        return inside - left - right + grand_pullback(self.inner, sample, float(W.sum()))
 
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
         inside = self.inner._diag_pullback(encoding[0], w)
-        means = self._means_pullback(encoding[0], sample, w)
-        return inside - 2.0 * means + self._grand_pullback(sample, float(w.sum()))
-
-    def _means_pullback(self, A: Encoding, sample: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
-        pair = Pair.whole(*align(A, sample))
-        size = pair.shape[1]
-        return tiles.total(
-            lambda r, c: self.inner._pullback(pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)),
-            pair.shape,
-            len(self.inner.theta),
-        )
-
-    def _grand_pullback(self, sample: Encoding, weight: float) -> NDArray[np.float64]:
-        return self._means_pullback(sample, sample, np.full(length(sample), weight / length(sample)))
+        means = means_pullback(self.inner, encoding[0], sample, w)
+        return inside - 2.0 * means + grand_pullback(self.inner, sample, float(w.sum()))
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
         [inner] = terms

@@ -39,10 +39,20 @@ class _RFM(DualModel):
         "metric_": "float (d,) | float (d, d)",
     }
 
-    metric: str
-    n_steps: int
-    cv: int
-    random_state: Any
+    def __init__(
+        self,
+        kernel: Any = DEFAULT,
+        *,
+        metric: str = "auto",
+        n_steps: int = 5,
+        cv: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.metric = metric
+        self.n_steps = n_steps
+        self.cv = cv
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -173,21 +183,6 @@ class RFMRegressor(RegressorMixin, _RFM):
         "_folds": "int (m,) < F",
     }
 
-    def __init__(
-        self,
-        kernel: Any = DEFAULT,
-        *,
-        metric: str = "auto",
-        n_steps: int = 5,
-        cv: int = 3,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.metric = metric
-        self.n_steps = n_steps
-        self.cv = cv
-        self.random_state = random_state
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -263,21 +258,6 @@ class RFMClassifier(ClassifierMixin, _RFM):
         "floor_": "float",
         "power_": "float",
     }
-
-    def __init__(
-        self,
-        kernel: Any = DEFAULT,
-        *,
-        metric: str = "auto",
-        n_steps: int = 5,
-        cv: int = 3,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.metric = metric
-        self.n_steps = n_steps
-        self.cv = cv
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> RFMClassifier:
         """Learn metric and coefficients from X (n, d) and one label per row."""

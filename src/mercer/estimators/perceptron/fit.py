@@ -79,9 +79,7 @@ class Epochs:
     fitted: PerceptronFit
 
 
-def perceptron_routes(
-    shape: Shape, solver: str, budget: int | None, classes: int, memory: Any = None
-) -> tuple[Route, ...]:
+def perceptron_routes(shape: Shape, solver: str, budget: int | None, classes: int, memory: Any = None) -> tuple[Route, ...]:
     """The ways to run a perceptron on data of this shape, best first."""
     check_choice("KernelPerceptron", "solver", solver, SOLVERS)
     n, rate, entries = float(shape.n), gemm_rate(), entry_rate()

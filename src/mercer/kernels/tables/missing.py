@@ -17,9 +17,9 @@ from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.operators import node
-from mercer.kernels.wrappers import Sample
+from mercer.kernels.wrappers import Sample, grand_pullback, means_pullback
 from mercer.numeric import tiles
-from mercer.numeric.encodings import Encoding, Values, align, gather, length
+from mercer.numeric.encodings import Encoding, Values, gather
 
 MEAN, INDICATOR = "mean", "indicator"
 
@@ -125,28 +125,16 @@ class Missing(Wrapper):
         sample = self._sampled()
         at_right = np.where(right, 0.0, W[left].sum(axis=0))  # holes of the rows against observed columns
         at_left = np.where(left, 0.0, W[:, right].sum(axis=1))
-        total = total + self._means_pullback(gather(pair.B[0], pair.cols), sample, at_right)
-        total = total + self._means_pullback(gather(pair.A[0], pair.rows), sample, at_left)
-        return total + self._grand_pullback(sample, float(W[np.ix_(left, right)].sum()))
+        total = total + means_pullback(self.inner, gather(pair.B[0], pair.cols), sample, at_right)
+        total = total + means_pullback(self.inner, gather(pair.A[0], pair.rows), sample, at_left)
+        return total + grand_pullback(self.inner, sample, float(W[np.ix_(left, right)].sum()))
 
     def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
         holes = encoding[1].array > 0
         total = self.inner._diag_pullback(encoding[0], np.where(holes, 0.0, w))
         if self.rule == INDICATOR:
             return total
-        return total + self._grand_pullback(self._sampled(), float(w[holes].sum()))
-
-    def _means_pullback(self, A: Encoding, sample: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
-        pair = Pair.whole(*align(A, sample))
-        size = pair.shape[1]
-        return tiles.total(
-            lambda r, c: self.inner._pullback(pair.tile(r, c), np.repeat(w[r, None] / size, c.stop - c.start, axis=1)),
-            pair.shape,
-            len(self.inner.theta),
-        )
-
-    def _grand_pullback(self, sample: Encoding, weight: float) -> NDArray[np.float64]:
-        return self._means_pullback(sample, sample, np.full(length(sample), weight / length(sample)))
+        return total + grand_pullback(self.inner, self._sampled(), float(w[holes].sum()))
 
     def _feature_map(self, *terms: FeatureMap) -> None:
         return None
