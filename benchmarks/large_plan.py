@@ -57,7 +57,7 @@ def one(n: int, d: int, kind: str, m: int) -> None:
     if kind in ("svc", "classifier"):
         y = np.digitize(y, [0.0] if kind == "svc" else [-0.5, 0.5])
     warnings.simplefilter("ignore")
-    model_of(kind, d, 100 if m else 0).fit(X[:6000], y[:6000])
+    model_of(kind, d, min(m, 600)).fit(X[:6000], y[:6000])
     model = model_of(kind, d, m)
     plan, meter = mercer.plan(model, X, y), Meter()
     meter.start()

@@ -17,6 +17,9 @@ from mercer.errors import NumericalError
 from mercer.linalg.conjugate_gradient import Operator
 from mercer.linalg.solution import Array
 
+#: A vector is done when u'B^-1 u, which every step makes larger, has gained less than a share `tol` in this many steps.
+DELAY, ROUNDING = 4, 1e-12
+
 
 @dataclass(frozen=True)
 class Traces:
@@ -29,7 +32,7 @@ class Traces:
 
 
 def random_traces(
-    A: Operator, diagonal: Array, shift: float, signs: Array, *, tol: float = 1e-3, max_iter: int = 500
+    A: Operator, diagonal: Array, shift: float, signs: Array, *, tol: float = 1e-4, max_iter: int = 500
 ) -> Traces:  # (n, n), (n,), (n, s)
     """log det (A + shift) and diag (A + shift)^-1 from random vectors whose entries have the square 1 on average.
 
@@ -46,7 +49,7 @@ def random_traces(
     X, Z = np.zeros_like(R), R / P[:, None]
     D, rz = Z.copy(), np.einsum("ij,ij->j", R, Z)
     start, alphas, betas = rz.copy(), [], []
-    going = np.ones(signs.shape[1], bool)
+    going, reached, before = np.ones(signs.shape[1], bool), np.zeros(signs.shape[1]), []
     for _ in range(max_iter):
         AD = np.asarray(A @ D) + shift * D
         alpha = np.where(going, rz / np.einsum("ij,ij->j", D, AD), 0.0)
@@ -57,7 +60,10 @@ def random_traces(
         beta = np.where(going, fresh / rz, 0.0)
         alphas.append(np.where(going, alpha, np.nan))
         betas.append(beta)
-        going &= fresh > tol**2 * start
+        reached += alpha * rz
+        before.append(reached.copy())
+        still = reached - before[-DELAY] > tol * reached if len(before) >= DELAY else True
+        going &= still & (fresh > ROUNDING**2 * start)
         if not going.any():
             break
         D, rz = Z + beta * D, np.where(going, fresh, rz)

@@ -107,4 +107,6 @@ def _fourier_route(shape: Shape, settings: EngineSettings) -> Route:
     steps = EVALUATIONS * (40.0 * (gp_fourier.PROBES + columns))
     work = float(M) ** 3 * EVALUATIONS if M <= DENSE else steps * padded / 16 * 5.0 * float(np.log2(padded))
     reason = f"{M} frequencies on a grid: two transforms of the rows, and a search that does not see them"
-    return Route("fourier", int(needed), 8.0 * work / gemm_rate() + 4e-7 * n * columns, reason, exact=False)
+    part = EVALUATIONS * 2.0 * float(min(n, gp_fourier.FourierEngine.part_rows)) ** 3  # the exact climb before
+    seconds = (8.0 * work + part) / gemm_rate() + 4e-7 * n * columns
+    return Route("fourier", int(needed), seconds, reason, exact=False)

@@ -67,8 +67,10 @@ def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_component
     Y = data.Y.reshape(len(data.Y), -1)
     own = 1.0 / sums.weight if data.fit_intercept else 0.0
     loo = np.empty((len(alphas), *Y.shape))
+    held = None
     for rows, R in raw_blocks(features, data.X):
-        U = R @ rotation
+        held = np.empty(R.shape) if held is None else held  # the first block is the largest
+        U = np.matmul(R, rotation, out=held[: len(R)])
         U -= center
         h = np.multiply(U, U, out=R) @ shrink + own  # (b, L)
         if data.weights is not None:
