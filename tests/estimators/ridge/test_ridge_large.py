@@ -181,3 +181,16 @@ def test_files(tmp_path: object, solver: str) -> None:
     again = mercer.load(f"{tmp_path}/m.mercer")
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.allclose(again.loo_residuals_, model.loo_residuals_)
+
+
+def test_smooth_kernels_in_one_column_keep_their_digits() -> None:
+    """Pivots of k(S, S) of 1e-10 would multiply the rounding of raw sums beyond a small penalty."""
+    X = np.linspace(0, 1, 400)[:, None]
+    y = np.sin(12 * X[:, 0])
+    exact = KernelRidge(Gaussian(0.5), alpha=1e-4).fit(X, y)
+    model = KernelRidge(Gaussian(0.5), alpha=1e-4, solver="nystroem", n_components=60).fit(X, y)
+    assert np.abs(model.predict(X) - exact.predict(X)).max() < 1e-3
+    tuned = KernelRidgeCV(
+        Gaussian(0.5), alphas=[1e-6, 1e-3], length_scales=[0.3, 0.5], solver="nystroem", n_components=60
+    ).fit(X, y)
+    assert np.isfinite(tuned.surface_.scores).all()

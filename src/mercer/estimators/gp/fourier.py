@@ -103,7 +103,7 @@ def solve(facts: GridFacts, noise: float, tol: float) -> GridSolution:
         beta, (logdet, diagonal) = factor.solve(b), factor.traces()
     else:
         beta = grid.unpack(conjugate_gradient(facts.system, grid.pack(b), shift=noise, tol=tol, max_iter=2000).value)
-        logdet, diagonal = grid_traces(facts.system, noise, PROBES, max(tol, 1e-3))
+        logdet, diagonal = grid_traces(facts.system, noise, PROBES, 1e-6)
     kept = np.clip(1.0 - noise * diagonal, 0.0, 1.0)
     quadratic = (facts.squares - (b.conj() @ beta.T).real) / noise
     whole = (facts.n - M) * float(np.log(noise)) + facts.log_ratios + logdet

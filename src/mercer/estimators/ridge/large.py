@@ -46,6 +46,9 @@ COMPONENTS = 2000
 #: Numbers of one block of raw features. Row: flights-nystroem.
 BLOCK_NUMBERS = 1 << 23
 
+#: What rounding may add to the sums of features, as a share of the penalty.
+ROUNDING = 1e-2
+
 #: Rows whose products with weights are made at a time: what is held is their encoding. Row: flights-nystroem.
 PRODUCT_ROWS = 1 << 16
 
@@ -165,9 +168,11 @@ def raw_products(features: LandmarkFeatures | FourierMap, X: Any, c: Array) -> I
 
 def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
     """The normal equations of the features, from one pass."""
-    raw = _raw_equations(problem, features, meter)
     if isinstance(features, FourierMap):
-        return raw
+        return _sums(problem, features, meter)
+    if not _divided_at_the_end(problem, features):
+        return _sums(problem, features, meter, whitened=True)
+    raw = _sums(problem, features, meter)
     half = whiten(features, raw.gram)
     gram = whiten(features, half.T)
     columns = whiten(features, np.column_stack([raw.sums, raw.shift]))
@@ -176,13 +181,26 @@ def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: 
     )
 
 
-def _raw_equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter) -> NormalEquations:
-    """The sums of the raw features: targets and ones stand beside them, so that one product has them all."""
+def _divided_at_the_end(problem: Problem, features: LandmarkFeatures) -> bool:
+    """Whether the rounding of raw sums, once L has been divided out of them twice, stays far below the penalty."""
+    total = float(problem.n if problem.weights is None else problem.weights.sum())
+    diagonal = np.einsum("ij,ij->i", features.triangle, features.triangle)
+    pivot = float(features.triangle.diagonal().min()) ** 2
+    rounding = float(np.finfo(np.float64).eps) * total * float(diagonal.max(initial=0.0)) ** 2
+    return rounding <= ROUNDING * float(np.min(problem.alpha)) * pivot
+
+
+def _sums(
+    problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter, whitened: bool = False
+) -> NormalEquations:
+    """The sums of raw features, or of `whitened` ones; targets and ones stand beside them, so that one product has all."""
     Y = problem.Y.reshape(problem.n, -1)
     m, t = width_of(features), Y.shape[1]
     total, shift = np.zeros((m + t + 1, m + t + 1)), np.zeros(m)
     for rows, R in raw_blocks(features, problem.X, meter, beside=t + 1):
         R[:, m:-1], R[:, -1] = Y[rows], 1.0
+        if whitened:
+            R[:, :m] = whiten(features, R[:, :m].T).T
         if problem.fit_intercept:
             if rows.start == 0:  # the first mean is near enough to the mean to keep the digits of centered sums
                 shift = R[:, :m].mean(axis=0)

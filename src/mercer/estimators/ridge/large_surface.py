@@ -54,7 +54,7 @@ def large_surface(
 def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> Array:  # -> (L, n, *t)
     """Leave-one-out residuals of one kernel at every alpha, in two passes."""
     problem = Problem(
-        kernel, data.X, data.Y, np.asarray(1.0), data.weights, data.fit_intercept, n_components=n_components
+        kernel, data.X, data.Y, np.asarray(alphas.min()), data.weights, data.fit_intercept, n_components=n_components
     )  # fmt: skip
     features = feature_map(problem, solver)
     sums = equations(problem, features, Meter("surface", False))
