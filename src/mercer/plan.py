@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.numeric.memory import LITTLE, budget_bytes, format_bytes, parse_bytes
+from mercer.numeric.memory import budget_bytes, format_bytes, within
 from mercer.registry import record
 
 
@@ -87,7 +87,7 @@ class Plan:
 
 def choose_route(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
     """Return the first route within the budget, or say what the smallest one needs; leaving exactness is announced."""
-    if routes[0].bytes <= min(LITTLE, parse_bytes(memory)):
+    if within(routes[0].bytes, memory):
         return routes[0]
     budget = budget_bytes(memory)
     for route in routes:

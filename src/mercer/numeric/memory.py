@@ -70,6 +70,11 @@ def budget_bytes(value: int | float | str | None, most: float = math.inf) -> int
     return budget if limit is None else min(budget, max(1, limit - RESERVE))
 
 
+def within(bytes_needed: int, memory: int | float | str | None) -> bool:
+    """Whether so many bytes are within a budget and the limits of this process; little is not compared with limits."""
+    return bytes_needed <= min(LITTLE, parse_bytes(memory)) or bytes_needed <= budget_bytes(memory)
+
+
 def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = None) -> None:
     """Refuse a result that exceeds the budget or the free memory of the machine."""
     if budget is not None and bytes_needed > budget:

@@ -35,6 +35,10 @@ ZERO = 1e-10
 SEARCH_STEPS = 200
 
 
+#: Up to this many rows a run that is about to stop is searched for a proof: seconds for the next thousand.
+SEARCHED = 1000
+
+
 class Values:
     """Kernel values of a collection with itself, plus 1 where there is an intercept."""
 
@@ -192,7 +196,7 @@ class Watcher:
 
     def settle(self, stopped: Array) -> Array:  # (C,) -> (C,)
         """Of problems that are about to be stopped, those that one look does not find to be separable."""
-        for c in np.flatnonzero(stopped):
+        for c in np.flatnonzero(stopped) if len(self.Y[0]) <= SEARCHED else ():
             self._look(int(c), SEARCH_STEPS, True)
         return np.array([stopped[c] and c not in self.settled for c in range(len(stopped))], dtype=bool)
 

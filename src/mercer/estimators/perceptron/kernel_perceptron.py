@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.fit import Epochs, Values, Watcher, finish, make_form, perceptron_routes
+from mercer.estimators.perceptron.fit import SEARCHED, Epochs, Values, Watcher, finish, make_form, perceptron_routes
 from mercer.estimators.perceptron.forms import Blocked
 from mercer.estimators.perceptron.model import PerceptronModel, check_parameters, signs_of, warn_if_open
 from mercer.estimators.perceptron.passes import Form, Mistakes, run
@@ -134,8 +134,10 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
             meter(epochs, self.max_iter)
             if epochs == self.max_iter:
                 return np.zeros(len(active), bool)
-            done = watcher(epochs, active)
-            return done if averages is None else done | watcher.settle(averages(active, mistakes, presented) & ~done)
+            if averages is None:
+                return watcher(epochs, active)
+            done = watcher(epochs, active) if n <= SEARCHED else np.zeros(len(active), bool)
+            return done | watcher.settle(averages(active, mistakes, presented) & ~done)
 
         def order(epoch: int) -> NDArray[Any]:
             return random.permutation(n) if self.shuffle else np.arange(n)

@@ -25,7 +25,7 @@ from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
-from mercer.numeric.memory import budget_bytes
+from mercer.numeric.memory import within
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 NAME = "nystroem-cg"
@@ -58,7 +58,7 @@ def many_route(shape: Shape, m: int, memory: Any) -> Route:
 
 def _held(n: int, m: int, memory: Any) -> int:
     """Bytes of all kernel values where most of the budget holds them; float32 will not do: L^-1 multiplies its rounding."""
-    return 8 * n * m if 8 * n * m <= 0.75 * budget_bytes(memory) else 0
+    return 8 * n * m if within(8 * n * m * 4 // 3, memory) else 0
 
 
 class ManyLandmarks:

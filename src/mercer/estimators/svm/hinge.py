@@ -30,7 +30,7 @@ from mercer.estimators.svm.solver import KEPT, SolverSettings, least_bytes
 from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.numeric.memory import budget_bytes
+from mercer.numeric.memory import within
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
@@ -66,11 +66,12 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
     m = min(own, COMPONENTS if asked is None else int(asked))
     drawn = rows_drawn(-(-n // k), -(-m // 2))
     block = 8 * 3 * min(own, max(64, BLOCK // m)) * m
-    needed = 8 * (3 * m * m + 12 * n) + max(block + _held(own, m, memory), 8 * 2 * drawn * (m // 2))
+    held = _held(own, m, memory)
+    needed = 8 * (3 * m * m + 12 * n) + max(block + held, 8 * 2 * drawn * (m // 2))
     rate, pairs = gemm_rate(), k * (k - 1) / 2
-    passes = 60.0 if _held(own, m, memory) else 40.0
+    passes = 60.0 if held else 40.0
     entries = own * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
-    seconds = pairs * (own * m * (m + 4.0 * passes) / rate + (1.0 if _held(own, m, memory) else passes) * entries)
+    seconds = pairs * (own * m * (m + 4.0 * passes) / rate + (1.0 if held else passes) * entries)
     reason = f"the hinge loss on {m} landmarks of each pair of classes, not the dual problem on all rows"
     return Route(HINGE, int(needed), seconds, reason, exact=False)
 
@@ -88,7 +89,7 @@ def routes_beyond(exact: tuple[Route, ...], shape: Shape, model: Any) -> tuple[R
 
 def _held(n: int, m: int, memory: Any) -> int:
     """Bytes of the features of all rows in float32, where half of the budget holds them; else 0, and they are made again."""
-    return 4 * n * m if 8 * n * m <= budget_bytes(memory) else 0
+    return 4 * n * m if within(8 * n * m, memory) else 0
 
 
 @dataclass
