@@ -10,13 +10,14 @@ sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.numeric.threads import Progress, cpu_count, run
+from mercer.numeric.threads import Progress, cpu_count, one_blas_thread, run
 
 
 @lru_cache(maxsize=8)
@@ -54,6 +55,10 @@ SIDE = 240
 LARGEST_SIDE = 280
 
 
+#: Up to this many values BLAS is not told how many threads to take, which takes as long. Row: bench-small, predict one.
+FEW_VALUES = 2**14
+
+
 def even(n: int) -> int:
     """The side near SIDE that cuts n rows into about equal parts: a last narrow tile costs as many calls as a whole one.
 
@@ -85,6 +90,11 @@ def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int 
     return down * (down + 1) // 2 if symmetric else down * across
 
 
+def _blas_for(shape: tuple[int, int], n_tiles: int) -> AbstractContextManager[None]:
+    """One thread of BLAS for a matrix of one tile too, as for many: its other threads would turn on after the product."""
+    return one_blas_thread() if n_tiles == 1 and shape[0] * shape[1] > FEW_VALUES else nullcontext()
+
+
 def _threads(n_tiles: int) -> int:
     return min(cpu_count(), n_tiles)
 
@@ -104,7 +114,8 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
 
     side = even(len(out)) if symmetric else SIDE
     n_tiles = count(out.shape, symmetric, side, strip)
-    run(tiles(out.shape, symmetric, side, strip), work, _threads(n_tiles), n_tiles, progress, short=not strip)
+    with _blas_for(out.shape, n_tiles):
+        run(tiles(out.shape, symmetric, side, strip), work, _threads(n_tiles), n_tiles, progress, short=not strip)
     return out
 
 
@@ -131,7 +142,8 @@ def product(
             beyond = slice(max(cols.start, rows.stop), cols.stop)
             totals[worker][beyond] += values[:, beyond.start - cols.start :].T @ V[rows]
 
-    run(pieces, work, threads, n_tiles, progress, static=True, short=not strip)
+    with _blas_for(shape, n_tiles):
+        run(pieces, work, threads, n_tiles, progress, static=True, short=not strip)
     for other in totals[1:]:
         totals[0] += other
     return totals[0]
@@ -195,7 +207,9 @@ def walk(
             cols = slice(j, min(j + width, m))
             visit(rows, cols, block(rows, cols))
 
-    run(strips, work, min(cpu_count(), len(strips)), len(strips), progress, short=side * m <= LARGEST_SIDE * LARGEST_SIDE)
+    short = side * m <= LARGEST_SIDE * LARGEST_SIDE
+    with _blas_for(shape, len(strips)):
+        run(strips, work, min(cpu_count(), len(strips)), len(strips), progress, short=short)
 
 
 def _sides(shape: tuple[int, int]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Protocol, Self, final
 
@@ -81,14 +82,19 @@ def two_classes(codes: Array) -> ClassPair:  # (n,) 0 or 1; -1: left out
 
 def pair_values(sums: Array, intercepts: Array) -> Array:  # (m, k, k - 1), (P,) -> (m, P)
     """The decision values of all pairs (i, j), positive for class i."""
-    k = sums.shape[1]
     flat = sums.reshape(len(sums), -1)
-    first = np.array([i * (k - 1) + j - 1 for i, j in pairs(k)])
-    second = np.array([j * (k - 1) + i for i, j in pairs(k)])
+    first, second = _places(sums.shape[1])
     out = flat.take(first, axis=1)
     out += flat.take(second, axis=1)
     out += intercepts
     return out
+
+
+@lru_cache(maxsize=64)
+def _places(k: int) -> tuple[Array, Array]:  # (P,) each
+    """Where the coefficients of both classes of a pair stand among k (k - 1)."""
+    first = np.array([i * (k - 1) + j - 1 for i, j in pairs(k)])
+    return first, np.array([j * (k - 1) + i for i, j in pairs(k)])
 
 
 def pair_columns(coef: Array, counts: Array) -> Array:  # (S, k - 1), (k,) -> (S, P)
@@ -129,11 +135,13 @@ def one_against_rest(decisions: Array, classes: int) -> Array:  # (m, P) -> (m, 
     return votes(decisions, classes) + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
+@lru_cache(maxsize=64)
 def sides(classes: int) -> tuple[Array, Array]:  # (P, k) each
     """Which class is the first, and which the second, of every pair."""
     first, second = np.zeros((2, classes * (classes - 1) // 2, classes), dtype=np.float32)
     for p, (i, j) in enumerate(pairs(classes)):
         first[p, i] = second[p, j] = 1.0
+    first.flags.writeable = second.flags.writeable = False  # shared by all who ask
     return first, second
 
 
