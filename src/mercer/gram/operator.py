@@ -40,8 +40,13 @@ class GramOperator(LinearOperator):
 
     def _matmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (n, r)
         self._check_finite(V)
-        values = self._values
-        return tiles.product(values.block, values.shape, V, values.symmetric, self.progress, values.strip)
+        return self.times(V)
+
+    def times(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m,) or (m, r) -> (n,) or (n, r)
+        """K @ V for finite V of the right shape, without a look at either: for the coefficients of a fitted model."""
+        values, table = self._values, V if V.ndim == 2 else V[:, None]
+        found = tiles.product(values.block, values.shape, table, values.symmetric, self.progress, values.strip)
+        return found if V.ndim == 2 else found[:, 0]
 
     def _matvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
         return self._matmat(np.reshape(v, (-1, 1)))[:, 0]

@@ -131,7 +131,7 @@ class ExactPosterior:
 
     def mean(self, X: Any) -> Array:  # -> (m, t + q)
         """k(X, X_fit) G^-1 T."""
-        return np.asarray(GramOperator(self.kernel, X, self.X) @ self.solved)
+        return GramOperator(self.kernel, X, self.X).times(self.solved)
 
     def variance(self, X: Any) -> Array:  # -> (m,)
         """k(x, x) - k_x' G^-1 k_x."""
