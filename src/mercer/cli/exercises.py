@@ -44,7 +44,7 @@ def vectors() -> None:
 
 def machines() -> None:
     """Support vector machines on held and on cached kernel rows."""
-    for n in (60, 1200):  # float64 and float32 kernel values
+    for n in (60, 800, 1200):  # float64 values in one piece and in sets, float32 ones
         X = _rows(n)
         y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
         mercer.SVC(Gaussian(2.0)).fit(X, y).predict(X)
