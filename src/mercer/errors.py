@@ -15,9 +15,12 @@ A message names the object, the rule, what came and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral as _Integral
+from numbers import Real as _Real
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 #: Characters of a long text that are shown around the place where reading stopped.
 CONTEXT = 1000
@@ -87,7 +90,7 @@ def shown(value: Any) -> str:
 
 def check_whole(owner: str, name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`, or refuse what it is not."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, _Integral) or value < least:
         raise InputError(f"{owner}: {name} must be a whole number >= {least}; got {describe(value)}.")
     return int(value)
 
@@ -102,5 +105,5 @@ def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> s
 
 def check_number(owner: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
     """Refuse a parameter that is no number, or breaks its rule."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not holds(float(value)):
+    if isinstance(value, bool) or not isinstance(value, _Real) or not holds(float(value)):
         raise InputError(f"{owner}: {name} must be {rule}; got {describe(value)}.")
