@@ -138,6 +138,7 @@ def _check_rows(part: Any, names: list[str], sizes: Sizes, owner: Any) -> None:
         if part.dtype.kind in "iu":
             _want(part.size == 0 or part.min() >= 0, "a negative place")
     numbers = part if array else part.data if sp.issparse(part) else None
+    _want(numbers is None or array or numbers.dtype.kind in "fiub", "no numbers")
     if numbers is not None and numbers.dtype.kind == "f":
         _want(part.ndim == 2 and numbers.dtype.str[1:] in _TYPES["float"], "no table of float32 or float64")
         holes = _takes_holes(owner)

@@ -93,9 +93,8 @@ def perceptron_routes(shape: Shape, solver: str, budget: int | None, classes: in
         reason, held = f"at most {budget} support vectors", small + 24 * budget**2 + 16 * BLOCK_ROWS * budget
         return (Route("budget", held, n * budget * value, reason, exact=False),)
     square = shape.n**2 * shape.itemsize
-    # of a block half the rows are wrong in one problem and more in one of several; rows that are wrong often are kept
-    made = int(8 * n * BLOCK_ROWS * (1.0 - 0.5**problems))
-    kept = min(8 * shape.n**2, budget_bytes(memory, 8 * shape.n**2) // 2)
+    made = int(16 * n * BLOCK_ROWS)  # the rows of a block, and what they are made from; rows that are wrong often are kept
+    kept = min(8 * shape.n**2, _room(shape.n, memory))
     listed = 16 * BLOCK_ROWS * min(shape.n * problems, 8 * BLOCK_ROWS)
     offered = {
         "gram": Route("gram", small + square, n * n * value / 2, "the Gram matrix, counts per row"),
@@ -115,6 +114,11 @@ def perceptron_routes(shape: Shape, solver: str, budget: int | None, classes: in
     return tuple(offered[name] for name in [*order, "blocked"])
 
 
+def _room(n: int, memory: Any) -> int:
+    """Bytes for rows that are kept: half the budget, less what the rows of a block take."""
+    return max(0, budget_bytes(memory, 8 * n**2) // 2 - 16 * n * BLOCK_ROWS)
+
+
 def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, memory: Any) -> Form:
     """The form that goes by that name, ready to run."""
     if solver == "primal":
@@ -129,7 +133,7 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
         return Gram(K, Y, values.zero)
     if solver == "online":
         return Online(values, Y)
-    return Blocked(values, Y, budget_bytes(memory) // 2)
+    return Blocked(values, Y, _room(Y.shape[1], memory))
 
 
 def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> PerceptronFit:

@@ -243,6 +243,6 @@ def _surface_route(model: Any, n_alphas: int, shape: Shape, solver: str) -> Rout
     route = next(route for route in large_routes(shape, model.n_components) if route.solver == solver)
     n_components = components(shape, model.n_components)
     reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
-    turned = 8 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors
+    turned = 16 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors, twice
     held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets
     return replace(route, bytes=held, seconds=30 * route.seconds, reason=reason)
