@@ -12,6 +12,8 @@ from tests.persist.fixtures.write import MODELS, answers
 import mercer
 
 FOLDER = Path(__file__).parent / "fixtures"
+#: What a support vector machine computes by fits in folds, after loading.
+REFITTED = ("predict_proba", "predict_interval")
 FILES = sorted(FOLDER.glob("*/*.mercer"))
 
 
@@ -35,8 +37,10 @@ def test_it_loads_and_says_what_it_said(path: Path) -> None:
     assert set(given) == set(expected.files)
     for method, values in given.items():
         if values.dtype.kind in "fc":
-            # the same digits but for the last bits, which another BLAS or another order of a sum may change
-            np.testing.assert_allclose(values, expected[method], rtol=1e-12, atol=1e-13, err_msg=method)
+            # the same digits but for the last bits, which another BLAS or another order of a sum may change; where a machine
+            # is fitted again in folds when asked, the end of its solver's path too, which is within its tolerance
+            rtol = 1e-8 if method in REFITTED and ".svm." in type(model).__module__ else 1e-12
+            np.testing.assert_allclose(values, expected[method], rtol=rtol, atol=1e-13, err_msg=method)
         else:
             np.testing.assert_array_equal(values, expected[method], err_msg=method)
     assert str(model)
