@@ -55,7 +55,7 @@ SIDE = 240
 LARGEST_SIDE = 280
 
 
-#: Up to this many values BLAS is not told how many threads to take, which takes as long. Row: bench-small, predict one.
+#: Up to this many values BLAS is not told how many threads to take, which takes as long. `make bench-small` measures it.
 FEW_VALUES = 2**14
 
 

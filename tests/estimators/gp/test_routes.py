@@ -49,7 +49,7 @@ def test_routes_stay_within_their_budget() -> None:
 
 def test_memory_decides_for_few_rows_and_is_said() -> None:
     X, y = np.random.default_rng(0).normal(size=(400, 2)), np.arange(400.0)
-    model = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, optimizer=None, memory="1.5 MB", n_neighbors=9)
+    model = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, optimizer=None, memory="2 MB", n_neighbors=9)
     with pytest.warns(UserWarning, match="so vecchia is taken, which is not exact"):
         model.fit(X, y)
     assert model.route_.solver == "vecchia"

@@ -23,7 +23,7 @@ from mercer.numeric.threads import cpu_count, run
 
 #: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand. Row: svc-fit-letter.
 WHOLE = 4096
-#: Up to this many rows pairs are solved in less time than it takes to wake a thread. Row: bench-small.
+#: Up to this many rows pairs are solved in less time than it takes to wake a thread. `make bench-small` measures it.
 SHORT = 512
 #: Bytes that the rows of larger pairs may take together, unless told otherwise. Row: svc-mnist60k.
 BUDGET = 2 * 2**30
