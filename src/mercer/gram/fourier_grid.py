@@ -250,7 +250,7 @@ class GridFactor:
 
 
 def grid_traces(system: ToeplitzSystem, shift: float, probes: int, tol: float) -> tuple[float, Array]:  # -> number, (M,)
-    """log det (D T D + shift I) and the diagonal of its inverse, by at least so many random vectors."""
+    """log det (D T D + shift I) and the diagonal of its inverse, by at least `probes` random vectors."""
     grid = system.grid
     count = max(probes, min(MOST_PROBES, SIGNS // len(grid.weights)))
     traces = random_traces(system, system.diag(), shift, grid.signs(count, 0), tol=tol)

@@ -71,7 +71,7 @@ def budget_bytes(value: int | float | str | None, most: float = math.inf) -> int
 
 
 def within(bytes_needed: int, memory: int | float | str | None) -> bool:
-    """Whether so many bytes are within a budget and the limits of this process; little is not compared with limits."""
+    """Whether an allocation is within a budget and the limits of this process; a small one is not compared with limits."""
     return bytes_needed <= min(LITTLE, parse_bytes(memory)) or bytes_needed <= budget_bytes(memory)
 
 

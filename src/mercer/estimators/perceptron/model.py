@@ -216,7 +216,7 @@ class PerceptronModel(DualModel):
         margin, hard = float("nan"), None
         if fitted.exact and fitted.scores is not None and len(norms):
             margin = float((Y[c] * fitted.scores[c]).min() / norms[-1]) if norms[-1] > 0 else float("nan")
-        if getattr(self, "margin", "reached") == "hard" and run.converged[c]:
+        if self.margin == "hard" and run.converged[c]:
             hard = nearest_to_origin(values, Y[c], 20 * Y.shape[1]).margin
         note = "" if fitted.exact else "the budget changed the algorithm: Novikoff's bound does not apply"
         if c in fitted.proofs:

@@ -51,6 +51,7 @@ class RidgeFacts(DualModel):
     }
 
     _problem: Problem
+    solver: str
     _fitted: RidgeFit
     _loo: NDArray[np.float64] | None
     _diagnosis: Diagnosis | None
@@ -69,7 +70,7 @@ class RidgeFacts(DualModel):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
-        asked = getattr(self, "solver", "") == "fourier" and shape.width <= MOST_COLUMNS
+        asked = self.solver == "fourier" and shape.width <= MOST_COLUMNS
         frequencies = frequencies_for(self._kernels_on_grid(X), X) if asked else None
         return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n), n_frequencies=frequencies)
 

@@ -128,7 +128,7 @@ def solve_box(
     tick : function (done, total), optional
         Called now and then from the calling thread; done of total by the logarithm of the gap. Raise in it to stop.
     further : (tolerance, steps), optional
-        Once `tol` is reached, go on towards a finer tolerance for at most so many steps.
+        Once `tol` is reached, go on towards a finer tolerance for at most this many steps.
 
     >>> from mercer.gram.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
