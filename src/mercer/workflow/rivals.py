@@ -1,0 +1,165 @@
+"""What else would predict the held-out rows: the mean, a linear model and gradient boosting, on the same table and split."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like
+from mercer.workflow.table_encoding import encoding_of, numbers_of
+
+Array = NDArray[np.float64]
+
+#: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
+MOST_CELLS = 100_000
+
+#: Penalties of the linear models, for standardized columns.
+PENALTIES = np.logspace(-3, 5, 17)
+
+#: Levels of a category that boosting tells apart; rarer ones share the last.
+LEVELS = 200
+
+#: Cells of a table that boosting learns on one thread.
+SMALL = 200_000
+
+#: Unlike every level that a file can hold, as it is no text.
+HOLE = ("missing",)
+
+BASELINE, LINEAR, BOOSTING = "baseline", "linear", "boosting"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One other model and what it says of the held-out rows: numbers (m,), or probabilities of the classes (m, c)."""
+
+    key: str  # one of the three words above
+    name: str
+    how: str  # its settings, and what it could not use
+    predictions: Array
+
+
+def rivals(
+    train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, seed: int = 0
+) -> list[Rival]:
+    """The rivals fitted to training columns (n rows) and y, (n,), asked at the held-out columns; `classes` for labels."""
+    n = len(y)
+    count = 1 if classes is None else len(classes)
+    most = MOST_CELLS // count
+    picked = np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    sampled = "" if n <= most else f", fitted to {most:,} of {n:,} rows"
+    usable = [column for column in train if column.kind not in (TEXT, GRAPH) and not column.holes.all()]
+    other = [column.name for column in train if column.kind in (TEXT, GRAPH)]
+    without = f"; text and graphs left out: {', '.join(other)}" if other else ""
+    some = [_rows(column, picked) for column in usable]
+    new = like(test, usable) if usable else []
+    target = y[picked]
+    found = [_baseline(y, len(test[0].holes), classes)]
+    if usable:
+        found += [
+            _linear(some, target, new, classes, sampled + without),
+            _boosting(some, target, new, classes, seed, sampled + without),
+        ]
+    return found
+
+
+def _rows(column: Column, rows: NDArray[np.intp]) -> Column:
+    cells = column.cells[rows] if isinstance(column.cells, np.ndarray) else [column.cells[i] for i in rows]
+    return replace(column, cells=cells, holes=column.holes[rows])
+
+
+def _baseline(y: NDArray[Any], m: int, classes: NDArray[Any] | None) -> Rival:
+    if classes is None:
+        return Rival(BASELINE, "the mean", "the same number for every row", np.full(m, float(np.mean(y))))
+    shares = np.array([np.mean(y == label) for label in classes])
+    return Rival(BASELINE, "the largest class", "the shares of the classes for every row", np.tile(shares, (m, 1)))
+
+
+def _linear(train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, note: str) -> Rival:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+
+    middle = [_typical(column) for column in train]
+    filled = [_filled(column, value) for column, value in zip(train, middle, strict=True)]
+    encoding = encoding_of(filled, "standard")
+    Z = encoding({column.name: column for column in filled})
+    new = encoding({column.name: _filled(column, value) for column, value in zip(test, middle, strict=True)})
+    if classes is None:
+        return Rival(LINEAR, "linear ridge", f"penalty by leave-one-out{note}", RidgeCV(PENALTIES).fit(Z, y).predict(new))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a rival is stopped after a while
+        model = LogisticRegression(max_iter=300).fit(Z, y)
+    how = f"logistic regression, standardized columns{note}"
+    return Rival(LINEAR, "a linear model", how, _placed(model.predict_proba(new), model.classes_, classes))
+
+
+def _boosting(
+    train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, seed: int, note: str
+) -> Rival:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    places = [_level_places(column) for column in train]
+    words = [place is not None for place in places]
+    Z = np.column_stack([_codes(column, place) for column, place in zip(train, places, strict=True)])
+    new = np.column_stack([_codes(column, place) for column, place in zip(test, places, strict=True)])
+    make = HistGradientBoostingRegressor if classes is None else HistGradientBoostingClassifier
+    # threads that wait for each other at every split of a small tree take longer than one does
+    with threadpool_limits(1 if Z.size < SMALL else None, user_api="openmp"):
+        model = make(categorical_features=words, random_state=seed).fit(Z, y)
+    how = f"scikit-learn's histogram gradient boosting, as it comes{note}"
+    if classes is None:
+        return Rival(BOOSTING, "gradient boosting", how, model.predict(new))
+    return Rival(BOOSTING, "gradient boosting", how, _placed(model.predict_proba(new), model.classes_, classes))
+
+
+def _typical(column: Column) -> Any:
+    """What stands for a hole: the median, the middle level, or a level of its own."""
+    if column.kind == CATEGORY:
+        return HOLE
+    here = column.observed()
+    return float(np.median(here)) if column.kind == NUMBER else sorted(here, key=_rank(column))[len(here) // 2]
+
+
+def _rank(column: Column) -> Any:
+    order = {level: i for i, level in enumerate(column.levels)}
+    return (lambda cell: order.get(cell, 0)) if order else (lambda cell: cell)
+
+
+def _filled(column: Column, value: Any) -> Column:
+    if not column.holes.any():
+        return column
+    if isinstance(column.cells, np.ndarray):
+        cells: Any = np.where(column.holes, value, column.cells)
+    else:
+        cells = [value if hole else cell for cell, hole in zip(column.cells, column.holes, strict=True)]
+    return replace(column, cells=cells, holes=np.zeros_like(column.holes))
+
+
+def _level_places(column: Column) -> dict[Any, int] | None:
+    if column.kind != CATEGORY:
+        return None
+    counts: dict[Any, int] = {}
+    for cell in column.observed():
+        counts[cell] = counts.get(cell, 0) + 1
+    common = sorted(counts, key=lambda cell: (-counts[cell], repr(cell)))[:LEVELS]
+    return {cell: i for i, cell in enumerate(common)}
+
+
+def _codes(column: Column, places: dict[Any, int] | None) -> Array:  # -> (n,), NaN in holes
+    if places is None:
+        return numbers_of(column)
+    return np.array([np.nan if cell is None else float(places.get(cell, len(places))) for cell in column.cells])
+
+
+def _placed(P: Array, known: NDArray[Any], classes: NDArray[Any]) -> Array:  # (m, k) -> (m, c)
+    """Probabilities in the order of `classes`, some of which a sample may lack."""
+    place = {label: i for i, label in enumerate(known.tolist())}
+    out = np.zeros((len(P), len(classes)))
+    for j, label in enumerate(classes.tolist()):
+        if label in place:
+            out[:, j] = P[:, place[label]]
+    return out

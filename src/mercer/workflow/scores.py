@@ -1,0 +1,128 @@
+"""Errors on held-out rows with their intervals, for one model and for its rivals on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Resamples of the held-out rows, and rows resampled at most: with more, blocks of equal size stand for rows.
+RESAMPLES, MOST_ROWS = 400, 5000
+
+#: The smallest probability that a logarithm is taken of.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure with its 95 % interval over held-out rows."""
+
+    measure: str  # "RMSE", "MAE", "R²", "accuracy", "log-loss" or "AUC"
+    value: float
+    low: float
+    high: float
+    smaller_is_better: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts by name."""
+        return {"measure": self.measure, "value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The error of a rival minus the model's on the same rows; an interval above 0 speaks for the model."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Resampled:
+    """Weights of the held-out rows: the rows as they are, then resamples with replacement; the same for every model."""
+
+    def __init__(self, m: int, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.units = np.arange(m) if m <= MOST_ROWS else rng.permutation(m) % MOST_ROWS  # row -> what is drawn
+        count = min(m, MOST_ROWS)
+        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=RESAMPLES)
+        self.weights = np.vstack([np.ones(count), drawn])  # (1 + B, units)
+        self.counts = np.bincount(self.units, minlength=count).astype(np.float64)
+
+    def mean(self, values: Array) -> Array:  # (m,) -> (1 + B,)
+        """The mean of a row's value, as observed and in every resample."""
+        sums = np.bincount(self.units, weights=values, minlength=len(self.counts))
+        return (self.weights @ sums) / (self.weights @ self.counts)
+
+
+def regression_scores(y: Array, predicted: Array, resampled: Resampled) -> list[Score]:  # (m,), (m,)
+    """RMSE, mean absolute error and R² with intervals."""
+    squares = resampled.mean((y - predicted) ** 2)
+    # the spread round the mean of the resample, by its first two moments round the observed mean
+    first, second = resampled.mean(y - y.mean()), resampled.mean((y - y.mean()) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = 1.0 - squares / (second - first**2)
+    return [
+        _score("RMSE", np.sqrt(squares), True),
+        _score("MAE", resampled.mean(np.abs(y - predicted)), True),
+        _score("R²", r2, False),
+    ]
+
+
+def classification_scores(codes: NDArray[np.intp], P: Array, resampled: Resampled) -> list[Score]:  # (m,), (m, c)
+    """Accuracy and log-loss with intervals, and the area under the ROC curve for two classes."""
+    right = (P.argmax(axis=1) == codes).astype(np.float64)
+    loss = -np.log(np.maximum(P[np.arange(len(codes)), codes], SMALLEST))
+    found = [_score("accuracy", resampled.mean(right), False), _score("log-loss", resampled.mean(loss), True)]
+    if P.shape[1] == 2 and 0 < codes.sum() < len(codes):
+        found.append(_area(codes, P[:, 1]))
+    return found
+
+
+def regression_difference(y: Array, mine: Array, other: Array, resampled: Resampled) -> Difference:
+    """RMSE of the other minus mine, on the same rows."""
+    gaps = np.sqrt(resampled.mean((y - other) ** 2)) - np.sqrt(resampled.mean((y - mine) ** 2))
+    return Difference(float(gaps[0]), *_interval(gaps))
+
+
+def classification_difference(codes: NDArray[np.intp], mine: Array, other: Array, resampled: Resampled) -> Difference:
+    """Share of mistakes of the other minus mine, on the same rows."""
+    wrong = (other.argmax(axis=1) != codes).astype(np.float64) - (mine.argmax(axis=1) != codes)
+    gaps = resampled.mean(wrong)
+    return Difference(float(gaps[0]), *_interval(gaps))
+
+
+def roc(codes: NDArray[np.intp], score: Array) -> tuple[Array, Array]:  # (m,), (m,) -> false and true positive rates
+    """The ROC curve of a score for class 1, with ties on one slanted step."""
+    order = np.argsort(-score, kind="stable")
+    hits = np.cumsum(codes[order])
+    last = np.append(np.flatnonzero(np.diff(score[order])), len(codes) - 1)
+    true = hits[last] / max(1, codes.sum())
+    false = (last + 1 - hits[last]) / max(1, len(codes) - codes.sum())
+    return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
+
+
+def _area(codes: NDArray[np.intp], score: Array) -> Score:
+    """The area with Hanley and McNeil's standard error."""
+    false, true = roc(codes, score)
+    area = float(np.trapezoid(true, false))
+    ones, zeros = float(codes.sum()), float(len(codes) - codes.sum())
+    q1, q2 = area / (2.0 - area), 2.0 * area**2 / (1.0 + area)
+    spread = (area * (1 - area) + (ones - 1) * (q1 - area**2) + (zeros - 1) * (q2 - area**2)) / (ones * zeros)
+    reach = 1.96 * max(spread, 0.0) ** 0.5
+    return Score("AUC", area, max(0.0, area - reach), min(1.0, area + reach), False)
+
+
+def _score(measure: str, values: Array, smaller: bool) -> Score:  # (1 + B,)
+    return Score(measure, float(values[0]), *_interval(values), smaller)
+
+
+def _interval(values: Array) -> tuple[float, float]:
+    here = values[1:][np.isfinite(values[1:])]
+    if len(here) == 0:
+        return float("nan"), float("nan")
+    low, high = np.quantile(here, [0.025, 0.975])
+    return float(low), float(high)
