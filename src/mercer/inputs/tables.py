@@ -6,8 +6,6 @@ kernel asks for: a column that no kernel looks at may hold anything.
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, MissingExtraError
+from mercer.inputs.delimited import MISSING, read_cells, read_header
 from mercer.inputs.sequences import read_fasta
-
-#: What stands for a missing value in a column of numbers.
-MISSING = frozenset({"", "NA", "NaN", "nan", "null"})
-
-DELIMITERS = ",;\t|"
 
 
 class Column:
@@ -90,55 +84,16 @@ def read(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Table:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        first = file.readline()
-        if not first.strip():
-            raise InputError(f"{path}: the file is empty; its first line must name the columns.")
-        delimiter = max(DELIMITERS, key=lambda d: len(next(csv.reader([first], delimiter=d))))
-        file.seek(0)
-        try:
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
-            names = _names(path, next(rows))
-            cells = [_checked(path, row, len(names), rows.line_num) for row in rows if row]
-        except csv.Error as error:
-            raise InputError(f"{path}, line {rows.line_num}: not readable as CSV ({error}); check the quotes.") from None
-    if not cells:
-        raise InputError(f"{path}: there is a line of column names but no rows below it.")
-    return Table({name: _column(list(values)) for name, values in zip(names, zip(*cells, strict=True), strict=True)})
-
-
-def _names(path: Path, header: list[str]) -> list[str]:
-    names = [name.strip() or f"column {i}" for i, name in enumerate(header)]
-    if all(_is_number(name) for name in header):
-        raise InputError(f"{path}: the first line holds numbers; it must name the columns: add a line such as x0,x1,x2.")
-    twice = next((name for name, times in Counter(names).items() if times > 1), None)
-    if twice is not None:
-        raise InputError(f"{path}: two columns are called {twice!r}; give each its own name.")
-    return names
-
-
-def _checked(path: Path, row: list[str], width: int, line: int) -> list[str]:
-    if len(row) != width:
-        raise InputError(
-            f"{path}, line {line}: {len(row)} cells, but the first line names {width} columns; "
-            "a cell that holds the delimiter needs quotes."
-        )
-    return row
+    cells = read_cells(path, str(path), read_header(path, str(path)))
+    return Table({name: _column(column) for name, column in cells.items()})
 
 
 def _column(cells: list[str]) -> NDArray[Any]:
+    """Numbers, or the cells as they are written: a kernel on strings may be asked about any text."""
     try:
         return np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
     except ValueError:
         return np.array(cells, dtype=object)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -208,15 +163,22 @@ def _read_parquet(path: Path) -> Table:
             raise InputError(f"{path}: the file is damaged, or not Parquet; write it again.") from None
     if table.num_rows == 0 or table.num_columns == 0:
         raise InputError(f"{path}: the table is empty ({table.num_rows} rows, {table.num_columns} columns).")
-    return Table({name: _arrow_column(table[name]) for name in table.column_names})
+    return Table({name: _truth_as_numbers(arrow_column(table[name])) for name in table.column_names})
 
 
-def _arrow_column(column: Any) -> NDArray[Any]:
+def _truth_as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype(np.float64) if {type(value) for value in values} <= {bool, np.bool_} else values
+
+
+def arrow_column(column: Any) -> NDArray[Any]:
+    """A column of an Arrow table: numbers, times or objects, with NaN, NaT and None in holes."""
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return np.asarray(column.cast(pa.float64()).to_numpy())  # a missing value becomes NaN
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):  # those with a zone are in UTC
+        return np.asarray(column.cast(pa.timestamp("us")).to_numpy(), dtype="datetime64[us]")
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
     return values

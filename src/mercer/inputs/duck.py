@@ -1,0 +1,270 @@
+"""Files and queries read by DuckDB: any size of CSV and Parquet, with the rules of `mercer.inputs.delimited` for cells.
+
+Nothing is guessed and nothing is fetched: the names come from the first line, a column is what all of its cells are, and
+installing extensions is switched off, so that no query reaches the network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
+from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, not_utf8
+
+NUMBER, DATE, TRUTH, WORDS = "number", "date", "truth", "words"
+
+#: Bytes of a Python text beside its letters.
+TEXT_BYTES = 60
+
+#: DuckDB's types that are numbers.
+_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL.*|DOUBLE|FLOAT)$")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something to select from: names as the person knows them, columns as DuckDB does."""
+
+    sql: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]  # quoted
+    kinds: tuple[str, ...]  # DuckDB's types; "TEXT" for cells that are still to be judged
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one pass over the cells found."""
+
+    rows: int
+    kinds: tuple[str, ...]  # NUMBER, DATE, TRUTH or WORDS
+    bytes_per_row: float
+
+
+@contextmanager
+def database(memory: int | None = None) -> Iterator[Any]:
+    """A DuckDB in memory without extensions to install; its errors become ours."""
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtraError('reading tables needs duckdb: pip install "mercer[cli]"') from None
+    folder = os.path.join(tempfile.gettempdir(), f"mercer-duckdb-{os.getpid()}")
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "temp_directory": folder,
+    }
+    if memory is not None:
+        config["memory_limit"] = f"{max(memory, 2**27)}B"
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        yield connection
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.OutOfMemoryException:
+        raise MemoryBudgetError("reading the table needs more memory than there is; read some rows: --rows N") from None
+    finally:
+        connection.close()
+
+
+def quoted(name: str) -> str:
+    """A name inside SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text inside SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
+    """CSV files with the same names, one after the other; cells are text."""
+    names = headers[0].names
+    parts = []
+    for header in dict.fromkeys(headers):
+        same = [str(path) for path, other in zip(files, headers, strict=True) if other == header]
+        columns = {name: f"c{names.index(name)}" for name in header.names}
+        typed = ", ".join(f"{literal(columns[name])}: 'VARCHAR'" for name in header.names)
+        listed = ", ".join(literal(_escaped(path)) for path in same)
+        ordered = ", ".join(f"c{i}" for i in range(len(names)))
+        parts.append(
+            f"SELECT {ordered} FROM read_csv([{listed}], auto_detect=false, header=true, delim={literal(header.delimiter)}, "
+            f"quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, max_line_size=16000000)"
+        )
+    return Relation(" UNION ALL ".join(parts), names, tuple(f"c{i}" for i in range(len(names))), ("TEXT",) * len(names))
+
+
+def _escaped(path: str) -> str:
+    """A path that DuckDB does not take for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def parquet_files(files: Sequence[Path]) -> str:
+    """A query for Parquet files, columns matched by name."""
+    listed = ", ".join(literal(_escaped(str(path))) for path in files)
+    return f"SELECT * FROM read_parquet([{listed}], union_by_name=true)"
+
+
+def relation(connection: Any, sql: str) -> Relation:
+    """The result of a query as a relation; its columns have types."""
+    found = connection.execute(f"DESCRIBE {sql}").fetchall()
+    names = tuple(str(row[0]) for row in found)
+    return Relation(sql, names, tuple(quoted(name) for name in names), tuple(str(row[1]) for row in found))
+
+
+def chosen(table: Relation, columns: Sequence[str]) -> Relation:
+    """Some of the columns."""
+    places = [table.names.index(name) for name in columns]
+    return Relation(
+        table.sql, tuple(columns), tuple(table.columns[i] for i in places), tuple(table.kinds[i] for i in places)
+    )
+
+
+def looked_at(connection: Any, table: Relation) -> Shape:
+    """One pass: how many rows, what each column is, and how many bytes a row takes in memory."""
+    asked = ["count(*)"]
+    for column, kind in zip(table.columns, table.kinds, strict=True):
+        if kind == "TEXT":
+            present = f"NOT {_missing(column)}"
+            asked += [
+                f"count(*) FILTER ({present})",
+                f"count(*) FILTER ({present} AND TRY_CAST({column} AS DOUBLE) IS NOT NULL)",
+                f"count(*) FILTER ({present} AND {_is_date(column)})",
+                f"avg(strlen({column}))",
+            ]
+        elif _is_words(kind):
+            asked.append(f"avg(strlen(CAST({column} AS VARCHAR)))")
+    found = list(connection.execute(f"SELECT {', '.join(asked)} FROM ({table.sql})").fetchone())
+    rows = int(found.pop(0))
+    kinds, size = [], 0.0
+    for kind in table.kinds:
+        if kind == "TEXT":
+            present, numbers, dates, letters = (found.pop(0) for _ in range(4))
+            kinds.append(NUMBER if numbers == present else DATE if dates == present else WORDS)
+        else:
+            kinds.append(_kind(kind))
+            letters = found.pop(0) if _is_words(kind) else 0.0
+        size += 8.0 + (TEXT_BYTES + float(letters or 0.0) if kinds[-1] == WORDS else 0.0)
+    return Shape(rows, tuple(kinds), size)
+
+
+def count(connection: Any, table: Relation) -> int:
+    """The number of rows."""
+    return int(connection.execute(f"SELECT count(*) FROM ({table.sql})").fetchone()[0])
+
+
+def define_view(connection: Any, name: str, table: Relation, shape: Shape) -> None:
+    """Let queries know a table by name, its cells of the kinds that were found."""
+    asked = [
+        f"{_value(column, kind, found, dates=True)} AS {quoted(label)}"
+        for label, column, kind, found in zip(table.names, table.columns, table.kinds, shape.kinds, strict=True)
+    ]
+    connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(asked)} FROM ({table.sql})")
+
+
+def fetched(connection: Any, table: Relation, shape: Shape, rows: int | None, seed: int) -> dict[str, NDArray[Any]]:
+    """The columns; with `rows`, that many of the rows, drawn by the seed and in their order."""
+    asked = []
+    for place, (column, kind, found) in enumerate(zip(table.columns, table.kinds, shape.kinds, strict=True)):
+        asked.append(f"{_value(column, kind, found)} AS v{place}")
+    sql = f"SELECT {', '.join(asked)} FROM ({table.sql})"
+    if rows is not None and rows < shape.rows:
+        numbered = f"SELECT *, row_number() OVER () AS place FROM ({table.sql})"
+        drawn = f"SELECT * FROM ({numbered}) ORDER BY hash(place + {seed} * 4294967296) LIMIT {rows}"
+        sql = f"SELECT {', '.join(asked)} FROM ({drawn}) ORDER BY place"
+    got = connection.execute(sql).fetchnumpy()
+    out = {}
+    for place, (name, kind, raw) in enumerate(zip(table.names, shape.kinds, table.kinds, strict=True)):
+        out[name] = _array(got.pop(f"v{place}"), kind, raw)
+    return out
+
+
+def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
+    if kind == "TEXT":
+        here = f"CASE WHEN {_missing(column)} THEN NULL ELSE {column} END"
+        if found == DATE and dates:
+            return f"make_timestamp(epoch_us(CAST({here} AS TIMESTAMPTZ)))"  # those with a zone in UTC
+        return f"CAST({here} AS DOUBLE)" if found == NUMBER else here
+    if found == NUMBER:
+        return f"CAST({column} AS DOUBLE)"
+    if found == WORDS and _is_words(kind):
+        return f"CAST({column} AS VARCHAR)"
+    return column
+
+
+def _array(values: Any, kind: str, raw: str) -> NDArray[Any]:
+    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    plain = np.asarray(values.data if masked is not None else values)
+    if kind == NUMBER:
+        return plain.astype(np.float64) if masked is None else np.where(masked, np.nan, plain).astype(np.float64)
+    if kind == DATE and raw != "TEXT":
+        times = plain.astype("datetime64[us]")
+        if masked is not None:
+            times[masked] = np.datetime64("NaT")
+        return times
+    cells = plain.astype(object)
+    if masked is not None:
+        cells[masked] = None
+    if kind == DATE:
+        return as_times(cells)
+    if kind == WORDS and _is_words(raw):  # equal words share their memory
+        known: dict[Any, Any] = {}
+        cells[:] = [known.setdefault(cell, cell) for cell in cells]
+    elif kind == WORDS:  # lists of tokens
+        cells[:] = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in cells]
+    return cells
+
+
+def _missing(column: str) -> str:
+    words = ", ".join(literal(word) for word in sorted(MISSING))
+    return f"({column} IS NULL OR trim({column}) IN ({words}))"
+
+
+def _is_date(column: str) -> str:
+    return f"regexp_full_match(trim({column}), {literal(ISO_DATE)}) AND TRY_CAST({column} AS TIMESTAMP) IS NOT NULL"
+
+
+def _is_words(kind: str) -> bool:
+    return kind == "TEXT" or kind in ("VARCHAR", "UUID", "TIME") or kind.startswith("ENUM")
+
+
+def _kind(kind: str) -> str:
+    if _NUMERIC.match(kind):
+        return NUMBER
+    if kind == "BOOLEAN":
+        return TRUTH
+    return DATE if kind.startswith(("DATE", "TIMESTAMP")) else WORDS
+
+
+def one_question(connection: Any, sql: str) -> str:
+    """A query without its semicolon, or an error: it must be one statement that only reads."""
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise said(error, "--sql") from None
+    if len(statements) != 1 or statements[0].type.name != "SELECT":
+        raise InputError('--sql takes one SELECT, such as --sql "SELECT * FROM data WHERE year > 2020".')
+    return str(statements[0].query).strip().rstrip(";")
+
+
+def said(error: Exception, where: str) -> InputError:
+    """DuckDB's reason in one line; what is no error of a query goes on as it is."""
+    import duckdb
+
+    if not isinstance(error, duckdb.Error) or isinstance(error, (duckdb.InterruptException, duckdb.OutOfMemoryException)):
+        raise error
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if "not utf-8" in str(error):
+        return not_utf8(where, "a line holds bytes of another encoding")
+    hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate", "LINE"))), "")
+    return InputError(f"{where}: {lines[0] if lines else 'not readable'}{' ' + hint if hint else ''}")
