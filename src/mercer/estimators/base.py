@@ -261,12 +261,12 @@ class KernelEstimator(BaseEstimator):
         inside = {name[len("kernel__") :]: value for name, value in params.items() if name.startswith("kernel__")}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith("kernel__")})
         if inside:
-            self.kernel = as_kernel(self.kernel).set_params(**inside)
+            self.kernel = self._given_kernel().set_params(**inside)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        kernel = as_kernel(self.kernel)
+        kernel = self._given_kernel()
         views, tags.input_tags.pairwise = kernel._views(), kernel.given
         tags.input_tags.sparse = not (kernel.given or views & {"strings", "graphs"}) and kernel.takes_sparse
         tags.input_tags.string = "strings" in views
@@ -277,7 +277,7 @@ class KernelEstimator(BaseEstimator):
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
-        kernel = as_kernel(self.kernel)
+        kernel = self._given_kernel()
         views = kernel._views()
         if kernel.given or "vectors" in views or (views <= {"any"} and looks_like_vectors(X)):
             if is_plain(X) and self._has_width(X.shape[1], reset):
@@ -337,14 +337,18 @@ class KernelEstimator(BaseEstimator):
             raise InputError("sample_weight must hold finite numbers >= 0, and not every weight may be zero.")
         return values
 
+    def _given_kernel(self) -> Kernel:
+        """The kernel as it was given; a text is read."""
+        return self.kernel if isinstance(self.kernel, Kernel) else as_kernel(self.kernel)
+
     def _resolved(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
         """The kernel with numbers taken from the training data where it asks for them."""
-        return as_kernel(self.kernel).resolve(X, weights)
+        return self._given_kernel().resolve(X, weights)
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         """What the routes need to know of (X, y); a look, not a fit."""
         data = X if hasattr(X, "shape") else (np.asarray(X) if looks_like_vectors(X) else list(X))
-        kernel = as_kernel(self.kernel)
+        kernel = self._given_kernel()
         targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
         finite = None if kernel.unresolved else kernel.features
         features = kernel.n_features(take(data, slice(0, 1))) if finite is not None and finite.shared else None

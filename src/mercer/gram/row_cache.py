@@ -21,7 +21,6 @@ from mercer.errors import InputError, MemoryBudgetError
 from mercer.inputs import Rows, as_rows, columns_of, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
-from mercer.kernels.text import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.encodings import DENSE_WIDTH, dense
 from mercer.numeric.memory import LITTLE, allocate, available_bytes, budget_bytes, format_bytes, parse_bytes
@@ -88,7 +87,7 @@ class KernelRows:
         progress: Progress | None = None,
     ) -> KernelRows:
         """The whole matrix in memory."""
-        values = _Values(as_kernel(kernel), X, np.dtype(dtype))
+        values = _Values(kernel, X, np.dtype(dtype))
         out = allocate((values.n, values.n), dtype, "the Gram matrix", _REMEDY, parse_bytes(memory))
         tiles.fill(values.evaluation.block, out, values.evaluation.symmetric, progress)
         return cls(values.diagonal, out.dtype, out)
@@ -103,7 +102,7 @@ class KernelRows:
         dtype: DTypeLike = np.float32,
     ) -> KernelRows:
         """Rows on demand, kept in a store of at most that many bytes (8 GiB if not given)."""
-        values = _Values(as_kernel(kernel), X, np.dtype(dtype))
+        values = _Values(kernel, X, np.dtype(dtype))
         budget = budget_bytes(bytes, values.n**2 * np.dtype(dtype).itemsize)
         return cls(values.diagonal, np.dtype(dtype), None, values, budget)
 
@@ -135,7 +134,6 @@ class KernelRows:
         With `again` (it will be used for several problems) it is held wherever it fits the budget, with `most` (most of its
         rows will be asked for, as in regression) up to four times as many rows: half its values follow from the other half.
         """
-        kernel = as_kernel(kernel)
         dtype = np.dtype(np.float64 if tol < FINE else np.float32)
         if kernel.given:
             return cls.of(kernel(X), dtype=dtype)

@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ class Packer:
         params: dict[str, Any] = value.get_params(deep=False)
         if isinstance(value, Pipeline):
             _check_pipeline(value)
-        state = {key: item for key, item in vars(value).items() if key not in params}
+        state = {key: item for key, item in value.__getstate__().items() if key not in params and key != "_sklearn_version"}
         return {
             "is": "estimator",
             "class": name,
@@ -279,7 +280,8 @@ class _Unpacker:
         model = kind(**self._several(value["params"]))
         for name, item in self._several(value["state"]).items():
             # what fit stores, and nothing else: a method must not be hidden by data
-            if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hasattr(type(model), name):
+            hidden = hasattr(type(model), name) and not isinstance(getattr(type(model), name), cached_property)
+            if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hidden:
                 raise InputError(f"holds {name!r}, which is no attribute of a fitted {type(model).__name__}.")
             setattr(model, name, item)
         _check_model(model, bool(value["state"]))

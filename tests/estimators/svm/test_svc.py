@@ -456,6 +456,19 @@ def test_the_ledger_in_coordinates(rng):
     assert [entry.label for entry in many.ledger_] == [(0, 1), (0, 2), (1, 2)] and many.margin_.shape == (3,)
 
 
+def test_the_ledger_is_made_when_asked_for_and_follows_the_fit(rng):
+    X = rng.normal(size=(60, 2))
+    y = (X.sum(axis=1) > 0).astype(int)
+    model = mercer.SVC(mercer.Linear()).fit(X, y)
+    assert "ledger_" not in vars(model)
+    copied, narrow = pickle.loads(pickle.dumps(model)), model.ledger_
+    assert "_pairs_found" not in vars(copied) and copied.ledger_ == narrow and copied.margin_bound_ == model.margin_bound_
+    wide = model.fit(3.0 * X, y).ledger_
+    assert wide.radius == pytest.approx(3.0 * narrow.radius) and model.margin_ == wide.margin
+    with pytest.raises(AttributeError):
+        mercer.SVC().ledger_  # noqa: B018
+
+
 def test_the_margin_bound_holds_on_every_draw():
     """An easy distribution, where the bound says something, and a hard one, where it must not be too small."""
     for shift, most in ((6.0, 0.5), (0.0, 1.0)):

@@ -27,7 +27,6 @@ from mercer.gram import gram
 from mercer.gram.fourier_grid import frequencies_for
 from mercer.inputs import append, count, take
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
@@ -198,7 +197,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         `noise` (m,) gives their variances where the others had theirs. Needs the exact route.
         """
         posterior = self._exact("add_rows")
-        as_kernel(self.kernel).refuse_stream(type(self).__name__)
+        self._given_kernel().refuse_stream(type(self).__name__)
         new = self._read(X, reset=False)
         Y = self._read_targets(y, count(new))
         if (Y.ndim == 1) != self._single or (Y.ndim == 2 and Y.shape[1] != self._problem.n_targets):
@@ -218,7 +217,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def remove_rows(self, index: Any) -> GaussianProcessRegressor:
         """Forget training rows by number, at the same hyper-parameters: n^2 r instead of n^3. Needs the exact route."""
         posterior = self._exact("remove_rows")
-        as_kernel(self.kernel).refuse_stream(type(self).__name__)
+        self._given_kernel().refuse_stream(type(self).__name__)
         gone = np.atleast_1d(np.asarray(index))
         if gone.ndim != 1 or gone.dtype.kind not in "iu":
             raise InputError(f"remove_rows takes row numbers; got {describe(index)}.")
@@ -316,7 +315,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return EngineSettings(self.n_inducing, self.n_neighbors, self.random_state or 0, parse_bytes(self.memory))
 
     def _views(self) -> frozenset[str]:
-        return as_kernel(self.kernel)._views()
+        return self._given_kernel()._views()
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
@@ -327,7 +326,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return dataclasses.replace(shape, n_frequencies=frequencies_for([kernel], X))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        kernel = as_kernel(self.kernel)
+        kernel = self._given_kernel()
         return gp_routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
 
 

@@ -18,7 +18,6 @@ from mercer.gram.differences import warn_of_cancellation
 from mercer.gram.products import from_features, product, product_routes, to_features
 from mercer.inputs import append, count
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose_route
 from mercer.registry import estimator
@@ -99,7 +98,7 @@ class NearestMean(ClassifierMixin, DualModel):
         The first call fixes the classes: those of `classes`, or those of its labels.
         """
         first, name = not hasattr(self, "kernel_"), type(self).__name__
-        as_kernel(self.kernel).refuse_stream(name)
+        self._given_kernel().refuse_stream(name)
         X = self._read(X, reset=first)
         labels = read_labels(name, y, count(X))
         weights = self._read_weights(sample_weight, count(X))

@@ -20,7 +20,6 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
-from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 
@@ -116,7 +115,7 @@ class _RFM(DualModel):
     def _summary(self) -> Summary:
         kind = "diagonal" if self.metric_.ndim == 1 else "full"
         facts = (
-            ("kernel", type(as_kernel(self.kernel)).__name__),
+            ("kernel", type(self._given_kernel()).__name__),
             ("metric", f"{kind}, {self.n_steps_} rounds"),
             ("alpha", f"{self.alpha_:.3g}"),
             ("route", str(self.route_)),

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-from mercer.kernels.text import as_kernel
 
 Array = NDArray[Any]
 
@@ -57,7 +56,7 @@ def tune_denoising(
     clean, n = np.asarray(clean, dtype=np.float64), np.shape(X)[0]
     if clean.ndim != 2 or np.shape(noisy) != clean.shape:
         raise InputError(f"tune_denoising: clean rows {clean.shape} and noisy rows {np.shape(noisy)} must go together.")
-    kernels = _kernels(as_kernel(model.kernel), X, length_scales)
+    kernels = _kernels(model._given_kernel(), X, length_scales)
     counts = tuple(sorted({int(q) for q in (COMPONENTS if n_components is None else n_components) if 1 <= q <= n}))
     if not counts or not list(methods) or not list(gains):
         raise InputError(f"tune_denoising: there is nothing to choose from; n_components must lie in 1 … {n}.")

@@ -21,7 +21,6 @@ from mercer.estimators.progress import Meter
 from mercer.gram.products import product
 from mercer.inputs import append, count, take
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 
@@ -158,7 +157,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         """
         check_parameters(self)
         first, name = not hasattr(self, "kernel_"), type(self).__name__
-        as_kernel(self.kernel).refuse_stream(name)
+        self._given_kernel().refuse_stream(name)
         X = self._read(X, reset=first)
         labels = read_labels(name, y, count(X))
         if first:

@@ -27,7 +27,6 @@ from mercer.gram.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.gram.products import weighed
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 
@@ -72,7 +71,7 @@ class RidgeFacts(DualModel):
         shape = super()._shape(X, y)
         asked = self.solver == "fourier" and shape.width <= MOST_COLUMNS
         frequencies = frequencies_for(self._kernels_on_grid(X), X) if asked else None
-        return replace(shape, n_counted=counted_features(as_kernel(self.kernel), X, shape.n), n_frequencies=frequencies)
+        return replace(shape, n_counted=counted_features(self._given_kernel(), X, shape.n), n_frequencies=frequencies)
 
     def _kernels_on_grid(self, X: Any) -> list[Kernel]:
         """The kernels that a Fourier route has to serve on one grid."""

@@ -13,7 +13,6 @@ from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.formula import MOST_TERMS, written
 from mercer.estimators.summary import Summary
-from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import format_bytes
 
 #: Linear ridge is shown beside the model while it costs next to nothing.
@@ -114,7 +113,7 @@ def linear_error(X: Any, Y: NDArray[Any]) -> float | None:
 def _how(model: Any) -> str:
     if hasattr(model, "surface_"):
         return str(model.surface_.how)
-    return "length scale: median distance of the training rows" if as_kernel(model.kernel).unresolved else "as given"
+    return "length scale: median distance of the training rows" if model._given_kernel().unresolved else "as given"
 
 
 def _short(alpha: NDArray[Any]) -> str:

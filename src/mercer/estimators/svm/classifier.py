@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,8 @@ from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
 from mercer.estimators.svm.hinge import HINGE, HingeSolver
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
-from mercer.estimators.svm.margins import Margin, fit_pairs
 from mercer.estimators.svm.model import SupportModel, Training
-from mercer.estimators.svm.one_vs_one import one_against_rest, pairs, winners
+from mercer.estimators.svm.one_vs_one import class_pairs, one_against_rest, pairs, two_classes, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
@@ -36,6 +36,9 @@ FOLDS = 5
 
 #: The margin bound holds with probability 1 - DELTA for each pair of classes.
 DELTA = 0.05
+
+#: What is computed from the functions of the pairs when it is first asked for.
+LEDGERS = ("ledger_", "margin_bound_")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,25 @@ class FittedPairs:
     upper: Array  # (n,) bounds of the multipliers
     diagonal: Array  # (n,) k(x, x)
     hinge: bool = False  # solved on landmarks: coefficients are no multipliers, and support vectors say nothing of errors
+    trusted: bool = True  # the kernel is known to be one, on these rows at least
+
+
+class Margin(Protocol):
+    """What a support vector classifier asks for; its function for two classes."""
+
+    bounded: ClassVar[bool]  # pairs of classes have an upper bound per row, and are solved side by side
+
+    def upper(self, weights: Array) -> Array:  # (n,) -> (n,)
+        """The upper bounds of the multipliers, before nu forms are scaled."""
+        ...
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:  # all (v,)
+        """Fit two classes: rows of the training set with signs and weights, some of which may be 0."""
+        ...
+
+    def for_fold(self) -> Margin:
+        """The same, asked of a part of the rows."""
+        ...
 
 
 class SupportClassifier(ClassifierMixin, SupportModel):
@@ -87,6 +109,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "intercept_": "float (pairs(C),)",
         "n_support_": "int (C,) >= 0 sum S",
         "best_C_": "absent | float > 0",
+        "_pairs_found": "absent",
     }
 
     class_weight: Any
@@ -96,7 +119,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     n_components: int | None = None
 
     classes_: Array
-    ledger_: Any
+    _pairs_found: FittedPairs  # kept for the ledgers until they are asked for, copied or saved
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X with class labels y; a weight multiplies the C of its row, and 0 leaves the row out."""
@@ -154,15 +177,33 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         trusted = stands(solution.kernel, data.X, type(self).__name__)
         if not trusted:
             self.duality_gap_ = self.primal_objective_ = math.nan
-        ledgers = [ledger if trusted else without_bounds(ledger) for ledger in _ledgers(solution)]
-        if solution.hinge:
-            ledgers = [replace(ledger, n_at_bound=0, loo_bound=math.nan) for ledger in ledgers]
-        self.ledger_ = ledgers[0] if k == 2 else ledgers
-        self.margin_ = ledgers[0].margin if k == 2 else np.array([ledger.margin for ledger in ledgers])
+        margins = np.array([_margin_of(function) if trusted else math.nan for function in found])
+        self.margin_ = float(margins[0]) if k == 2 else margins
         self.radius_ = math.sqrt(max(float(solution.diagonal[codes >= 0].max()), 0.0))
         self.loo_bound_ = len(support) / int((codes >= 0).sum()) if trusted and not solution.hinge else math.nan
-        self.margin_bound_ = ledgers[0].margin_bound if k == 2 else np.array([ledger.margin_bound for ledger in ledgers])
+        self._pairs_found = replace(solution, trusted=trusted)
+        for name in LEDGERS:
+            self.__dict__.pop(name, None)
         self._later = {"training": Training(data.X, codes, labels.weights, drawn_seed(self.random_state))}
+
+    @cached_property
+    def ledger_(self) -> Any:
+        """The margin reached and the bounds that rest on it: of the two classes, or a list, one for each pair."""
+        ledgers = _ledgers(self._pairs_found)
+        return ledgers[0] if len(self.classes_) == 2 else ledgers
+
+    @cached_property
+    def margin_bound_(self) -> Any:
+        """A bound of the probability of an error, for every pair of classes."""
+        ledger = self.ledger_
+        return ledger.margin_bound if len(self.classes_) == 2 else np.array([pair.margin_bound for pair in ledger])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The ledgers in place of the functions on all rows that they are made from."""
+        state = dict(super().__getstate__())
+        if state.pop("_pairs_found", None) is not None:
+            state.update({name: getattr(self, name) for name in LEDGERS})
+        return state
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
@@ -257,6 +298,24 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         return Summary(repr(self), (*lines, *self._route_lines()), numbers)
 
 
+def fit_pairs(
+    solver: Solver | HingeSolver, margin: Margin, codes: Array, classes: int, weights: Array
+) -> list[SupportFunction | None]:  # (n,), (n,)
+    """One function per pair of classes, None where a class has no row of positive weight.
+
+    Codes are 0 … classes - 1, and -1 for rows that are left out. Rows of weight 0 have no say, but get decision values.
+    """
+    if isinstance(solver, HingeSolver) or (classes > 2 and margin.bounded):
+        return solver.pairs(codes, margin.upper(weights))
+    found: list[SupportFunction | None] = []
+    pairs = [two_classes(codes)] if classes == 2 else class_pairs(codes, classes)
+    for number, pair in enumerate(pairs):
+        solver.begin(number, len(pairs))
+        own = weights[pair.index]
+        found.append(margin.fit(solver, pair.signs, pair.index, own) if pair.has_both(own) else None)
+    return found
+
+
 def coefficients(
     found: Sequence[SupportFunction | None], codes: Array, classes: int
 ) -> tuple[Array, Array]:  # -> (k - 1, n), (P,)
@@ -272,6 +331,11 @@ def coefficients(
     return table, intercepts
 
 
+def _margin_of(function: SupportFunction) -> float:
+    """1 / ||w||."""
+    return 1.0 / function.norm if function.norm > 0 else math.inf
+
+
 def _ledgers(fitted: FittedPairs) -> list[MarginLedger]:
     names, codes = fitted.labels.classes.tolist(), fitted.labels.codes
     found = [function for function in fitted.found if function is not None]
@@ -280,7 +344,10 @@ def _ledgers(fitted: FittedPairs) -> list[MarginLedger]:
     labels: list[Any] = [(names[i], names[j]) for i, j in both]
     if len(names) == 2:
         labels, positive = [names[1]], [~positive[0]]
-    return margin_ledgers(labels, found, positive, fitted.upper, fitted.diagonal, DELTA)
+    ledgers = margin_ledgers(labels, found, positive, fitted.upper, fitted.diagonal, DELTA)
+    if fitted.hinge:
+        ledgers = [replace(ledger, n_at_bound=0, loo_bound=math.nan) for ledger in ledgers]
+    return ledgers if fitted.trusted else [without_bounds(ledger) for ledger in ledgers]
 
 
 def drawn_seed(random_state: Any) -> int:

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
 
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.margins import Margin, NuMargin
+from mercer.estimators.svm.classifier import Margin, SupportClassifier
+from mercer.estimators.svm.problems import SupportFunction, largest_nu, nu_classification, support_function
+from mercer.estimators.svm.solver import Solver
 from mercer.registry import estimator
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NuMargin:
+    """min 1/2 ||w||^2 - nu r + 1/n sum_i max(0, r - y_i f(x_i)), divided by r."""
+
+    nu: float
+    capped: bool = False  # a fold of a feasible set may miss feasibility by a row: then the largest nu it allows is taken
+    bounded: ClassVar[bool] = False
+
+    def upper(self, weights: Array) -> Array:
+        """The weights."""
+        return weights
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
+        """Solve one box problem with the sums of both signs fixed."""
+        nu = min(self.nu, largest_nu(signs, weights)) if self.capped else self.nu
+        problem = nu_classification(signs, weights, nu, rows)
+        return support_function(problem, solver(problem), rows)
+
+    def for_fold(self) -> NuMargin:
+        """Capped at what the rows of the fold allow."""
+        return replace(self, capped=True)
 
 
 @estimator

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.svm.classifier import SupportClassifier
+from mercer.estimators.svm.classifier import Margin, SupportClassifier
+from mercer.estimators.svm.hard_margin import HardMargin
 from mercer.estimators.svm.hinge import HINGE, SOLVERS, routes_beyond
-from mercer.estimators.svm.margins import HardMargin, Margin, SoftMargin
-from mercer.estimators.svm.solver import SolverSettings, check_penalty, least_bytes
-from mercer.kernels.text import as_kernel
+from mercer.estimators.svm.problems import SupportFunction, classification, support_function
+from mercer.estimators.svm.solver import Solver, SolverSettings, check_penalty, least_bytes
 from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SoftMargin:
+    """min 1/2 ||w||^2 + C sum_i weight_i max(0, 1 - y_i f(x_i)) for a finite C."""
+
+    C: float
+    bounded: ClassVar[bool] = True
+
+    def upper(self, weights: Array) -> Array:
+        """C times the weights."""
+        return self.C * weights
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
+        """Solve one box problem."""
+        problem = classification(signs, self.C * weights, rows)
+        return support_function(problem, solver(problem), rows)
+
+    def for_fold(self) -> SoftMargin:
+        """C holds for any rows."""
+        return self
 
 
 @estimator
@@ -111,7 +135,7 @@ class SVC(SupportClassifier):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         check_choice("SVC", "solver", self.solver, SOLVERS)
         exact = super()._routes(shape)
-        only = self.solver == "exact" or np.isinf(self.C) or as_kernel(self.kernel).given
+        only = self.solver == "exact" or np.isinf(self.C) or self._given_kernel().given
         if self.solver != HINGE and (only or least_bytes(shape.n) <= parse_bytes(self.memory)):
             return exact
         return routes_beyond(exact, shape, self)

@@ -14,10 +14,10 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.svm.classifier import FittedPairs, Labels, SupportClassifier
-from mercer.estimators.svm.margins import Margin, SoftMargin
+from mercer.estimators.svm.classifier import FittedPairs, Labels, Margin, SupportClassifier
 from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
+from mercer.estimators.svm.svc import SoftMargin
 from mercer.numeric.memory import budget_bytes
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
