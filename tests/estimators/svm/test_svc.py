@@ -22,7 +22,6 @@ from benchmarks.svm_quality import broken, compare, dual_objective, main, pair_c
 from mercer.errors import InputError
 from mercer.estimators.svm.decision import sums_per_class
 from mercer.estimators.svm.float32_predict import _decided, screened_classes, worth_screening
-from mercer.estimators.svm.margin_bounds import _part, margin_bound
 from mercer.estimators.svm.one_vs_one import one_against_rest, pair_values, pairs, votes
 
 G = mercer.Gaussian.from_gamma(0.3)
@@ -486,19 +485,6 @@ def test_the_margin_bound_holds_on_every_draw():
             assert (model.predict(T) != t).mean() <= model.margin_bound_
             said.append(model.margin_bound_)
         assert np.median(said) <= most
-
-
-def test_the_bound_against_its_formula():
-    margins, norm, bias, trace = np.linspace(-0.2, 3.0, 5000), 2.0, 0.7, 5000.0
-    bound, distance, loss = margin_bound(margins, norm, bias, trace, 0.05)
-    i = int(np.log2(1 / distance))
-    rho = norm / 2**i
-    assert loss == (margins < rho).mean()
-    j = int(np.ceil(np.log2(bias / rho)))
-    part = 0.05 * _part(i) * _part(j)
-    slow = loss + 2 * (2**i * np.sqrt(trace) / 5000 + 2**j / np.sqrt(5000)) + 3 * np.sqrt(np.log(2 / part) / 10000)
-    assert bound == pytest.approx(min(slow, 1.0))
-    assert _part(np.arange(-100_000, 100_001)).sum() == pytest.approx(1.0, abs=1e-4)
 
 
 # -- limits, refusals, the house ---------------------------------------------------------------------------------------

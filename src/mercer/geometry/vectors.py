@@ -1,4 +1,4 @@
-"""Geometry in feature space from kernel values alone.
+"""Lengths, distances, means and projections in feature space.
 
 A point of feature space is written w = sum_i a_i phi(x_i) by its coefficients a. Every function takes a Gram matrix K of
 the points, or a kernel and a collection (k, X); only inner products are used, so the features may be infinitely many.
@@ -16,18 +16,17 @@ the points, or a kernel and a collection (k, X); only inner products are used, s
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InputError, describe
+from mercer.geometry.functions import Expansion, inner_of_functions
 from mercer.gram import GramOperator, gram
 from mercer.gram.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
-
-__all__ = ["center", "distance", "distances", "inner", "mean_norm", "norm", "normalize", "projection", "spread"]
 
 #: Squared lengths above -ROUNDING n max|K| sum|a|^2 are zeros with rounding; below it, the matrix is not psd.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
@@ -112,32 +111,9 @@ def inner(K: Any, *arguments: Any) -> float:
     True
     """
     if isinstance(K, Expansion):
-        return _inner_of_functions(K, *arguments)
+        return inner_of_functions(K, *arguments)
     points, (a, b) = _read(K, arguments, ("a", "b"))
     return float(points.coefficients(a, "a") @ (points.K @ points.coefficients(b, "b")))
-
-
-@runtime_checkable
-class Expansion(Protocol):
-    """A fitted function f(x) = sum_i dual_coef_i k(x_i, x)."""
-
-    kernel_: Kernel
-    X_fit_: Any
-    dual_coef_: Any
-
-
-def _inner_of_functions(f: Expansion, g: Any = None) -> float:
-    if not isinstance(g, Expansion):
-        raise InputError(f"geometry.inner: beside a fitted model another one is needed; got {describe(g)}.")
-    if f.kernel_ != g.kernel_:
-        raise InputError(
-            f"geometry.inner: the two functions live in different spaces, of {f.kernel_} and of {g.kernel_}; fit both with "
-            "one kernel, all its numbers given."
-        )
-    a, b = (np.asarray(model.dual_coef_, dtype=np.float64) for model in (f, g))
-    if a.ndim != 1 or b.ndim != 1:
-        raise InputError(f"geometry.inner: one function each is needed; the coefficients have shapes {a.shape}, {b.shape}.")
-    return float(a @ (GramOperator(f.kernel_, f.X_fit_, g.X_fit_) @ b))
 
 
 def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
