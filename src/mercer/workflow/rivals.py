@@ -110,10 +110,8 @@ def _boosting(
     # threads that wait for each other at every split of a small tree take longer than one does
     with threadpool_limits(1 if Z.size < SMALL else None, user_api="openmp"):
         model = make(categorical_features=words, random_state=seed).fit(Z, y)
-    how = f"scikit-learn's histogram gradient boosting, as it comes{note}"
-    if classes is None:
-        return Rival(BOOSTING, "gradient boosting", how, model.predict(new))
-    return Rival(BOOSTING, "gradient boosting", how, _placed(model.predict_proba(new), model.classes_, classes))
+        said = model.predict(new) if classes is None else _placed(model.predict_proba(new), model.classes_, classes)
+    return Rival(BOOSTING, "gradient boosting", f"scikit-learn's histogram gradient boosting, as it comes{note}", said)
 
 
 def _typical(column: Column) -> Any:
