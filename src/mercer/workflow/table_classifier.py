@@ -96,7 +96,10 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     def predict_proba(self, X: Any) -> Array:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""
-        return probabilities(self._predictions(self._new_inputs(X)), self.floor_, self.power_)
+        return self._probabilities(self._predictions(self._new_inputs(X)))
+
+    def _probabilities(self, scores: Array) -> Array:  # (n, c) -> (n, c)
+        return probabilities(scores, self.floor_, self.power_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of every row."""

@@ -87,6 +87,10 @@ class TableEstimator(BaseEstimator):
             raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
         columns = read_columns(X)
         validate_data(self, X, reset=False, skip_check_array=True)
+        return self._inputs_of(columns)
+
+    def _inputs_of(self, columns: list[Column]) -> dict[str, Any]:
+        """New columns in every scaling that a member or the intervals need."""
         table = {column.name: column for column in like(columns, self._used)}
         needed = {member.scaling for member in self.members_} | {self._spread_scaling()}
         return {rule: encoder(table) for rule, encoder in self._encoders.items() if rule in needed}

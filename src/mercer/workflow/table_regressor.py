@@ -103,8 +103,11 @@ class TableRegressor(RegressorMixin, TableEstimator):
         metric has seen every target. Coverage is approximate.
         """
         inputs = self._new_inputs(X)
+        return self._intervals(inputs, self._predictions(inputs)[:, 0], coverage)
+
+    def _intervals(self, inputs: dict[str, Any], centers: NDArray[np.float64], coverage: float) -> NDArray[np.float64]:
         widths = self._calibration.width(inputs[self._spread_scaling()])
-        return interval(self._calibration, widths, coverage, self._predictions(inputs)[:, 0])
+        return interval(self._calibration, widths, coverage, centers)
 
     def _calibrated(self, outcome: Outcome) -> Calibration:
         truth = self._Y_judged(outcome)[:, 0]
