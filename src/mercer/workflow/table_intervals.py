@@ -25,21 +25,15 @@ NARROWEST, WIDEST = 0.2, 5.0
 @record()
 @dataclass(frozen=True)
 class Calibration:
-    """Held-out residuals with the spread expected at their rows, and the model of the spread.
-
-    Residuals of folds come from models that have seen fewer rows than the final one; `shrink` is how much smaller its errors
-    are by the learning curve, 1 where the residuals are its own.
-    """
+    """Held-out residuals with the spread expected at their rows, and the model of the spread."""
 
     _stored: ClassVar[dict[str, str]] = {
         "scores": "float (m,)",
-        "shrink": "float",
         "spread": "None | a Expansion",
         "center": "float",
     }
 
     scores: Array  # (m,) |residual| / spread
-    shrink: float
     spread: Expansion | None  # of the logarithm of |residual|; None for a constant width
     center: float  # mean of that logarithm
 
@@ -50,12 +44,12 @@ class Calibration:
         return np.clip(np.exp(self.spread.predict(Z)[:, 0] - self.center), NARROWEST, WIDEST)
 
 
-def calibrate(residuals: Array, Z: Any, kernel: Kernel | None, shrink: float) -> Calibration:
+def calibrate(residuals: Array, Z: Any, kernel: Kernel | None) -> Calibration:
     """A calibration from held-out residuals (m,) at rows Z; the spread at each row is predicted without it."""
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
-        return Calibration(sizes, shrink, None, 0.0)
+        return Calibration(sizes, None, 0.0)
     logs = np.log(sizes + 0.1 * typical)[:, None]
     if kernel is None:
         kernel = with_length_scale(Laplacian("median"), Z, logs, None)[0]
@@ -63,7 +57,7 @@ def calibrate(residuals: Array, Z: Any, kernel: Kernel | None, shrink: float) ->
     center = float(logs.mean())
     without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
     spread = Expansion(kernel, Z, fit.dual, fit.intercept, fit.alpha)
-    return Calibration(sizes / without, shrink, spread, center)
+    return Calibration(sizes / without, spread, center)
 
 
 def interval(found: Calibration, widths: Array, coverage: float, center: Array) -> Array:  # (n,), number, (n,) -> (n, 2)
@@ -71,5 +65,5 @@ def interval(found: Calibration, widths: Array, coverage: float, center: Array) 
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")
     rank = int(np.ceil(coverage * (len(found.scores) + 1) - 1e-9))
-    radius = np.inf if rank > len(found.scores) else found.shrink * float(np.sort(found.scores)[rank - 1])
+    radius = np.inf if rank > len(found.scores) else float(np.sort(found.scores)[rank - 1])
     return np.column_stack([center - radius * widths, center + radius * widths])

@@ -10,24 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
+from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.progress import Meter
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
-from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.registry import record
 from mercer.workflow.table_candidates import Candidate, State, candidates
 from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_kernels import product_kernel
-from mercer.workflow.table_search import MEMBERS, Loss, Search, Tables, Trial, average, fitted, learning_exponent
+from mercer.workflow.table_pace import timed, within
+from mercer.workflow.table_search import Loss, Search, Tables, Trial, average
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 Array = NDArray[np.float64]
 
-#: Rows of the search, without a limit of time, below 45 s and below 20 s; candidates are compared on these.
-SEARCHED, SEARCHED_45, SEARCHED_20 = 2000, 1200, 700
+#: Rows of the search, without a limit of time, below 45, 20 and 5 s; candidates are compared on these. Up to a quarter more
+#: are searched as well, so that the rows beyond are enough to judge by.
+SEARCHED, SEARCHED_45, SEARCHED_20, SEARCHED_5 = 2000, 1200, 700, 350
+MARGIN = 1.25
+
+#: Shares of the time after which no candidate is begun, and which the final fits may take.
+SEARCHING, FINAL = 0.45, 0.3
 
 #: Rows fitted exactly, at most; landmarks beyond; rows that judge the finalists where there are more than are searched.
 EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
@@ -70,7 +76,6 @@ class Outcome:
     held_out: Array  # (m, t) predictions of the mean on rows that it has not seen
     judged: NDArray[np.intp]  # (m,) those rows
     by_folds: bool  # whether held_out comes from the folds
-    shrink: float  # errors of the final model by the learning curve, relative to those of held_out
     route: str
 
 
@@ -107,6 +112,7 @@ class Fitting:
         self.rng = np.random.default_rng(seed)
         self.meter = Meter("fit", verbose)
         self.steps = 0
+        self.landmarks: int | None = None  # where the time asks for them
         self.encoders, self.mixed = encoders(columns)
         table = {column.name: column for column in columns}
         self.inputs = {rule: encoder(table) for rule, encoder in self.encoders.items()}
@@ -124,32 +130,34 @@ class Fitting:
             )
         weights = average([trial.predictions for trial in done], search.tables.targets, self.loss)
         picked = [(trial, float(weight)) for trial, weight in zip(done, weights, strict=True) if weight > 0]
-        states = self._states([trial for trial, _ in picked], rows)
-        if len(rows) == n:
-            members = self._members(picked, states, np.arange(n))
-            held_out = sum((weight * trial.predictions for trial, weight in picked), np.zeros_like(search.tables.targets))
-            found = {done.index(trial): weight for trial, weight in picked}
-            shrink = (1.0 - 1.0 / search.tables.n_folds) ** self._exponent(search, picked)
-            self.meter.close()
-            return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, shrink, self._route(n))
-        return self._with_judges(rows, search, done, picked, states)
+        states = [trial.candidate.settled([trial.states[fold] for fold in sorted(trial.states)]) for trial, _ in picked]
+        picked, states = self._in_time(picked, states, n)
+        if len(rows) < n:
+            return self._with_judges(rows, search, done, picked, states)
+        members = self._members(picked, states, np.arange(n))[0]
+        held_out = sum((weight * trial.predictions for trial, weight in picked), np.zeros_like(search.tables.targets))
+        found = {done.index(trial): weight for trial, weight in picked}
+        self.meter.close()
+        return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, self._route(n))
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _searched(self, n: int) -> NDArray[np.intp]:
         most = SEARCHED
-        if self.seconds is not None:
-            most = SEARCHED if self.seconds >= 45 else (SEARCHED_45 if self.seconds >= 20 else SEARCHED_20)
-        return self.rng.permutation(n)[:most]
+        for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
+            if self.seconds is not None and self.seconds < limit:
+                most = fewer
+        return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
 
     def _search(self, rows: NDArray[np.intp], kernel: Kernel | None) -> Search:
         inputs = {rule: table[rows] for rule, table in self.inputs.items()}
         first = next(iter(inputs.values()))
         labels = None if self.labels is None else self.labels[rows]
         n_folds = min(5 if len(rows) < 700 else 3, len(rows))
-        folds = assign(row_groups(first), n_folds, self.rng, labels)
-        tables = Tables(inputs, self.targets[rows], _renumbered(folds))
-        deadline = np.inf if self.seconds is None else self.started + 0.55 * self.seconds
+        groups = row_groups(first)
+        folds = assign(groups, n_folds, self.rng, labels)
+        tables = Tables(inputs, self.targets[rows], _renumbered(folds), groups)
+        deadline = np.inf if self.seconds is None else self.started + SEARCHING * self.seconds
         search = Search(tables, self.loss, deadline, self._tell)
         listed = [replace(candidate, transform=self.transforms[0]) for candidate in candidates(first.shape[1], kernel)]
         search.run(listed)
@@ -163,30 +171,37 @@ class Fitting:
         self.meter.label = f"fit: {what}"
         self.meter(self.steps, 40)
 
-    def _states(self, trials: list[Trial], rows: NDArray[np.intp]) -> list[State]:
-        """What each chosen trial learns from all rows of the search."""
-        states: dict[int, State] = {}
+    def _in_time(
+        self, picked: list[tuple[Trial, float]], states: list[State], n: int
+    ) -> tuple[list[tuple[Trial, float]], list[State]]:
+        """The heaviest members, as many as can be fitted in time, with weights that sum to 1; sets the landmarks."""
+        if self.seconds is None:
+            return picked, states
+        order = sorted(range(len(picked)), key=lambda i: -picked[i][1])
+        left = self.started + (SEARCHING + FINAL) * self.seconds - time.perf_counter()
+        scaling = picked[order[0]][0].candidate.scaling
+        pace = timed(states[order[0]].kernel, self.inputs[scaling])
+        count, self.landmarks = within(pace, n, len(picked), max(left, 0.5 * FINAL * self.seconds))
+        kept = sorted(order[:count])
+        total = sum(picked[i][1] for i in kept)
+        return [(picked[i][0], picked[i][1] / total) for i in kept], [states[i] for i in kept]
 
-        def work(place: int, worker: int) -> None:
-            trial = trials[place]
-            Y = transform_of(trial.candidate.transform, self.targets[rows]).forward(self.targets[rows])
-            with one_thread():
-                learned = trial.candidate.learn(self.inputs[trial.candidate.scaling][rows], Y, trial.place)
-            states[place] = learned[min(trial.place, len(learned) - 1)]
-
-        run(range(len(trials)), work, min(cpu_count(), len(trials)))
-        return [states[place] for place in range(len(trials))]
-
-    def _members(self, picked: list[tuple[Trial, float]], states: list[State], rows: NDArray[np.intp]) -> tuple[Member, ...]:
-        members = []
+    def _members(
+        self, picked: list[tuple[Trial, float]], states: list[State], rows: NDArray[np.intp], judges: int = 0
+    ) -> tuple[tuple[Member, ...], list[Array]]:
+        """The chosen states fitted on rows, and what they predict for the last ones, each of them left out."""
+        members, predictions = [], []
         landmarks = self._landmarks(len(rows))
+        first = len(rows) - judges
         for (trial, weight), state in zip(picked, states, strict=True):  # one after the other: each may fill the memory
             candidate: Candidate = trial.candidate
             transform = transform_of(candidate.transform, self.targets[rows])
-            Z = self.inputs[candidate.scaling][rows]
-            model = fitted(state, Z, transform.forward(self.targets[rows]), landmarks, self.seed)
+            Z, Y = self.inputs[candidate.scaling][rows], transform.forward(self.targets[rows])
+            alone = np.arange(judges)
+            model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, alone, landmarks, self.seed)
             members.append(Member(trial.label, candidate.scaling, transform, model, weight))
-        return tuple(members)
+            predictions.append(transform.backward(Y[first:] - residuals))
+        return tuple(members), predictions
 
     def _with_judges(
         self,
@@ -196,30 +211,24 @@ class Fitting:
         picked: list[tuple[Trial, float]],
         states: list[State],
     ) -> Outcome:
-        """More rows than were searched: some judge the finalists fitted on all others, then all rows are used."""
-        n = len(self.targets)
-        others = self.rng.permutation(np.setdiff1d(np.arange(n), rows))
-        judges = others[: max(1, min(JUDGES, len(others) // 2))]
-        trained = np.setdiff1d(np.arange(n), judges)
-        trials = self._members(picked, states, trained)
-        new = {rule: table[judges] for rule, table in self.inputs.items()}
-        predictions = [member.predict(new) for member in trials]
-        weights = average(predictions, self.targets[judges], self.loss, MEMBERS)
+        """More rows than were searched: all are fitted, and some that the metrics have not seen judge, each left out."""
+        others = self.rng.permutation(np.setdiff1d(np.arange(len(self.targets)), rows))
+        judges = others[:JUDGES]
+        order = np.concatenate([rows, others[JUDGES:], judges])
+        members, predictions = self._members(picked, states, order, len(judges))
+        weights = average(predictions, self.targets[judges], self.loss)
         held_out = sum(
             (w * p for w, p in zip(weights, predictions, strict=True)), np.zeros((len(judges), self.targets.shape[1]))
         )
         kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
-        members = self._members([(picked[i][0], w) for i, w in kept], [states[i] for i, _ in kept], np.arange(n))
         found = {done.index(picked[i][0]): w for i, w in kept}
-        shrink = (len(trained) / n) ** self._exponent(search, picked)
         self.meter.close()
-        return Outcome(members, self.encoders, search, rows, found, held_out, judges, False, shrink, self._route(n))
-
-    def _exponent(self, search: Search, picked: list[tuple[Trial, float]]) -> float:
-        """How fast the error of the heaviest member falls with the number of rows."""
-        return learning_exponent(search.tables, max(picked, key=lambda pair: pair[1])[0], self.rng)
+        chosen = tuple(replace(members[i], weight=w) for i, w in kept)
+        return Outcome(chosen, self.encoders, search, rows, found, held_out, judges, False, self._route(len(order)))
 
     def _landmarks(self, n: int) -> int | None:
+        if self.landmarks is not None:
+            return int(max(50, min(self.landmarks, n, self.budget // (32 * n))))
         if n <= EXACT and 16 * n * n <= self.budget:
             return None
         return int(max(50, min(LANDMARKS, n, self.budget // (32 * n))))

@@ -97,10 +97,10 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
-        Conformal, with held-out residuals divided by the spread expected at their row. Residuals come from the folds and
-        are shrunk by the learning curve, since the final model has seen more rows; where more rows were given than are
-        searched, they are those of rows that judged the finalists. Leave-one-out residuals would be too small, since the
-        metric has seen every target. Coverage is approximate.
+        Conformal, with residuals divided by the spread expected at their row. Each is of a row left out of the fit, under
+        a metric learned without its fold (where more rows were given than are searched: of rows that no metric has seen).
+        Leave-one-out under the final metric would be too small, since that has seen every target; a fit without the whole
+        fold would be too large, since it has seen fewer rows. Coverage is approximate.
         """
         inputs = self._new_inputs(X)
         return self._intervals(inputs, self._predictions(inputs)[:, 0], coverage)
@@ -120,7 +120,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
             Z = self._judged_inputs[rule]
             del self._judged_inputs
         kernel = self.members_[0].model.kernel if rule == "columns" else None
-        return calibrate(residuals, Z, kernel, outcome.shrink)
+        return calibrate(residuals, Z, kernel)
 
 
 def _target(y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)

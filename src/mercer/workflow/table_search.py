@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimators.metric import ridge
-from mercer.estimators.metric.ridge import Expansion
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.workflow.table_candidates import Candidate, State
 from mercer.workflow.table_targets import transform_of
@@ -35,7 +34,7 @@ class Trial:
     place: int  # which state of the candidate
     label: str
     predictions: Array  # (n, t) held-out predictions, NaN until known
-    models: dict[int, Expansion] = field(default_factory=dict)  # by fold
+    states: dict[int, State] = field(default_factory=dict)  # by fold
 
     def known(self) -> NDArray[np.bool_]:
         """Which rows have a held-out prediction."""
@@ -49,6 +48,7 @@ class Tables:
     inputs: dict[str, Any]  # scaling -> (n, width)
     targets: Array  # (n, t)
     folds: NDArray[np.intp]  # (n,)
+    groups: NDArray[np.intp]  # (n,) the same number for equal rows
 
     @property
     def n_folds(self) -> int:
@@ -56,22 +56,22 @@ class Tables:
         return int(self.folds.max()) + 1
 
 
-def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[str, Array, Expansion]]:
-    """States learned without a fold: label, predictions on the fold in the target's units, and the model."""
+def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[State, Array]]:
+    """States learned without a fold, with predictions on the fold in the target's units.
+
+    Metric and penalty know nothing of the fold. The coefficients come from all rows but the one that is predicted (and its
+    copies), so that the errors are those of a model of this size: those of a fit without the whole fold would be too large.
+    """
     train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
     Z = tables.inputs[candidate.scaling]
     transform = transform_of(candidate.transform, tables.targets[train])
-    Y = transform.forward(tables.targets[train])
+    order = np.concatenate([train, test])
+    Y = transform.forward(tables.targets[order])
     found = []
-    for state in candidate.learn(Z[train], Y):
-        model = fitted(state, Z[train], Y)
-        found.append((state.label, transform.backward(model.predict(Z[test])), model))
+    for state in candidate.learn(Z[train], Y[: len(train)]):
+        residuals = ridge.fit_and_leave_out(state.kernel, Z[order], Y, state.alpha, tables.groups[test])[1]
+        found.append((state, transform.backward(Y[len(train) :] - residuals)))
     return found
-
-
-def fitted(state: State, Z: Any, Y: Array, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
-    """The ridge fit of a state on some rows."""
-    return ridge.fit(state.kernel, Z, Y, state.alpha, n_landmarks, seed)
 
 
 class Search:
@@ -131,13 +131,13 @@ class Search:
             if task in results:
                 self._keep(task, results[task])
 
-    def _keep(self, task: tuple[Candidate, int], found: list[tuple[str, Array, Expansion]]) -> None:
+    def _keep(self, task: tuple[Candidate, int], found: list[tuple[State, Array]]) -> None:
         candidate, fold = task
-        for place, (label, predictions, model) in enumerate(found):
+        for place, (state, predictions) in enumerate(found):
             empty = np.full(self.tables.targets.shape, np.nan)
-            trial = self.trials.setdefault((candidate, place), Trial(candidate, place, label, empty))
+            trial = self.trials.setdefault((candidate, place), Trial(candidate, place, state.label, empty))
             trial.predictions[self.tables.folds == fold] = predictions
-            trial.models[fold] = model
+            trial.states[fold] = state
 
 
 def average(predictions: list[Array], targets: Array, loss: Loss, most: int = MEMBERS) -> Array:  # -> (m,) weights
@@ -155,23 +155,3 @@ def average(predictions: list[Array], targets: Array, loss: Loss, most: int = ME
             best = (losses[pick], size)
     weights = np.bincount(picked[: best[1]], minlength=len(predictions)).astype(np.float64)
     return weights / weights.sum()
-
-
-def learning_exponent(tables: Tables, trial: Trial, rng: np.random.Generator) -> float:
-    """b of the learning curve: errors fall by 2^-b when rows double. Half the rows of each fold are learned anew."""
-    whole, half = 0.0, 0.0
-    Z = tables.inputs[trial.candidate.scaling]
-    for fold in trial.models:
-        train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
-        some = rng.permutation(train)[: max(4, len(train) // 2)]
-        transform = transform_of(trial.candidate.transform, tables.targets[some])
-        Y = transform.forward(tables.targets[some])
-        try:
-            states = trial.candidate.learn(Z[some], Y, trial.place)
-            less = fitted(states[min(trial.place, len(states) - 1)], Z[some], Y)
-        except ArithmeticError:
-            return 0.0
-        truth = tables.targets[test]
-        half += float(np.sum(np.abs(transform.backward(less.predict(Z[test])) - truth)))
-        whole += float(np.sum(np.abs(trial.predictions[test] - truth)))
-    return float(np.clip(np.log2(half / whole), 0.0, 1.0)) if whole > 0.0 else 0.0

@@ -124,3 +124,29 @@ def test_equal_rows_share_a_fold() -> None:
     labels = np.repeat([0, 1], [150, 50])
     spread = assign(np.arange(200), 5, rng, labels)
     assert [int((labels[spread == fold] == 1).sum()) for fold in range(5)] == [10] * 5
+
+
+@pytest.mark.parametrize("landmarks", [None, 70])
+def test_rows_left_out_with_their_group_are_predicted_as_by_a_fit_without_them(landmarks: int | None) -> None:
+    X, Y = data(70)
+    groups = np.array([0, 1, 1, 2, 3, 3, 3, 4])
+    found, residuals = ridge.fit_and_leave_out(Laplacian(4.0), X, Y, 0.1, groups, landmarks)
+    assert np.allclose(found.predict(X[:5]), ridge.fit(Laplacian(4.0), X, Y, 0.1).predict(X[:5]), atol=1e-6)
+    for group in range(5):
+        out = 62 + np.flatnonzero(groups == group)
+        without = ridge.fit(Laplacian(4.0), np.delete(X, out, axis=0), np.delete(Y, out, axis=0), 0.1)
+        assert np.allclose(Y[out] - without.predict(X[out]), residuals[out - 62], atol=1e-6)
+
+
+def test_a_penalty_by_a_third_of_the_rows_is_that_of_their_leave_one_out_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data(120)
+    Y = Y + 0.3 * np.random.default_rng(1).standard_normal(Y.shape)
+    K = Gaussian(2.0)(X)
+    monkeypatch.setattr(ridge, "FEWER", 50)
+    alpha = ridge.penalty(K, Y, 0.03)
+    errors = {}
+    for power in (-0.5, 0.0, 0.5):
+        found = ridge.solve(K, Y, alpha * 10.0**power)
+        assert found is not None
+        errors[power] = float(np.mean(found.residuals[80:] ** 2))
+    assert min(errors, key=lambda power: errors[power]) == 0.0

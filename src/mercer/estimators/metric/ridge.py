@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,9 +17,13 @@ from mercer.kernels.base import Kernel
 from mercer.registry import record
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: Penalties that are tried, half decades apart, times the mean of k(x, x).
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
+
+#: From so many rows on a part of them judges a penalty.
+FEWER = 900
 
 
 @record()
@@ -87,17 +92,42 @@ def solve(K: Array, Y: Array, alpha: float) -> Ridge | None:  # (n, n), (n, t)
 
 def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
     """The penalty of the smallest leave-one-out error on a grid of half decades, found by walking downhill from `start`."""
+    known: dict[float, Ridge | None] = {}
+
+    def error(alpha: float) -> float:
+        found = known[alpha] = solve(K, Y, alpha)
+        return np.inf if found is None else found.error
+
+    found = known[_downhill(K, error, start)]
+    assert found is not None
+    return found
+
+
+def penalty(K: Array, Y: Array, start: float | None = None) -> float:
+    """As `choose`, the penalty alone: from FEWER rows on by the leave-one-out errors of the last third, at half the price."""
+    if len(K) < FEWER:
+        return choose(K, Y, start).alpha
+    last = np.arange(len(K) // 3)
+
+    def error(alpha: float) -> float:
+        found = _factored(np.array(K), Y, alpha, last)
+        return np.inf if found is None else float(np.mean(found[2] ** 2))
+
+    return _downhill(K, error, start)
+
+
+def _downhill(K: Array, error_at: Callable[[float], float], start: float | None) -> float:
+    """The penalty of a local minimum, by double steps of the grid first where there is no start."""
     unit = float(np.trace(K)) / len(K) or 1.0
     grid = unit * ALPHAS
-    known: dict[int, Ridge | None] = {}
+    known: dict[int, float] = {}
 
     def error(i: int) -> float:
         if not 0 <= i < len(grid):
             return np.inf
         if i not in known:
-            known[i] = solve(K, Y, float(grid[i]))
-        found = known[i]
-        return np.inf if found is None else found.error
+            known[i] = error_at(float(grid[i]))
+        return known[i]
 
     place = len(grid) // 2 if start is None else int(np.argmin(np.abs(np.log(grid / start))))
     step = 2 if start is None else 1
@@ -111,9 +141,7 @@ def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
         elif best != 1:
             place += (best - 1) * step
         elif step == 1:
-            found = known[place]
-            assert found is not None
-            return found
+            return float(grid[place])
         else:
             step = 1
 
@@ -140,26 +168,69 @@ def error_of_scales(K: Array, Y: Array) -> tuple[float, float]:  # (n, n), (n, t
 
 def fit(kernel: Kernel, X: Any, Y: Array, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
     """Ridge with a given penalty on all rows: exact, or in the span of landmarks drawn by pivoted Cholesky."""
+    return fit_and_leave_out(kernel, X, Y, alpha, np.empty(0, dtype=np.intp), n_landmarks, seed)[0]
+
+
+def fit_and_leave_out(
+    kernel: Kernel, X: Any, Y: Array, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0
+) -> tuple[Expansion, Array]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
+    """The fit, and the residuals of the last m rows when each is left out together with those of its group.
+
+    With H the matrix from targets to fitted values: the residuals of a group F left out are (I - H_FF)^-1 (y - f)_F. Only the
+    block of the last rows is needed of H, which is the last block of a Cholesky factor: this costs little beside the fit.
+    """
     if n_landmarks is not None:
-        return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed)
-    K = np.asarray(kernel(X), dtype=np.float64)
-    n, columns = len(K), np.hstack([Y, np.ones((len(Y), 1))])
-    K.flat[:: n + 1] += alpha
-    factor, info = la.lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)  # K is symmetric: its transpose is K, in place
-    if info:
+        return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed, groups)
+    found = _factored(np.asarray(kernel(X), dtype=np.float64), Y, alpha, groups)
+    if found is None:
         raise NumericalError(f"K + alpha I is not positive definite in floats with alpha = {alpha:.3g}; raise alpha.")
-    solved, _ = la.lapack.dpotrs(factor, columns, lower=0)
-    intercept = solved[:, :-1].sum(axis=0) / solved[:, -1].sum()
-    return Expansion(kernel, X, solved[:, :-1] - np.multiply.outer(solved[:, -1], intercept), intercept, alpha)
+    dual, intercept, residuals = found
+    return Expansion(kernel, X, dual, intercept, alpha), residuals
 
 
-def _by_landmarks(kernel: Kernel, X: Any, Y: Array, alpha: float, count: int, seed: int) -> Expansion:
+def _factored(K: Array, Y: Array, alpha: float, groups: Indices) -> tuple[Array, Array, Array] | None:
+    """Dual, intercept and the last residuals from one factorization in the place of K; None where that fails."""
+    n, first = len(K), len(K) - len(groups)
+    columns = np.hstack([Y, np.ones((n, 1))])
+    K.flat[:: n + 1] += alpha
+    factor, info = la.lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)  # K is symmetric: its transpose is K, in place
+    if info:
+        return None
+    solved, _ = la.lapack.dpotrs(factor, columns, lower=1)
+    weights, total = solved[first:, -1], float(solved[:, -1].sum())
+    intercept = solved[:, :-1].sum(axis=0) / total
+    dual = solved[:, :-1] - np.multiply.outer(solved[:, -1], intercept)
+    if not len(groups):
+        return dual, intercept, np.empty((0, Y.shape[1]))
+    inverse, _ = la.lapack.dpotri(np.array(factor[first:, first:], order="F"), lower=1, overwrite_c=1)
+    block = np.tril(inverse) + np.tril(inverse, -1).T - np.multiply.outer(weights, weights) / total
+    return dual, intercept, _left_out(block, dual[first:], groups)
+
+
+def _left_out(block: Array, residuals: Array, groups: Indices) -> Array:  # (m, m), (m, t), (m,) -> (m, t)
+    """block_FF^-1 residuals_F for every group F; block may be any multiple of I - H, if the residuals are the same one."""
+    out = residuals / np.maximum(np.diagonal(block), 1e-300)[:, None]
+    order = np.argsort(groups, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        if len(members) > 1:
+            out[members] = la.lstsq(block[np.ix_(members, members)], residuals[members], check_finite=False)[0]
+    return np.asarray(out)
+
+
+def _by_landmarks(
+    kernel: Kernel, X: Any, Y: Array, alpha: float, count: int, seed: int, groups: Indices
+) -> tuple[Expansion, Array]:
     found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
     F = found.factor
     center, middle = F.mean(axis=0), Y.mean(axis=0)
     n = len(F)
     normal = F.T @ F - n * np.multiply.outer(center, center)
     normal.flat[:: len(normal) + 1] += alpha
-    w = la.solve(normal, F.T @ (Y - middle), assume_a="pos", overwrite_a=True, check_finite=False)
+    factor = la.cho_factor(normal, lower=True, overwrite_a=True, check_finite=False)
+    w = la.cho_solve(factor, F.T @ (Y - middle), check_finite=False)
     intercept = middle - center @ w
-    return Expansion(kernel, found.features.landmarks, found.features.expansion(w), intercept, alpha)
+    expansion = Expansion(kernel, found.features.landmarks, found.features.expansion(w), intercept, alpha)
+    last = F[n - len(groups) :]
+    half = la.solve_triangular(factor[0], (last - center).T, lower=True, check_finite=False)
+    block = np.eye(len(groups)) - half.T @ half - 1.0 / n
+    return expansion, _left_out(block, Y[n - len(groups) :] - last @ w - intercept, groups)
