@@ -16,7 +16,6 @@ from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_regressor import MEASURED
 from mercer.workflow.table_targets import CODES
 
 Array = NDArray[np.float64]
@@ -88,8 +87,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         self._targets = np.eye(len(self.classes_))[codes]
         outcome = self._fit(columns, self._targets, log_loss, codes, (CODES,))
         self.floor_, self.power_ = calibrated(outcome.held_out, self._Y_judged(outcome))
-        inputs = {rule: table[:MEASURED] for rule, table in outcome.search.tables.inputs.items()}
-        self._importances = self._importance([column.name for column in columns], inputs)
+        self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
         self.result_ = self._result(columns, outcome, "classification", "log-loss", False, started, [])
         del self._targets
         return self

@@ -23,8 +23,9 @@ Array = NDArray[np.float64]
 
 record()(Column)  # what a new table is compared with
 
-#: Importances are measured for at most this many columns: each costs a prediction of some hundred rows.
-MEASURED_COLUMNS = 200
+#: Importances are measured for at most this many columns, on at most so many rows, with so many kernel values: each column
+#: costs a prediction of the rows.
+MEASURED_COLUMNS, MEASURED, VALUES = 200, 300, 10**8
 
 #: Fewer rows cannot be divided into folds with something to learn from in each.
 FEWEST = 4
@@ -172,10 +173,13 @@ class TableEstimator(BaseEstimator):
             raise AttributeError(f"importances are measured column by column, for at most {MEASURED_COLUMNS} columns.")
         return self._importances
 
-    def _importance(self, names: list[str], rows: dict[str, Any]) -> NDArray[np.float64]:
+    def _importance(self, names: list[str], inputs: dict[str, Any]) -> NDArray[np.float64]:
         """Mean squared change of the prediction when one matrix column is replaced by another row's, per table column."""
         if len(names) > MEASURED_COLUMNS:
             return np.empty(0)
+        values = len(names) * sum(len(member.model.dual) for member in self.members_)  # of one row
+        count = min(MEASURED, max(20, VALUES // values))
+        rows = {rule: table[:count] for rule, table in inputs.items()}
         base = self._predictions(rows)
         found = np.zeros(len(names))
         for place, name in enumerate(names):

@@ -18,9 +18,6 @@ from mercer.workflow.table_intervals import Calibration, calibrate, interval
 from mercer.workflow.table_model import Outcome
 from mercer.workflow.table_targets import NONE, YEO_JOHNSON, is_skewed
 
-#: Rows on which importances are measured.
-MEASURED = 300
-
 
 def squared(F: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:  # (n, t), (n, t) -> (n,)
     """Squared errors."""
@@ -83,9 +80,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         transforms = (NONE, YEO_JOHNSON) if is_skewed(target) else (NONE,)
         outcome = self._fit(columns, self._targets, squared, None, transforms)
         self._calibration = self._calibrated(outcome)
-        inputs = {rule: table[:MEASURED] for rule, table in outcome.search.tables.inputs.items()}
-        names = [column.name for column in columns]
-        self._importances = self._importance(names, inputs)
+        self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
         self.result_ = self._result(columns, outcome, "regression", "RMSE", True, started, [])
         del self._targets
         return self

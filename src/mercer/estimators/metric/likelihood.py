@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 BOUNDS, PRIOR = (-4.0, 7.0), 3.0
 SMALLEST_ALPHA, LARGEST_ALPHA = 1e-5, 1e1
 
+
 class Problem:
     """-log p(y) of a Gaussian process with kernel s k and noise s alpha, the scale s and the mean taken out.
 

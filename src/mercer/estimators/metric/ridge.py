@@ -104,7 +104,7 @@ def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
 
 
 def penalty(K: Array, Y: Array, start: float | None = None) -> float:
-    """As `choose`, the penalty alone: from FEWER rows on by the leave-one-out errors of the last third, at half the price."""
+    """The penalty alone, as `choose` finds it: with many rows by the errors of the last third, at half the price."""
     if len(K) < FEWER:
         return choose(K, Y, start).alpha
     last = np.arange(len(K) // 3)
@@ -176,8 +176,8 @@ def fit_and_leave_out(
 ) -> tuple[Expansion, Array]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
     """The fit, and the residuals of the last m rows when each is left out together with those of its group.
 
-    With H the matrix from targets to fitted values: the residuals of a group F left out are (I - H_FF)^-1 (y - f)_F. Only the
-    block of the last rows is needed of H, which is the last block of a Cholesky factor: this costs little beside the fit.
+    With H the matrix from targets to fitted values: the residuals of a group F left out are (I - H_FF)^-1 (y - f)_F. Only
+    the block of the last rows is needed of H, and the last block of the Cholesky factor gives it: it costs little.
     """
     if n_landmarks is not None:
         return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed, groups)
