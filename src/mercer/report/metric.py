@@ -60,5 +60,5 @@ class DirectionsDisplay:
         self.axes_.flat[0].invert_yaxis()
         hidden = len(self.names) - len(shown)
         if hidden:
-            self.figure_.text(0.01, 0.0, f"{hidden} more columns, with smaller entries, are not shown", fontsize=8)
+            self.axes_.flat[0].set_xlabel(f"{hidden} columns of smaller entries not shown", fontsize=8, loc="left")
         return self

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, TEXT, Column
 from mercer.kernels.base import Kernel
-from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.graphs import WeisfeilerLehman
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.categorical import Categorical
@@ -47,7 +47,9 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
 def _words(column: Column) -> Kernel:
     if column.kind == CATEGORY:
         return 1.0 * Categorical() + 1.0
-    inner: Kernel = Spectrum(3, shortest=1).normalized() if column.kind == TEXT else VertexHistogram().normalized()
+    inner: Kernel = (
+        Spectrum(3, shortest=1).normalized() if column.kind == TEXT else WeisfeilerLehman(iterations=2).normalized()
+    )
     return 1.0 * inner + 1.0
 
 

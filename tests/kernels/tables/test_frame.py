@@ -66,7 +66,7 @@ def test_ordered_categories_and_graphs() -> None:
     graphs = [Graph(2 + i % 3, [(0, 1)]) for i in range(20)]
     kernel = frame_kernel(pd.DataFrame({"size": sizes, "molecule": graphs}))
     assert "Ordered(levels=('s', 'm', 'l')" in repr(kernel)
-    assert "VertexHistogram" in repr(kernel)
+    assert "WeisfeilerLehman" in repr(kernel)
 
 
 def test_molecules_written_as_text_are_no_identifiers() -> None:

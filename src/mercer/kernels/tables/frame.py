@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, noted, read_columns
 from mercer.kernels.base import Kernel
-from mercer.kernels.graphs import VertexHistogram
+from mercer.kernels.graphs import WeisfeilerLehman
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
@@ -86,7 +86,7 @@ def _factor(column: Column, count: int) -> Kernel:
     if column.kind == DATE:
         return calendar_kernel(as_days(column.observed(), column.name)[:, 0], count).dates()
     if column.kind in (TEXT, GRAPH):
-        inner: Kernel = Spectrum(3).normalized() if column.kind == TEXT else VertexHistogram().normalized()
+        inner: Kernel = Spectrum(3).normalized() if column.kind == TEXT else WeisfeilerLehman(iterations=2).normalized()
         return 0.5 * inner + 0.5
     raise InputError(f"column {column.name!r}: there is no kernel for {column.kind!r}.")
 
