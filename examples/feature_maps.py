@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import KernelPerceptron, Linear, Polynomial
+from mercer import SVC, KernelPerceptron, Linear, Polynomial
 
 Sample = tuple[np.ndarray, np.ndarray]
 
@@ -79,8 +79,18 @@ def similarities() -> None:
         print(f"  z = ({z[0]:2.0f}, {z[1]:2.0f})   {value:g}")
 
 
+def separating_plane(space: Any, Z: np.ndarray, y: np.ndarray) -> None:
+    """The plane of largest margin between the images; seen from the input plane it is an ellipse."""
+    machine = SVC(Linear(), C=np.inf).fit(Z, y)
+    w, b = machine.coef_[0], float(machine.intercept_[0])
+    first, second = np.meshgrid(np.linspace(Z[:, 0].min(), Z[:, 0].max(), 25), np.linspace(Z[:, 1].min(), Z[:, 1].max(), 25))
+    third = -(b + w[0] * first + w[1] * second) / w[2]
+    third[(third < Z[:, 2].min()) | (third > Z[:, 2].max())] = np.nan
+    space.plot_surface(first, second, third, color="gray", alpha=0.35, linewidth=0)
+
+
 def draw(case: tuple[str, Sample, Any, dict[str, bool]], model: KernelPerceptron, path: Path) -> None:
-    """The boundary in the plane, and the points in feature space."""
+    """The boundary in the plane, and the points in feature space with the plane that separates them."""
     from mercer.report.drawing import BLUE, VERMILLION, pyplot
 
     plt = pyplot()
@@ -91,14 +101,24 @@ def draw(case: tuple[str, Sample, Any, dict[str, bool]], model: KernelPerceptron
     grid = np.stack(np.meshgrid(np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 120)), axis=-1)
     values = model.decision_function(grid.reshape(-1, 2)).reshape(120, 120)
     plane.contour(grid[..., 0], grid[..., 1], values, levels=[0.0], colors="black")
-    Z = Polynomial(degree=2, offset=0.0).feature_map(X) if "xx'" in name else np.column_stack([X, np.ones(len(X))])
+    quadratic = "xx'" in name
+    Z = np.asarray(Polynomial(degree=2, offset=0.0).feature_map(X)) if quadratic else np.column_stack([X, np.zeros(len(X))])
     for sign, color in ((1, BLUE), (-1, VERMILLION)):
         plane.scatter(*X[y == sign].T, s=12, color=color)
-        space.scatter(*np.asarray(Z)[y == sign].T[:3], s=8, color=color)
+        space.scatter(*Z[y == sign].T[:3], s=8, color=color)
+    if quadratic and model.converged_:
+        separating_plane(space, Z, y)
     plane.set(title=name, xlabel="x1", ylabel="x2", aspect="equal")
-    labels = ("x1²", "√2 x1 x2", "x2²") if "xx'" in name else ("x1", "x2", "1")
-    space.set(title="feature space", xlabel=labels[0], ylabel=labels[1], zlabel=labels[2])
-    figure.savefig(path, dpi=110)
+    labels = ("x1²", "√2 x1 x2", "x2²") if quadratic else ("x1", "x2", "")
+    space.set_title("feature space" + (", with a plane between the classes" if quadratic else ""), fontsize=10)
+    space.set(xlabel=labels[0], ylabel=labels[1], zlabel=labels[2])
+    space.view_init(elev=18, azim=-60)
+    space.locator_params(nbins=4)
+    space.tick_params(labelsize=8, pad=0)
+    space.set_box_aspect(None, zoom=0.82)  # room for the labels of the third axis
+    if not quadratic:
+        space.set_zticks([])
+    figure.savefig(path, dpi=100)
     plt.close(figure)
 
 

@@ -47,12 +47,17 @@ def main() -> None:
     print(f"next five years: RMSE {np.sqrt(np.mean(error**2)):.2f} (the last year repeated: {repeated(y, train):.2f})")
     print(f"95 % intervals hold {np.mean(np.abs(error) < 1.96 * std):.0%} of the 60 months")
 
+    from mercer.report.drawing import GRAY, VERMILLION
     from mercer.report.gaussian_process import CalibrationDisplay, ProcessDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
-    display = ProcessDisplay.from_estimator(model, X[train], y[train], n_samples=2, margin=0.15)
-    display.ax_.scatter(X[~train], y[~train], s=4, color="#D55E00", zorder=4)
-    display.figure_.savefig(folder / "gp_composition.png", dpi=120)
+    whole = ProcessDisplay.from_estimator(model, X, y, n_samples=0, margin=0.0)
+    whole.figure_.set_size_inches(9, 4)
+    whole.ax_.scatter(X[~train], y[~train], s=9, color=VERMILLION, zorder=4, label="the years it predicts")
+    whole.ax_.axvline(20, color=GRAY, lw=0.8)
+    whole.ax_.set(xlabel="years", ylabel="ppm", xlim=(12, 25.1), ylim=(y[144:].min() - 3, y.max() + 3))
+    whole.ax_.legend(fontsize=8, loc="upper left")
+    whole.figure_.savefig(folder / "gp_composition.png", dpi=100)
     CalibrationDisplay.from_estimator(model).figure_.savefig(folder / "gp_calibration.png", dpi=120)
 
 

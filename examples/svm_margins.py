@@ -33,14 +33,19 @@ def main() -> None:
     X = StandardScaler().fit_transform(X)
     for name, settings in (("gaussian", GAUSSIANS), ("polynomial", POLYNOMIALS)):
         columns = 2 if len(settings) == 4 else 3
-        figure, axes = plt.subplots(len(settings) // columns, columns, figsize=(5.6 * columns, 9.0 if columns == 2 else 4.4),
+        figure, axes = plt.subplots(len(settings) // columns, columns, figsize=(4.4 * columns, 8.0 if columns == 2 else 4.4),
                                     layout="constrained", squeeze=False)  # fmt: skip
         for ax, (kernel, C) in zip(axes.flat, settings, strict=True):
             model = mercer.SVC(kernel, C=C).fit(X, y)
             MarginDisplay.from_estimator(model, X, y, ax=ax)
+            ax.get_legend().remove()
             wrong = int((model.predict(X) != y).sum())
             print(f"{kernel!s:<42} C = {C:<6g} {len(model.support_):>4} support vectors, {wrong:>3} of 200 rows wrong")
-        figure.savefig(out / f"svm_{name}.png", dpi=110)
+        look = {"marker": "o", "ls": "none", "mfc": "none", "mec": "black", "ms": 9}
+        keys = [*axes.flat[0].get_lines()[:2], plt.Line2D([], [], mew=0.9, **look), plt.Line2D([], [], mew=1.8, **look)]
+        names = ["class 0", "class 1", "support vector on the margin", "support vector at the bound C"]
+        figure.legend(keys, names, loc="outside lower center", ncols=4, frameon=False)
+        figure.savefig(out / f"svm_{name}.png", dpi=100)
         plt.close(figure)
     model = mercer.SVCCV().fit(X, y)
     display = SurfaceDisplay.from_estimator(model)

@@ -34,7 +34,9 @@ def test_feature_maps_separate(tmp_path: Path) -> None:
 
 
 def test_mistakes_stay_below_the_bound(tmp_path: Path) -> None:
-    for line in run("perceptron_mistakes", tmp_path).splitlines()[1:]:
+    table, _, runs = run("perceptron_mistakes", tmp_path).partition("\n\n")
+    assert "60 updates, R^2/gamma^2 = 60" in runs
+    for line in table.splitlines()[1:]:
         words = line.split()
         assert int(words[4]) <= int(words[5])
     assert (tmp_path / "pictures" / "perceptron_novikoff.png").stat().st_size > 5_000

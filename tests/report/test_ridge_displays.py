@@ -90,7 +90,7 @@ def test_one_kernel_setting_is_a_curve() -> None:
     model = KernelRidgeCV(Polynomial(degree=2), alphas=[1e-3, 0.1, 10.0]).fit(X / 6, Y)
     display = SurfaceDisplay.from_estimator(model)
     assert not display.ax_.collections or display.ax_.get_xlabel() == "alpha"
-    assert display.ax_.get_ylabel() == "held-out RMSE"
+    assert display.ax_.get_ylabel() == "leave-one-out RMSE"
     drawn(display)
 
 
@@ -120,7 +120,7 @@ def test_alpha_zero_has_a_place_and_undefined_points_are_hatched() -> None:
 def test_surface_of_a_classifier_shows_the_error_rate() -> None:
     model = KernelRidgeClassifier(alpha="loo", alphas=[0.01, 1.0], length_scales=[0.5, 1.0]).fit(X, Y > 0)
     display = SurfaceDisplay.from_estimator(model)
-    assert display.measure == "held-out error rate"
+    assert display.measure == "leave-one-out error rate"
     assert display.errors[display.best_index] == pytest.approx(1 - model.best_score_)
     drawn(display)
 

@@ -60,7 +60,8 @@ class SurfaceDisplay(Drawing):
     def from_surface(cls, surface: Surface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
         """Draw a surface, however it was made, with a chosen (kernel, alpha or C) index."""
         scores, spread = surface.mean_scores, surface.mean_errors
-        errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring)
+        kind = "leave-one-out" if surface.split_scores is None else "held-out"
+        errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring, kind)
         best = np.unravel_index(np.nanargmax(scores), scores.shape)
         near = scores >= scores[best] - np.nan_to_num(spread[best])
         parameter = _parameter(surface.params)
@@ -172,17 +173,17 @@ def _parameter(params: tuple[dict[str, Any], ...]) -> str | None:
     return name if numbers and len(set(values)) == len(values) else None
 
 
-def _as_errors(scores: Array, spread: Array, scoring: str) -> tuple[Array, Array, str]:
+def _as_errors(scores: Array, spread: Array, scoring: str, kind: str) -> tuple[Array, Array, str]:
     """Scores, of which greater is better, as errors with their standard errors and a name to read."""
     if scoring == "neg_mean_squared_error":
         root = np.sqrt(np.maximum(-scores, 0.0))
-        return root, spread / np.where(root > 0, 2 * root, np.inf), "held-out RMSE"
+        return root, spread / np.where(root > 0, 2 * root, np.inf), f"{kind} RMSE"
     if scoring == "accuracy":
-        return 1.0 - scores, spread, "held-out error rate"
+        return 1.0 - scores, spread, f"{kind} error rate"
     if scoring == "r2":
-        return 1.0 - scores, spread, "held-out 1 - R²"
+        return 1.0 - scores, spread, f"{kind} 1 - R²"
     if scoring.startswith("neg_"):
-        return -scores, spread, "held-out " + scoring[4:].replace("_", " ")
+        return -scores, spread, f"{kind} {scoring[4:].replace('_', ' ')}"
     top = float(np.nanmax(scores))
     return top - scores, spread, f"best {scoring} - {scoring}"
 

@@ -11,6 +11,7 @@ pip install "mercer[plots]".
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,5 +150,5 @@ def _bounded(estimator: Any) -> Array:  # -> (v,)
 def _title(estimator: Any) -> str:
     C = getattr(estimator, "best_C_", getattr(estimator, "C", None))
     box = "" if C is None else f", C = {C:.4g}"
-    kernel = str(estimator.kernel_)
+    kernel = re.sub(r"\d+\.\d+", lambda found: f"{float(found.group()):.4g}", str(estimator.kernel_))
     return f"{kernel if len(kernel) < 60 else kernel[:57] + '…'}{box}\n{len(estimator.support_)} support vectors"
