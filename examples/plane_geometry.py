@@ -37,7 +37,7 @@ def signs(out: Path) -> dict[str, float]:
     for end, color, name, shift in (
         (u, BLUE, "u", (0.08, 0.05)),
         (v, BLUE, "v", (-0.05, 0.1)),
-        (c, GREEN, "c = (u + v)/2", (-0.2, -0.3)),
+        (c, GREEN, "c", (-0.05, -0.3)),
     ):
         arrow(ax, o, end, color, name, shift)
     arrow(ax, v, u, VERMILLION, "", (0, 0))
