@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
-import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from mercer.cli.results import MODEL
 from mercer.cli.terminal import note, visible
 from mercer.errors import InputError
-from mercer.persist.writing import umask
-from mercer.workflow.columns import complete_rows, matrix, read_table
 
-#: What a formula begins with, for the spreadsheets that there are.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+if TYPE_CHECKING:
+    from mercer.inputs.tables import Table
 
 ModelFile = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="The file model.mercer that mercer fit wrote, or its folder.", show_default=False),
 ]
 DataFile = Annotated[
-    Path,
+    str,
     typer.Argument(
-        metavar="DATA", help="A table with the model's columns, in any order: .csv, .tsv or .parquet.", show_default=False
+        metavar="DATA",
+        help="A table with the model's columns, in any order: whatever mercer fit reads, - for standard input.",
+        show_default=False,
     ),
 ]
 Interval = Annotated[
@@ -38,49 +33,68 @@ Interval = Annotated[
         metavar="FRACTION", help="Also give intervals that hold this part of the targets, such as 0.9.", show_default=False
     ),
 ]
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="Also give the probability of every class.")]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write the predictions to this CSV file instead of the screen.", show_default=False),
+    typer.Option(metavar="FILE", help="Write to this .csv or .parquet file instead of the screen.", show_default=False),
 ]
-SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave the prediction empty where a value is missing.")]
+Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="A SELECT over the table, called data.", show_default=False)]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Of text, if it is none of , ; tab |", show_default=False)
+]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Leave the prediction empty where the model has no rule for a missing cell.")
+]
 
 
 def predict(
-    model: ModelFile, data: DataFile, interval: Interval = None, out: Out = None, skip_missing: SkipMissing = False
+    model: ModelFile,
+    data: DataFile,
+    interval: Interval = None,
+    probabilities: Probabilities = False,
+    out: Out = None,
+    sql: Sql = None,
+    delimiter: Delimiter = None,
+    skip_missing: SkipMissing = False,
 ) -> int:
     """Predict with a model of `mercer fit`: one line of CSV for every row of a table.
 
-    The columns are prediction and, with --interval, lower and upper.
+    The columns are the id that was named at the fit, prediction, with --interval lower and upper, and with --probabilities
+    one per class.
     """
-    from mercer.persist import load_with_notes, write_whole
+    from mercer.inputs.reading import read_table
+    from mercer.persist import load_with_notes
+    from mercer.workflow.prediction import predictor, refuse_holes, refuse_lacking
 
+    _check(interval, out)
+    model = model / MODEL if model.is_dir() else model  # the folder that mercer fit wrote will do
+    fitted, notes = load_with_notes(model)
+    names = _columns(model, notes)
+    _refuse_other_task(model, notes, interval, probabilities)
+    asked = predictor(fitted, names)
+    table = read_table(data, sql, delimiter=delimiter)
+    name = "standard input" if data == "-" else data
+    refuse_lacking(name, asked.needed, table.columns)
+    used = {*names, notes.get("target"), notes.get("id")}
+    _say_ignored([column for column in table.columns if column not in used])
+    known = asked.known(table)
+    if not skip_missing:
+        refuse_holes(name, asked, table, known)
+    answers = asked.answers(table[known.nonzero()[0]], interval, probabilities) if known.any() else {"prediction": known[:0]}
+    _write(out, _with_id(notes.get("id"), table), answers, known)
+    if out is not None:
+        note(f"{int(known.sum())} predictions of {notes.get('target')} written to {out}", word="")
+    return 0
+
+
+def _check(interval: float | None, out: Path | None) -> None:
+    """Options are judged before anything is read."""
     if interval is not None and not 0 < interval < 1:
         raise InputError(f"--interval must be a fraction between 0 and 1, such as 0.9; got {interval:g}.")
     if out is not None and out.is_dir():
         raise InputError(f"{out}: this is a folder; name a file in it.")
-    model = model / MODEL if model.is_dir() else model  # the folder that mercer fit wrote will do
-    pipeline, notes = load_with_notes(model)
-    names = _columns(model, notes)
-    if interval is not None and notes.get("task") != "regression":
-        raise InputError(f"{model}: predicts classes, and intervals are for numbers; leave --interval out.")
-    table = read_table(data)
-    X = matrix(data, table, names)
-    used = {*names, notes.get("target")}
-    _say_ignored([name for name in table.columns if name not in used])
-    known = complete_rows(X)
-    if not known.all() and not skip_missing:
-        raise InputError(
-            f"{data}: {int((~known).sum())} of {len(X)} rows have missing or infinite values, the first is row "
-            f"{int(np.argmin(known)) + 1}; fill them in, or leave their predictions empty with --skip-missing."
-        )
-    text = _as_csv(known, _predictions(pipeline, X[known], interval))
-    if out is None:
-        print(visible(text) if sys.stdout.isatty() else text, end="")
-    else:
-        replaced = " (replaced)" if out.exists() else ""
-        write_whole(out, text.encode(), 0o666 & ~umask())
-        note(f"{int(known.sum())} predictions of {notes.get('target')} written to {out}{replaced}", word="")
-    return 0
+    if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".txt", ""):
+        raise InputError(f"{out}: predictions are written as .csv or .parquet; name such a file.")
 
 
 def _columns(path: Path, notes: dict[str, Any]) -> list[str]:
@@ -90,52 +104,39 @@ def _columns(path: Path, notes: dict[str, Any]) -> list[str]:
     return names
 
 
+def _refuse_other_task(path: Path, notes: dict[str, Any], interval: float | None, probabilities: bool) -> None:
+    if interval is not None and notes.get("task") != "regression":
+        raise InputError(f"{path}: predicts classes, and intervals are for numbers; leave --interval out.")
+    if probabilities and notes.get("task") == "regression":
+        raise InputError(f"{path}: predicts numbers, and probabilities are for classes; ask for --interval 0.9 instead.")
+
+
 def _say_ignored(names: list[str]) -> None:
     if names:
         shown = ", ".join(repr(name) for name in names[:8])
         note(f"columns that the model does not use are ignored: {shown}{' …' if len(names) > 8 else ''}")
 
 
-def _predictions(pipeline: Any, X: NDArray[Any], interval: float | None) -> dict[str, NDArray[Any]]:
-    """The columns to write; X is an array, its columns in the model's order."""
-    if len(X) == 0:
-        return {"prediction": np.empty(0)}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # matched by name above
-        scaled = pipeline[:-1].transform(X)
-    found = {"prediction": pipeline[-1].predict(scaled)}
-    if interval is not None:
-        bounds = pipeline[-1].predict_interval(scaled, interval)
-        found |= {"lower": bounds[:, 0], "upper": bounds[:, 1]}
-    return found
+def _with_id(name: Any, table: Table) -> dict[str, Any]:
+    if not isinstance(name, str):
+        return {}
+    if name not in table.columns:
+        note(f"the id {name!r} is not in this table; rows are in its order.")
+        return {}
+    return {name: table[name].to_numpy()}
 
 
-def _as_csv(known: NDArray[np.bool_], columns: dict[str, NDArray[Any]]) -> str:
-    """One line per row of the data; rows without an answer have empty cells."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    answers = zip(*[[_cell(value) for value in values.tolist()] for values in columns.values()], strict=True)
-    for is_known in known:
-        writer.writerow(next(answers) if is_known else [""] * len(columns))
-    return stream.getvalue()
+def _write(out: Path | None, ids: dict[str, Any], answers: dict[str, Any], known: Any) -> None:
+    """The answers in the order of the rows; rows without one have empty cells."""
+    from mercer.cli.columns_file import as_csv, as_parquet
+    from mercer.persist import write_whole
+    from mercer.persist.writing import umask
 
-
-def _cell(value: Any) -> str:
-    """Ten digits: more than any prediction is good for, and the same on every machine.
-
-    A label that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets take for "text".
-    """
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if isinstance(value, str) and value.lstrip()[:1] in FORMULA and not _is_number(value):
-        return f"'{value}"
-    return str(value)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    if out is None:
+        text = as_csv(ids, answers, known)
+        print(visible(text) if sys.stdout.isatty() else text, end="")
+        return
+    content = as_parquet(ids, answers, known) if out.suffix.lower() == ".parquet" else as_csv(ids, answers, known).encode()
+    if out.exists():
+        note(f"{out} is replaced.")
+    write_whole(out, content, 0o666 & ~umask())

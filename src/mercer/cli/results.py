@@ -13,7 +13,7 @@ from mercer.errors import InputError
 from mercer.persist.writing import publish_folder, temporary
 
 #: The names of the results in the folder.
-MODEL, METRICS = "model.mercer", "metrics.json"
+MODEL, METRICS, REPORT = "model.mercer", "metrics.json", "report.html"
 
 
 def refuse_other(folder: Path, target: str, force: bool) -> str:

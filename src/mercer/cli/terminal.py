@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+#: What a person is told of a step of a fit.
+STEPS = {"fit": "fitting", "judge": "asking the held-out rows, the linear model and gradient boosting", "report": "drawing"}
 
 
 class Screen(Console):
@@ -33,6 +38,34 @@ def print_text(*parts: str | Text) -> None:
 def note(words: str, word: str = "Note: ") -> None:
     """Say something on stderr that is no part of the answer."""
     print(visible(f"{word}{words}"), file=sys.stderr)
+
+
+@contextmanager
+def progress(shown: bool) -> Iterator[Callable[[str], None]]:
+    """A bar with the time left while a fit counts its steps; yields what to call when a step begins.
+
+    On stderr, and nothing where that is no terminal.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from mercer.estimators.progress import watched
+
+    console = Console(file=sys.stderr)
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(compact=True),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def tell(step: str) -> None:
+            bar.update(task, description=visible(STEPS[step]), completed=0, total=None)
+
+        def watch(label: str, done: int, total: int) -> None:
+            bar.update(task, description=visible(label)[:60], completed=done, total=total)
+
+        with watched(watch):
+            yield tell
 
 
 def visible(text: str) -> str:

@@ -246,8 +246,9 @@ def _round(count: int) -> int:
 
 def refuse_unknown(name: str, here: Sequence[str], wanted: Sequence[str]) -> None:
     """Name the first column that is not there, and what was probably meant."""
+    known = set(here)
     for label in wanted:
-        if label not in here:
+        if label not in known:
             near = difflib.get_close_matches(label, here, 1)
             some = ", ".join(repr(other) for other in here[:SHOWN]) + (" …" if len(here) > SHOWN else "")
             hint = f" Did you mean {near[0]!r}?" if near else f" There are: {some}."

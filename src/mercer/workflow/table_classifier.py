@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
+from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_targets import CODES
@@ -36,7 +37,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     Parameters
     ----------
-    time, memory, random_state, verbose : as for TableRegressor
+    kernel, time, memory, random_state, verbose : as for TableRegressor
 
     Attributes
     ----------
@@ -64,11 +65,13 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     def __init__(
         self,
         *,
+        kernel: Kernel | str | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
+        self.kernel = kernel
         self.time = time
         self.memory = memory
         self.random_state = random_state

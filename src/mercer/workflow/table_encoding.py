@@ -218,10 +218,10 @@ class Numbered:
         return out
 
 
-def numbered(columns: list[Column]) -> Numbered:
-    """Numbers and ordered levels on quantile scales, dates as days, the rest as it is."""
+def numbered(columns: list[Column], rule: str = "quantile") -> Numbered:
+    """Numbers and ordered levels scaled by a rule, dates as days, the rest as it is."""
     scaled = [column for column in columns if column.kind in (NUMBER, ORDERED)]
-    scales = {column.name: scale_of(numbers_of(column), "quantile") for column in scaled}
+    scales = {column.name: scale_of(numbers_of(column), rule) for column in scaled}
     days = Scale("standard", 0.0, 1.0, np.empty(0), np.empty(0))
     scales |= {column.name: days for column in columns if column.kind == DATE}
     return Numbered(tuple(column.name for column in columns), scales)

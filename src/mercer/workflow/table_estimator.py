@@ -16,6 +16,7 @@ from mercer.errors import InputError
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.registry import record
 from mercer.workflow.table_encoding import Encoding, Numbered
+from mercer.workflow.table_given import NOT_NAMED, named, read_kernel
 from mercer.workflow.table_model import Fitting, Member, Outcome
 from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
 
@@ -32,7 +33,7 @@ FEWEST = 4
 
 
 class TableEstimator(BaseEstimator):
-    """Abstract: an estimator on data frames or arrays with `time`, `memory`, `random_state`, `verbose`."""
+    """Abstract: an estimator on data frames or arrays with `kernel`, `time`, `memory`, `random_state`, `verbose`."""
 
     _stored: ClassVar[dict[str, str]] = {
         "n_features_in_": "size d",
@@ -43,6 +44,7 @@ class TableEstimator(BaseEstimator):
         "_importances": "float (_,)",
     }
 
+    kernel: Any
     time: float | None
     memory: Any
     random_state: Any
@@ -97,7 +99,7 @@ class TableEstimator(BaseEstimator):
         return {rule: encoder(table) for rule, encoder in self._encoders.items() if rule in needed}
 
     def _spread_scaling(self) -> str:
-        return "quantile" if "quantile" in self._encoders else "columns"
+        return "quantile" if "quantile" in self._encoders else next(iter(self._encoders))
 
     def _seconds(self) -> float | None:
         if self.time is None:
@@ -115,10 +117,15 @@ class TableEstimator(BaseEstimator):
             used = [column for column in columns if column.note == "constant"][:1]
             if not used:
                 raise InputError(f"{type(self).__name__}: no column says anything: {said}.")
+        kernel = read_kernel(self.kernel)
+        if kernel is not None:
+            kernel, names = named(kernel, columns)
+            # what the kernel names is used, whatever the column looks like
+            used = [column for column in columns if column.name in names] if names else used
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
         fitting = Fitting(
             used, Y, loss, labels=labels, transforms=transforms, seconds=self._seconds(), memory=self.memory, seed=seed,
-            verbose=self.verbose,
+            verbose=self.verbose, kernel=kernel,
         )  # fmt: skip
         outcome = fitting.run()
         # the cells of the training table are not kept, only what a new table is compared with
@@ -155,12 +162,18 @@ class TableEstimator(BaseEstimator):
         if search.skipped:
             notes = [*notes, f"the time was up: {len(search.skipped)} fits of candidates were left out"]
         notes = [*notes, *[f"{name} failed: {reason}" for name, reason in search.failed.items()]]
-        listed = tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), c.note) for c in columns)
+        listed = tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), self._why_not(c)) for c in columns)
         return TableResult(
             task, measure, self._n_rows, len(outcome.rows), search.tables.n_folds, listed, tuple(attempts),
             mine**0.5 if root else mine, constant**0.5 if root else constant, outcome.route,
             time.perf_counter() - started, tuple(notes),
         )  # fmt: skip
+
+    def _why_not(self, column: Column) -> str:
+        """Why a column has no part in the model; empty where it has."""
+        if any(column.name == used.name for used in self._used):
+            return ""
+        return column.note or NOT_NAMED
 
     def _Y_judged(self, outcome: Outcome) -> Array:  # noqa: N802 - the target's name in the formulas
         return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]

@@ -39,7 +39,7 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
         else:
             factor = _words(column) if column.kind in words else Laplacian(width)
         if column.holes.any():
-            factor = factor.missing(_sample(table[:, place], column))
+            factor = factor.missing(sample_for_holes(table[:, place], column))
         factors.append(factor.on(place))
     return reduce(lambda a, b: a * b, factors)
 
@@ -53,7 +53,8 @@ def _words(column: Column) -> Kernel:
     return 1.0 * inner + 1.0
 
 
-def _sample(cells: Any, column: Column) -> Any:
+def sample_for_holes(cells: Any, column: Column) -> Any:
+    """Observed cells that stand for a hole of a column, evenly over their order; `cells` as the kernel sees them."""
     here = [cell for cell, hole in zip(cells, column.holes, strict=True) if not hole]
     if column.kind not in (CATEGORY, TEXT, GRAPH):
         here = sorted(here)

@@ -18,8 +18,9 @@ from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
-from mercer.workflow.table_candidates import Candidate, State, candidates
+from mercer.workflow.table_candidates import Candidate, State, candidates, given
 from mercer.workflow.table_encoding import encoding_of, numbered
+from mercer.workflow.table_given import by_number, named, refuse_unfit
 from mercer.workflow.table_kernels import product_kernel
 from mercer.workflow.table_pace import timed, within
 from mercer.workflow.table_search import Loss, Search, Tables, Trial, average
@@ -88,6 +89,14 @@ def encoders(columns: list[Column]) -> tuple[dict[str, Any], bool]:
     return {rule: encoding_of(columns, rule) for rule in ("standard", "quantile")}, False
 
 
+def encoders_for(kernel: Kernel, columns: list[Column]) -> tuple[dict[str, Any], bool]:
+    """How the columns come to a kernel that was given: by number where it names them, else as vectors."""
+    if named(kernel, columns)[1]:
+        return {"columns": numbered(columns, "standard")}, True
+    refuse_unfit(kernel, columns)
+    return {"standard": encoding_of(columns, "standard")}, False
+
+
 class Fitting:
     """One fit of a table model, step by step."""
 
@@ -103,6 +112,7 @@ class Fitting:
         memory: Any,
         seed: int,
         verbose: bool | None,
+        kernel: Kernel | None = None,
     ) -> None:
         self.columns, self.targets, self.loss, self.labels = columns, targets, loss, labels
         self.transforms, self.seed = transforms, seed
@@ -113,7 +123,8 @@ class Fitting:
         self.meter = Meter("fit", verbose)
         self.steps = 0
         self.landmarks: int | None = None  # where the time asks for them
-        self.encoders, self.mixed = encoders(columns)
+        self.given = kernel
+        self.encoders, self.mixed = encoders(columns) if kernel is None else encoders_for(kernel, columns)
         table = {column.name: column for column in columns}
         self.inputs = {rule: encoder(table) for rule, encoder in self.encoders.items()}
 
@@ -121,8 +132,7 @@ class Fitting:
         """Search on some rows, then fit the chosen states on all of them."""
         n = len(self.targets)
         rows = self._searched(n)
-        kernel = product_kernel(self.columns, self.inputs["columns"]) if self.mixed else None
-        search = self._search(rows, kernel)
+        search = self._search(rows, self._listed())
         done = search.complete()
         if not done:
             raise InputError(
@@ -140,6 +150,15 @@ class Fitting:
         self.meter.close()
         return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, self._route(n))
 
+    def _listed(self) -> list[Candidate]:
+        """What is tried."""
+        if self.given is not None:
+            scaling = "columns" if self.mixed else "standard"
+            kernel = by_number(self.given, self.columns, self.inputs["columns"]) if self.mixed else self.given
+            return given(kernel, scaling, repr(self.given))
+        mixed = product_kernel(self.columns, self.inputs["columns"]) if self.mixed else None
+        return candidates(next(iter(self.inputs.values())).shape[1], mixed)
+
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _searched(self, n: int) -> NDArray[np.intp]:
@@ -149,7 +168,7 @@ class Fitting:
                 most = fewer
         return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
 
-    def _search(self, rows: NDArray[np.intp], kernel: Kernel | None) -> Search:
+    def _search(self, rows: NDArray[np.intp], tried: list[Candidate]) -> Search:
         inputs = {rule: table[rows] for rule, table in self.inputs.items()}
         first = next(iter(inputs.values()))
         labels = None if self.labels is None else self.labels[rows]
@@ -159,8 +178,7 @@ class Fitting:
         tables = Tables(inputs, self.targets[rows], _renumbered(folds), groups)
         deadline = np.inf if self.seconds is None else self.started + SEARCHING * self.seconds
         search = Search(tables, self.loss, deadline, self._tell)
-        listed = [replace(candidate, transform=self.transforms[0]) for candidate in candidates(first.shape[1], kernel)]
-        search.run(listed)
+        search.run([replace(candidate, transform=self.transforms[0]) for candidate in tried])
         if len(self.transforms) > 1 and search.ranked() and time.perf_counter() < deadline:
             best = [replace(candidate, transform=YEO_JOHNSON) for candidate in search.ranked()[:2]]
             search._folds([(candidate, fold) for candidate in best for fold in range(tables.n_folds)], must=0)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
+from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_intervals import Calibration, calibrate, interval
@@ -34,6 +35,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     Parameters
     ----------
+    kernel : kernel or its text, optional
+        This kernel alone instead of the candidates: on the columns it names (`.on("age")`), or on whole rows of standardized
+        numbers. Its numbers stay; a "median" is chosen from the rows, and the penalty by leave-one-out.
     time : seconds, optional
         A limit for `fit`; without one the same work is done everywhere.
     memory : bytes or text such as "4 GB", optional
@@ -60,11 +64,13 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def __init__(
         self,
         *,
+        kernel: Kernel | str | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
+        self.kernel = kernel
         self.time = time
         self.memory = memory
         self.random_state = random_state

@@ -1,184 +1,235 @@
-"""From a question to a fitted model: hold some rows out, scale the columns, choose on the surface, look at the rest."""
+"""From a question to a fitted model: hold some rows out, fit the table model, set it beside its rivals on these rows."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError, MemoryBudgetError
-from mercer.workflow.columns import Question
+from mercer.errors import InputError
+from mercer.inputs.frames import read_columns
+from mercer.inputs.tables import Table
+from mercer.workflow.columns import CLASSIFICATION, Question, holes
+from mercer.workflow.rivals import Rival, rivals
+from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
 
-if TYPE_CHECKING:
-    from mercer.kernels.base import Kernel
-    from mercer.plan import Plan
-    from mercer.workflow.held_out import Judgment
-
-#: From this many training rows on, the cost of a fit is said before it starts.
-LONG = 1000
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a person may say about a fit."""
 
-    kernel: str
-    alphas: tuple[float, ...] | None
-    test_size: float
-    seed: int
-    coverage: float
-    memory: str | None
-    max_rows: int
+    kernel: str | None = None  # its text; None leaves the choice to the table model
+    time: float | None = None  # seconds
+    memory: str | None = None
+    seed: int = 0
+    holdout: float = 0.2  # part of the rows
+    coverage: float = 0.9
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The rows to fit on and the rows held out."""
+class Training:
+    """All that a fit of `mercer fit` found: what a report is made of.
 
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
-    n_unused: int  # rows of the training part that are too many
+    `X_train` and `X_test` are tables whose columns are those of the question, in its order: every one that the model was
+    given, also those it left out (`model.result_.columns` says why). `predictions`, `intervals` and `probabilities` are of
+    the held-out rows `X_test` by a model that has seen `X_train` only. `model` is the one that is saved: it was fitted to
+    the training rows and, if `refitted`, then to all rows with what was chosen before.
+    """
 
-
-@dataclass(frozen=True)
-class Trained:
-    """A fitted pipeline (columns scaled, then a ridge) and what it did on the rows held out."""
-
-    pipeline: Any
-    held_out: Judgment
-    X_test: NDArray[np.float64]  # scaled
-    y_test: NDArray[Any]
-    seconds: float
+    question: Question  # the data's name, target, task, why, the id, what was left out
+    settings: Settings
+    model: Any  # TableRegressor or TableClassifier; `model.result_` is its TableResult
+    X_train: Table
+    y_train: NDArray[Any]  # (n,) numbers or labels
+    X_test: Table
+    y_test: NDArray[Any]  # (m,)
+    predictions: NDArray[Any]  # (m,) numbers or labels
+    intervals: Array | None  # (m, 2) at settings.coverage; None for classes
+    probabilities: Array | None  # (m, c) in the order of model.classes_; None for numbers
+    rivals: tuple[Rival, ...]  # baseline, linear, boosting on the same split
+    scores: tuple[Score, ...]  # of the model on the held-out rows
+    seconds: dict[str, float]  # by step: "read", "fit", "judge"
+    peak_bytes: int  # the most memory the process has taken, 0 where the system does not say
+    command: str = ""  # to type again
+    refitted: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
 
     @property
-    def model(self) -> Any:
-        """The ridge at the end of the pipeline."""
-        return self.pipeline[-1]
+    def classes(self) -> NDArray[Any] | None:
+        """The classes, or None for numbers."""
+        return None if self.question.task != CLASSIFICATION else self.model.classes_
+
+    @property
+    def covered(self) -> float | None:
+        """The part of the held-out targets inside their intervals."""
+        if self.intervals is None:
+            return None
+        return float(np.mean((self.intervals[:, 0] <= self.y_test) & (self.y_test <= self.intervals[:, 1])))
+
+    def metrics(self) -> dict[str, Any]:
+        """The facts for programs."""
+        question, result = self.question, self.model.result_
+        return {
+            "versions": self.versions,
+            "command": self.command,
+            "data": question.data,
+            "target": question.target,
+            "task": question.task,
+            "reason": question.reason,
+            "id": question.id,
+            "columns": [{"name": c.name, "kind": c.kind, "holes": c.holes, "left_out": c.note or None}
+                        for c in result.columns],
+            "rows": {"fitted": len(self.y_train), "held_out": len(self.y_test)},
+            "notes": [*question.notes, *result.notes],
+            "model": [{"kernel": repr(member.model.kernel), "label": member.label, "scaling": member.scaling,
+                       "alpha": member.model.alpha, "weight": member.weight} for member in self.model.members_],
+            "route": result.route,
+            "in_folds": {"measure": result.measure, "value": result.error, "constant": result.baseline},
+            "held_out": {score.measure: score.to_dict() for score in self.scores},
+            "rivals": {rival.key: {s.measure: s.to_dict() for s in self.rival_scores(rival)} for rival in self.rivals},
+            "intervals": None if self.intervals is None else {
+                "coverage": self.settings.coverage, "covered": self.covered, "half_width": self.half_width},
+            "seed": self.settings.seed,
+            "seconds": {step: round(seconds, 3) for step, seconds in self.seconds.items()},
+            "peak_bytes": self.peak_bytes,
+        }  # fmt: skip
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The facts for people: the error on the rows held out, with its rivals', and the intervals."""
+        first = self.scores[0]
+        lines = [(f"held-out {first.measure}", f"{_shown(first)} on {len(self.y_test):,} rows"
+                  + (f" (R² {self.scores[2].value:.3f})" if self.classes is None else ""))]  # fmt: skip
+        lines += [(rival.name, _shown(self.rival_scores(rival)[0])) for rival in self.rivals]
+        if self.covered is not None and self.half_width is not None:
+            inside = f"± {self.half_width:.4g} at the median, holding {100 * self.covered:.1f} % of the held-out rows"
+            known = inside if np.isfinite(self.half_width) else "infinite: too few rows for so high a coverage"
+            lines.append((f"{100 * self.settings.coverage:g} % intervals", known))
+        return lines
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the median width of the intervals."""
+        return None if self.intervals is None else float(np.median(np.diff(self.intervals, axis=1))) / 2
+
+    def rival_scores(self, rival: Rival) -> list[Score]:
+        """The scores of a rival on the same rows."""
+        return scores_of(self.y_test, rival.predictions, self.classes)
 
 
-def split(question: Question, settings: Settings) -> Parts:
-    """Hold rows out, and take as many of the others as were asked for."""
+def split(question: Question, settings: Settings) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to learn from and rows held out, by the seed; classes in proportion where every class has a row for either.
+
+    Where the only holes of a column would be held out, one of their rows moves to the others: a model that has seen no hole
+    has no rule for it.
+    """
     from sklearn.model_selection import train_test_split
 
     rows = np.arange(len(question.y))
-    n_test = int(np.ceil(settings.test_size * len(rows)))
-    if len(rows) - n_test < 2:
-        raise InputError(f"--test-size {settings.test_size:g} leaves too few rows to learn from; hold out less.")
+    n_test = int(np.ceil(settings.holdout * len(rows)))
+    if len(rows) - n_test < max(4, len(rows) // 10):
+        raise InputError(f"--holdout {settings.holdout:g} leaves too few rows to learn from; hold out less.")
     labels = _strata(question, min(n_test, len(rows) - n_test))
-    train, test = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
-    if question.task == "classification" and len(np.unique(question.y[train])) < 2:
-        raise InputError(f"{question.target!r}: only one class is left to learn from; hold out less with --test-size.")
-    return cut(Parts(np.sort(train), np.sort(test), 0), settings.max_rows, settings.seed)
-
-
-def cut(parts: Parts, n: int, seed: int) -> Parts:
-    """At most n rows to fit on, drawn with the seed."""
-    if n >= len(parts.train):
-        return parts
-    chosen = np.sort(np.random.default_rng(seed).choice(parts.train, n, replace=False))
-    return Parts(chosen, parts.test, parts.n_unused + len(parts.train) - n)
+    train, _ = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
+    learned = np.zeros(len(rows), dtype=bool)
+    learned[train] = True
+    for name in question.names:
+        missing = holes(question.X[name].to_numpy())
+        if missing.any() and not missing[learned].any():
+            learned[np.argmax(missing)] = True
+    if question.task == CLASSIFICATION:
+        for label in np.unique(question.y):  # a class that is held out as a whole cannot be learned
+            if not (question.y[learned] == label).any():
+                learned[np.argmax(question.y == label)] = True
+    if learned.all():
+        raise InputError(f"{question.data}: no row is left to hold out; give more rows, or hold out more with --holdout.")
+    return np.flatnonzero(learned), np.flatnonzero(~learned)
 
 
 def _strata(question: Question, smaller: int) -> NDArray[Any] | None:
-    """Labels to keep in proportion, where every class has a row for either part; `smaller` is the size of the smaller."""
-    if question.task == "regression":
+    if question.task != CLASSIFICATION:
         return None
     counts = np.unique(question.y, return_counts=True)[1]
     return question.y if counts.min() >= 2 and smaller >= len(counts) else None
 
 
-def make_model(question: Question, settings: Settings) -> Any:
-    """The ridge that the question asks for, not yet fitted."""
-    from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier
-    from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
-    from mercer.kernels.text import parse
+def make_model(task: str, settings: Settings) -> Any:
+    """The table model that the question asks for, not yet fitted."""
+    from mercer.workflow.table_classifier import TableClassifier
+    from mercer.workflow.table_regressor import TableRegressor
 
-    kernel = by_number(parse(settings.kernel), question.names)
-    if question.task == "classification":
-        return KernelRidgeClassifier(kernel, alpha="loo", alphas=settings.alphas, memory=settings.memory)
-    return KernelRidgeCV(kernel, alphas=settings.alphas, fit_intercept=True, memory=settings.memory)
+    make: Any = TableClassifier if task == CLASSIFICATION else TableRegressor
+    return make(kernel=settings.kernel, time=settings.time, memory=settings.memory, random_state=settings.seed)
 
 
-def by_number(kernel: Kernel, names: tuple[str, ...]) -> Kernel:
-    """The kernel with columns called by name, .on('age'), turned into numbers: the model sees an array."""
-    changes = {}
-    for path, columns in kernel.get_params().items():
-        if path.rpartition("__")[2] != "columns":
-            continue
-        unknown = [column for column in columns if isinstance(column, str) and column not in names]
-        if unknown:
-            raise InputError(f"--kernel speaks of the column {unknown[0]!r}, which is none of {', '.join(names)}.")
-        changes[path] = tuple(names.index(column) if isinstance(column, str) else column for column in columns)
-    return kernel.set_params(**changes) if changes else kernel
-
-
-def affordable(model: Any, question: Question, parts: Parts, seed: int) -> tuple[Parts, Plan]:
-    """The plan of the fit, on fewer rows if all of them would not fit the memory."""
-    from mercer.plan import plan
-
-    while True:
-        try:
-            return parts, plan(model, question.X[parts.train], question.y[parts.train])
-        except MemoryBudgetError:
-            if len(parts.train) <= LONG:
-                raise
-            parts = cut(parts, max(LONG, len(parts.train) * 9 // 10), seed)
-
-
-def expected_seconds(model: Any, question: Question, parts: Parts, plan: Plan) -> float:
-    """Rough seconds of the fit; a plan counts ten kernels on all rows, which a large fit takes on a sample only."""
-    from mercer.plan import plan as plan_of
-    from mercer.selection.surface import SAMPLE
-
-    if len(parts.train) <= SAMPLE:
-        return plan.seconds
-    return plan_of(model, question.X[:SAMPLE], question.y[:SAMPLE]).seconds + 0.3 * plan.seconds
-
-
-def train(model: Any, question: Question, parts: Parts, settings: Settings) -> Trained:
-    """Fit on standardized columns and judge on the rows held out."""
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    from mercer.workflow.held_out import held_out_classification, held_out_regression
-
+def train(
+    question: Question,
+    settings: Settings,
+    *,
+    command: str = "",
+    seconds_read: float = 0.0,
+    tell: Callable[[str], None] = lambda step: None,
+) -> Training:
+    """Fit on some rows, judge on the others; `tell` hears which step begins."""
+    rows, held_out = split(question, settings)
+    X_train, X_test = question.X[rows], question.X[held_out]
+    y_train, y_test = question.y[rows], question.y[held_out]
     start = time.perf_counter()
-    X, y = question.X[parts.train], question.y[parts.train]
-    pipeline = Pipeline([("scale", StandardScaler()), ("ridge", model)])
-    with progress_bar():
-        pipeline.fit(X, y)
-    seconds = time.perf_counter() - start
-    scaler = pipeline[0]
-    X_test, y_test, X_train = scaler.transform(question.X[parts.test]), question.y[parts.test], scaler.transform(X)
-    if question.task == "classification":
-        held_out = held_out_classification(model, X_test, y_test, X_train, y)
+    tell("fit")
+    model = make_model(question.task, settings).fit(X_train, y_train)
+    fitted = time.perf_counter()
+    tell("judge")
+    intervals = probabilities = None
+    if question.task == CLASSIFICATION:
+        probabilities = model.predict_proba(X_test)
+        predictions = model.classes_[probabilities.argmax(axis=1)]
     else:
-        held_out = held_out_regression(model, X_test, y_test, X_train, y, settings.coverage)
-    scaler.feature_names_in_ = np.array(question.names, dtype=object)  # so that Python, too, knows the columns by name
-    return Trained(pipeline, held_out, X_test, y_test, seconds)
+        predictions = model.predict(X_test)
+        intervals = model.predict_interval(X_test, settings.coverage)
+    classes = None if probabilities is None else model.classes_
+    columns = read_columns(X_train)
+    used = {note.name for note in model.result_.columns if not note.note}
+    learned = [column for column in columns if column.name in used]
+    others = rivals(learned, y_train, read_columns(X_test), classes, settings.seed)
+    scores = scores_of(y_test, predictions if probabilities is None else probabilities, classes)
+    seconds = {"read": seconds_read, "fit": fitted - start, "judge": time.perf_counter() - fitted}
+    return Training(
+        question, settings, model, X_train, y_train, X_test, y_test, predictions, intervals, probabilities, tuple(others),
+        tuple(scores), seconds, peak_bytes(), command, versions=versions(),
+    )  # fmt: skip
 
 
-@contextmanager
-def progress_bar() -> Iterator[None]:
-    """A bar on the terminal while a fit counts its steps; nothing where the output is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+def scores_of(y: NDArray[Any], predicted: Array, classes: NDArray[Any] | None) -> list[Score]:
+    """Scores of predictions (m,), or of probabilities (m, c), for held-out targets."""
+    if classes is None:
+        return regression_scores(y, predicted, Resampled(len(y)))
+    return classification_scores(np.searchsorted(classes, y), predicted, Resampled(len(y)))
 
-    from mercer.estimators.progress import watched
 
-    console = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("choosing length scale and alpha", total=None)
+def _shown(score: Score) -> str:
+    if score.measure == "accuracy":
+        return f"{100 * score.value:.1f} % ({100 * score.low:.1f} to {100 * score.high:.1f})"
+    return f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g})"
 
-        def watch(label: str, done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
 
-        with watched(watch):
-            yield
+def peak_bytes() -> int:
+    """The most memory that this process has taken."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
+
+
+def versions() -> dict[str, str]:
+    """What the fit was made with."""
+    from importlib.metadata import version
+    from platform import python_version
+
+    return {"python": python_version()} | {name: version(name) for name in ("mercer", "numpy", "scipy", "scikit-learn")}

@@ -1,0 +1,136 @@
+"""The predictions of a saved model for the rows of a new table, and what does not fit between the two."""
+
+from __future__ import annotations
+
+import abc
+import difflib
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.inputs.reading import SHOWN, delimiter_hint
+from mercer.inputs.tables import Table
+from mercer.workflow.columns import holes, listed
+from mercer.workflow.table_estimator import TableEstimator
+
+Array = NDArray[np.float64]
+
+
+class Predictor(abc.ABC):
+    """Abstract: a saved model that knows its columns by name."""
+
+    def __init__(self, model: Any, names: Sequence[str]) -> None:
+        self.model, self.names = model, list(names)
+
+    @property
+    @abc.abstractmethod
+    def needed(self) -> list[str]:
+        """The columns that the model looks at."""
+
+    @abc.abstractmethod
+    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """The cells (n,) of a column that the model has a rule for."""
+
+    def known(self, table: Table) -> NDArray[np.bool_]:
+        """The rows (n,) that the model can answer for."""
+        return np.all([self.known_in(name, table[name].to_numpy()) for name in self.needed], axis=0)
+
+    @abc.abstractmethod
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+        """The columns to write for rows that are known."""
+
+
+def predictor(model: Any, names: Sequence[str]) -> Predictor:
+    """The predictor of a table model, or of a pipeline that scales numbers."""
+    return OfTable(model, names) if isinstance(model, TableEstimator) else OfNumbers(model, names)
+
+
+class OfTable(Predictor):
+    """A TableRegressor or a TableClassifier."""
+
+    @property
+    def needed(self) -> list[str]:
+        return [column.name for column in self.model.result_.columns if not column.note]
+
+    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """No hole where training had none, and no infinite number."""
+        had = next(column.holes for column in self.model.result_.columns if column.name == name)
+        known = np.ones(len(values), dtype=bool) if had else ~holes(values)
+        return known & ~np.isinf(values) if values.dtype.kind == "f" else known
+
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+        """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""
+        here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
+        X = Table({n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names})
+        if not hasattr(self.model, "classes_"):
+            found = {"prediction": self.model.predict(X)}
+            return found if coverage is None else found | bounds(self.model.predict_interval(X, coverage))
+        P = self.model.predict_proba(X)
+        found = {"prediction": self.model.classes_[P.argmax(axis=1)]}
+        if probabilities:
+            found |= {f"probability of {label}": P[:, j] for j, label in enumerate(self.model.classes_.tolist())}
+        return found
+
+
+class OfNumbers(Predictor):
+    """A pipeline of a scaler and a ridge on columns of numbers, as version 0.1.0 wrote them."""
+
+    @property
+    def needed(self) -> list[str]:
+        return self.names
+
+    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Finite numbers."""
+        if values.dtype.kind != "f":
+            raise InputError(f"the column {name!r} does not hold numbers, on which the model was fitted; correct its cells.")
+        return np.isfinite(values)
+
+    def _matrix(self, table: Table) -> Array:  # -> (n, d)
+        return np.column_stack([table[name].to_numpy() for name in self.names])
+
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+        """The prediction and bounds."""
+        if probabilities:
+            raise InputError("the model gives no probabilities; fit it again with this version of mercer.")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # matched by name
+            scaled = self.model[:-1].transform(self._matrix(table))
+        found = {"prediction": self.model[-1].predict(scaled)}
+        return found if coverage is None else found | bounds(self.model[-1].predict_interval(scaled, coverage))
+
+
+def bounds(intervals: Array) -> dict[str, NDArray[Any]]:  # (n, 2)
+    """Intervals as two columns."""
+    return {"lower": intervals[:, 0], "upper": intervals[:, 1]}
+
+
+def refuse_lacking(name: str, needed: Sequence[str], here: Sequence[str]) -> None:
+    """Say which columns of the model a table does not have, and what they may be called in it."""
+    known = set(here)
+    lacking = [column for column in needed if column not in known]
+    if not lacking:
+        return
+    spare = {other.strip().casefold(): other for other in here if other not in set(needed)}
+    near = {column: difflib.get_close_matches(column.casefold(), spare, 1) for column in lacking[:SHOWN]}
+    guess = next((f" Is {spare[found[0]]!r} meant by {column!r}? Rename it." for column, found in near.items() if found), "")
+    raise InputError(
+        f"{name}: the model needs {len(lacking)} column{'s' if len(lacking) != 1 else ''} that the table does not have: "
+        f"{listed(lacking)}.{guess}{delimiter_hint(here)}"
+    )
+
+
+def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bool_]) -> None:
+    """Say where cells are missing for which the model has no rule."""
+    if known.all():
+        return
+    row = int(np.argmin(known))
+    one = table[[row]]
+    where = [column for column in asked.needed if not asked.known_in(column, one[column].to_numpy())[0]]
+    raise InputError(
+        f"{name}: {int((~known).sum())} of {len(known)} rows have missing or infinite values where training had none, the "
+        f"first is row {row + 1} ({listed(where)}); fill them in, or leave their predictions empty with --skip-missing."
+    )
