@@ -42,16 +42,20 @@ setup: $(STAMPS)/dev $(STAMPS)/compiled  ## make .venv with everything for devel
 
 DEMO := build/demo
 
-demo: $(STAMPS)/cli  ## proofs and counter-examples, then mercer fit and predict on a real table
-	$(PY) examples/is_it_a_kernel.py
-	@echo
+demo: $(STAMPS)/cli  ## from a real table to a model, a test and a report, then predictions
 	$(PY) examples/demo_table.py $(DEMO)
-	$(VENV)/bin/mercer fit $(DEMO)/diabetes.csv --target progression --out $(DEMO)/results
 	@echo
-	$(VENV)/bin/mercer predict $(DEMO)/results $(DEMO)/diabetes-new.csv --interval 0.9 --out $(DEMO)/results/new.csv
+	$(VENV)/bin/mercer fit $(DEMO)/penguins.csv
+	@echo
+	$(VENV)/bin/mercer fit $(DEMO)/penguins.csv --target "Body Mass (g)" --id "Individual ID" --out $(DEMO)/results
+	@echo
+	$(VENV)/bin/mercer predict $(DEMO)/results $(DEMO)/penguins-new.csv --interval 0.9 --skip-missing --out $(DEMO)/results/new.csv
 	@head -4 $(DEMO)/results/new.csv
 	@echo
-	@echo "The results are in $(DEMO)/results: surface.png and predictions.png to look at, metrics.json, model.mercer, new.csv"
+	@echo "Look at $(DEMO)/results/report.html in a browser; the predictions are in $(DEMO)/results/new.csv"
+
+proofs: $(STAMPS)/cli  ## proofs and counter-examples for a set of expressions
+	$(PY) examples/is_it_a_kernel.py
 
 test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile

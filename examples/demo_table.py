@@ -1,7 +1,6 @@
-"""Write the tables of the demo: diabetes progression of 442 people, measured by ten numbers; run by `make demo`.
+"""Write the tables of the demo: the Palmer penguins, with numbers, categories, dates, text and holes; run by `make demo`.
 
-The table is one that scikit-learn carries. Most of its rows go into one file to learn from; the others, without the
-target, into a second file to predict.
+Most of the rows go into one file to learn from; the others, without the target, into a second file to predict.
 """
 
 from __future__ import annotations
@@ -9,33 +8,34 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_diabetes
+
+import mercer
 
 #: Rows that only the second file holds.
 NEW = 20
 
 
-def write(path: Path, names: list[str], values: Any) -> None:
-    """Write a table as CSV."""
+def write(path: Path, rows: list[list[str]]) -> None:
+    """Write lines of cells as CSV."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        writer.writerows(values.tolist())
+        csv.writer(file).writerows(rows)
 
 
 def main(folder: Path) -> None:
-    """Write diabetes.csv and diabetes-new.csv into a folder."""
+    """Write penguins.csv and penguins-new.csv into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = load_diabetes(scaled=False)
-    order = np.random.default_rng(0).permutation(len(data.target))
-    X, y = data.data[order], data.target[order]
-    names = list(data.feature_names)
-    write(folder / "diabetes.csv", [*names, "progression"], np.column_stack([X, y])[:-NEW])
-    write(folder / "diabetes-new.csv", names, X[-NEW:])
-    print(f"{folder / 'diabetes.csv'}: {len(y) - NEW} rows; {folder / 'diabetes-new.csv'}: {NEW} rows without the target")
+    data = mercer.datasets.load_penguins()
+    with data.path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)  # as it was published, NA and all
+    mixed = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+    target = names.index(data.target)
+    write(folder / "penguins.csv", [names, *mixed[:-NEW]])
+    write(folder / "penguins-new.csv", [row[:target] + row[target + 1 :] for row in (names, *mixed[-NEW:])])
+    print(f"{data.name} ({data.license}): {data.description}")
+    print(f"{folder / 'penguins.csv'}: {len(rows) - NEW} rows")
+    print(f"{folder / 'penguins-new.csv'}: {NEW} rows without {data.target!r}")
 
 
 if __name__ == "__main__":

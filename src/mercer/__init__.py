@@ -6,11 +6,11 @@
 'valid'
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import Any
 
-from mercer.gram import gram as gram  # functions of the name of their module: bound before the module can hide them
-from mercer.plan import plan as plan
 from mercer.registry import public_names as _public_names
 
 __version__ = "0.1.0"
@@ -32,3 +32,15 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class _Package(_ModuleType):
+    """A package in which `gram` and `plan` are functions: importing the modules of these names must not hide them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, _ModuleType) and _public_names().get(name) == value.__name__:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package

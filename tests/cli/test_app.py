@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -165,3 +166,24 @@ def test_check_loads_nothing_it_does_not_need() -> None:
         "print([m for m in ('duckdb', 'numba', 'matplotlib', 'skops') if m in sys.modules])"
     )
     assert python(code).stdout.strip().split("\n")[-1] == "[]"
+
+
+def test_help_waits_for_nothing() -> None:
+    """What a fit needs is loaded by a fit: --help is there at once."""
+    code = (
+        "import sys; sys.argv = ['mercer', 'fit', '--help']\n"
+        "from mercer.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as leave: pass\n"
+        "print([m for m in ('numpy', 'scipy', 'sklearn', 'numba', 'duckdb', 'pyarrow', 'matplotlib') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout.splitlines()[-1] == "[]", result.stdout
+    assert "--target" in result.stdout
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    words = {**os.environ, "_MERCER_COMPLETE": "complete_bash", "COMP_WORDS": "mercer fit d.csv --ho", "COMP_CWORD": "3"}
+    command = [sys.executable, "-m", "mercer.cli"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=words)
+    assert result.stdout.split() == ["--holdout"], result.stderr

@@ -62,7 +62,6 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
