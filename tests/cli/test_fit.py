@@ -22,7 +22,7 @@ FILES = ["metrics.json", "model.mercer"]
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     folder = tmp_path_factory.mktemp("fit")
     data = table(folder / "data.csv", 80, name=[f"r{i}{'abcdefg'[i % 7]}" for i in range(80)])
-    options = ("--id", "name", "--out", folder / "new" / "out", "--seed", 3, "--time", 1e-6)  # the first candidate alone
+    options = ("--id", "name", "--out", folder / "new" / "out", "--seed", 3)
     return folder, invoke("fit", data, "--target", "y", *options)
 
 
@@ -50,11 +50,18 @@ def test_metrics_are_those_of_the_saved_model(fitted: tuple[Path, Any]) -> None:
     assert notes["columns"] == [column["name"] for column in metrics["columns"]] == ["small", "large", "constant"]
     assert notes["id"] == metrics["id"] == "name"
     assert metrics["columns"][2]["left_out"] == "constant"
-    assert metrics["rows"] == {"fitted": 64, "held_out": 16}
-    assert [mercer.parse(member["kernel"]).certificate().status for member in metrics["model"]] == ["valid"]
-    # the same rows, split by hand
-    _, test = train_test_split(np.arange(80), test_size=16, random_state=3)
-    data = read_table(folder / "data.csv")[np.sort(test)]
+    assert metrics["rows"] == {"fitted": 64, "held_out": 16, "in_model": 80}
+    assert {mercer.parse(member["kernel"]).certificate().status for member in metrics["model"]} == {"valid"}
+    # the same rows, split by hand; the saved model has all of them
+    train, test = train_test_split(np.arange(80), test_size=16, random_state=3)
+    whole = read_table(folder / "data.csv")
+    assert all(len(member.model.dual) == 80 for member in model.members_)
+    assert np.mean((model.predict(whole[notes["columns"]]) - whole["y"].to_numpy()) ** 2) < 0.2 * np.var(
+        whole["y"].to_numpy()
+    )
+    fit = whole[np.sort(train)]
+    model = mercer.TableRegressor(random_state=3).fit(fit[notes["columns"]], fit["y"].to_numpy())
+    data = whole[np.sort(test)]
     X, y = data[notes["columns"]], data["y"].to_numpy()
     error = float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))
     assert metrics["held_out"]["RMSE"]["value"] == pytest.approx(error, rel=1e-9)
@@ -74,7 +81,7 @@ def test_the_model_takes_data_frames_in_python(fitted: tuple[Path, Any]) -> None
 
 def test_the_same_seed_gives_the_same_result(fitted: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = fitted
-    options = ("--id", "name", "--out", tmp_path / "out", "--seed", 3, "--time", 1e-6, "--json")
+    options = ("--id", "name", "--out", tmp_path / "out", "--seed", 3, "--json")
     again = json.loads(invoke("fit", folder / "data.csv", "--target", "y", *options).stdout)
     before = json.loads((folder / "new" / "out" / "metrics.json").read_text())
     for name in ("seconds", "peak_bytes", "model_bytes", "command"):
@@ -143,7 +150,7 @@ def test_options_reach_the_fit(tmp_path: Path) -> None:
     metrics = json.loads(result.stdout)
     assert [column["name"] for column in metrics["columns"]] == ["small", "large"]
     assert [member["kernel"] for member in metrics["model"]] == ["Linear().on(0) + Gaussian(length_scale=1.0).on(0, 1)"]
-    assert metrics["rows"] == {"fitted": 30, "held_out": 10}
+    assert metrics["rows"] == {"fitted": 30, "held_out": 10, "in_model": 40}
     assert metrics["intervals"]["coverage"] == 0.5
     assert "left out as asked: 'constant'" in result.stderr
 
@@ -161,9 +168,9 @@ def test_rows_with_missing_cells_are_left_out_when_asked(tmp_path: Path) -> None
     small[[3, 7]] = np.nan
     data = table(tmp_path / "d.csv", small=small)
     out = ("--out", tmp_path / "out", "--json", "--kernel", "Laplacian('median').on('small')")
-    assert json.loads(invoke("fit", data, "--target", "y", *out).stdout)["rows"] == {"fitted": 48, "held_out": 12}
+    assert json.loads(invoke("fit", data, "--target", "y", *out).stdout)["rows"]["fitted"] == 48
     result = invoke("fit", data, "--target", "y", "--drop-missing", *out)
-    assert json.loads(result.stdout)["rows"] == {"fitted": 46, "held_out": 12}
+    assert json.loads(result.stdout)["rows"] == {"fitted": 46, "held_out": 12, "in_model": 58}
     assert "2 rows with missing cells were left out, as asked" in result.stderr
 
 

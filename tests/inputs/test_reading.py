@@ -51,8 +51,33 @@ def test_cells_of_every_kind(tmp_path: Path) -> None:
     assert np.isnan(table["nothing"].to_numpy()).all()
 
 
-CELLS = ["1", "-2.5", " 3 ", "1e3", "", "NA", "nan", "x", "1,5", "2020-02-30", "2020-02-28", "2020-02-28 10:00", "inf",
-         "N/A", "true", "0x1", "1_0", "é", 'q"', "None", "1.", "+7", "20200101", "01/02/2020", "2020-01-01T00:00:00Z"]  # fmt: skip
+CELLS = [
+    "1",
+    "-2.5",
+    " 3 ",
+    "1e3",
+    "",
+    "NA",
+    "nan",
+    "x",
+    "1,5",
+    "2020-02-30",
+    "2020-02-28",
+    "2020-02-28 10:00",
+    "inf",
+    "N/A",
+    "true",
+    "0x1",
+    "1_0",
+    "é",
+    'q"',
+    "None",
+    "1.",
+    "+7",
+    "20200101",
+    "01/02/2020",
+    "2020-01-01T00:00:00Z",
+]
 
 
 def test_the_fast_reader_reads_what_the_slow_one_reads(tmp_path: Path) -> None:

@@ -235,9 +235,15 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
         "id": question.id,
         "held_out": metrics["held_out"],
     }
-    metrics["model_bytes"] = save(training.model, made / MODEL, notes=notes)
+    metrics["model_bytes"] = save(training.final, made / MODEL, notes=notes)
     write_whole(made / METRICS, strict_json(metrics).encode() + b"\n")
     return metrics
+
+
+def _rows(training: Training) -> str:
+    """Which rows were used for what."""
+    part = f"{len(training.y_train):,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
+    return f"{part}; the saved model is fitted to all" if training.final is not training.model else part
 
 
 def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
@@ -252,7 +258,7 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
         *training.lines(),
         *[("left out", f"{column.name}: {column.note}") for column in left_out],
         ("model", "; ".join(f"{attempt.label} ({attempt.weight:.2f})" for attempt in result.chosen)),
-        ("rows", f"{len(training.y_train):,} fitted ({result.route}), {len(training.y_test):,} held out"),
+        ("rows", _rows(training)),
         ("time, memory", f"{format_seconds(sum(training.seconds.values()))}, {format_bytes(training.peak_bytes)} at most"),
         ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}"),
     ]

@@ -12,7 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 #: What a person is told of a step of a fit.
-STEPS = {"fit": "fitting", "judge": "asking the held-out rows, the linear model and gradient boosting", "report": "drawing"}
+STEPS = {
+    "fit": "fitting",
+    "judge": "asking the held-out rows, a linear model and gradient boosting",
+    "fit all": "fitting all rows",
+    "report": "writing the report",
+}
 
 
 class Screen(Console):

@@ -17,8 +17,12 @@ from mercer.inputs.tables import Table
 from mercer.workflow.columns import CLASSIFICATION, Question, holes
 from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
+from mercer.workflow.table_refit import refitted
 
 Array = NDArray[np.float64]
+
+#: The last fit to all rows is made while no more than this part of the time is spent.
+TIME_LEFT = 0.7
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,13 @@ class Training:
 
     `X_train` and `X_test` are tables whose columns are those of the question, in its order: every one that the model was
     given, also those it left out (`model.result_.columns` says why). `predictions`, `intervals` and `probabilities` are of
-    the held-out rows `X_test` by a model that has seen `X_train` only. `model` is the one that is saved: it was fitted to
-    the training rows and, if `refitted`, then to all rows with what was chosen before.
+    the held-out rows `X_test` by `model`, which has seen `X_train` only. `final` is the model that is saved: the same
+    choices, fitted to all rows; where memory or time forbid that, it is `model` itself.
     """
 
     question: Question  # the data's name, target, task, why, the id, what was left out
     settings: Settings
-    model: Any  # TableRegressor or TableClassifier; `model.result_` is its TableResult
+    model: Any  # TableRegressor or TableClassifier, the one that was judged; `model.result_` is its TableResult
     X_train: Table
     y_train: NDArray[Any]  # (n,) numbers or labels
     X_test: Table
@@ -55,10 +59,10 @@ class Training:
     probabilities: Array | None  # (m, c) in the order of model.classes_; None for numbers
     rivals: tuple[Rival, ...]  # baseline, linear, boosting on the same split
     scores: tuple[Score, ...]  # of the model on the held-out rows
-    seconds: dict[str, float]  # by step: "read", "fit", "judge"
+    seconds: dict[str, float]  # by step: "read", "fit", "judge", "fit all"
     peak_bytes: int  # the most memory the process has taken, 0 where the system does not say
     command: str = ""  # to type again
-    refitted: bool = False
+    final: Any = None  # the model to save
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -86,7 +90,8 @@ class Training:
             "id": question.id,
             "columns": [{"name": c.name, "kind": c.kind, "holes": c.holes, "left_out": c.note or None}
                         for c in result.columns],
-            "rows": {"fitted": len(self.y_train), "held_out": len(self.y_test)},
+            "rows": {"fitted": len(self.y_train), "held_out": len(self.y_test),
+                     "in_model": len(question.y) if self.final is not self.model else len(self.y_train)},
             "notes": [*question.notes, *result.notes],
             "model": [{"kernel": repr(member.model.kernel), "label": member.label, "scaling": member.scaling,
                        "alpha": member.model.alpha, "weight": member.weight} for member in self.model.members_],
@@ -198,10 +203,19 @@ def train(
     learned = [column for column in columns if column.name in used]
     others = rivals(learned, y_train, read_columns(X_test), classes, settings.seed)
     scores = scores_of(y_test, predictions if probabilities is None else probabilities, classes)
-    seconds = {"read": seconds_read, "fit": fitted - start, "judge": time.perf_counter() - fitted}
+    judged = time.perf_counter()
+    tell("fit all")
+    in_time = settings.time is None or fitted - start < TIME_LEFT * settings.time
+    final = refitted(model, question.X, question.y) if in_time else None
+    seconds = {
+        "read": seconds_read,
+        "fit": fitted - start,
+        "judge": judged - fitted,
+        "fit all": time.perf_counter() - judged,
+    }
     return Training(
         question, settings, model, X_train, y_train, X_test, y_test, predictions, intervals, probabilities, tuple(others),
-        tuple(scores), seconds, peak_bytes(), command, versions=versions(),
+        tuple(scores), seconds, peak_bytes(), command, model if final is None else final, versions(),
     )  # fmt: skip
 
 
