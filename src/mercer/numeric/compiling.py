@@ -1,7 +1,8 @@
 """The one policy for compiled loops: is the work large enough to load them?
 
 The answer depends on the amount of work alone, never on what a process has loaded before: a compiled loop may round
-differently from NumPy, and the same call must give the same digits every time.
+differently from NumPy, and the same call must give the same digits every time. Only loops that have a twin in NumPy which
+rounds the same way, bit for bit, may ask what a process has spent so far (`rented`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,23 @@ def always() -> Iterator[None]:
         yield
     finally:
         LOADING = before
+
+
+#: Seconds that a process spends in NumPy twins before it loads the compiler, which takes about three times as long: never
+#: much more than the better of the two ways, whatever comes. Row: first-svc-compiled.
+RENT = 0.1
+_spent = 0.0
+
+
+def spend(seconds: float) -> None:
+    """Note time that went into the twin of a compiled loop."""
+    global _spent
+    _spent += seconds
+
+
+def rented() -> bool:
+    """Whether the compiler is loaded, or enough time was spent without it."""
+    return "numba" in sys.modules or _spent >= RENT or LOADING == 0
 
 
 _said = False

@@ -5,6 +5,12 @@ step moves weight d from j to i, so that f falls by d (K_i - K_j). The first ind
 rise, the second promises the largest gain (f_i - f_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and Lin 2005). Curvature below
 `TAU` counts as TAU: kernels that are not positive semi-definite, and equal points, end up on the box.
 
+Regression has two variables for every row, and their matrix is K side by side with itself: with K (n, n) and 2n variables,
+variable t stands for row t - n from n on, and the larger matrix is never made.
+
+`whole_qp` has the same steps in NumPy, which round the same way, bit for bit: so nothing here may be put in another order
+or fused.
+
 Loops over a block are written in two halves, a maximum per chunk and a search in the best chunk, because the compiler
 turns a maximum into vector instructions but not the place where it stands.
 """
@@ -27,7 +33,7 @@ Ints = NDArray[np.int64]
 TAU = 1e-12
 BIG = 1e30  # takes a variable out of a maximum, and is still a float32
 CHUNK = 64
-_FAST = {"nnan", "nsz", "contract", "reassoc"}  # not ninf: bounds may be infinite
+_FAST = {"nnan", "nsz"}  # not ninf: bounds may be infinite; not contract or reassoc: NumPy has to round the same way
 
 
 def _maximum(context: Any, a: Any, b: Any) -> Any:
@@ -76,8 +82,8 @@ def _lowest(f: Floats, fall: Floats) -> float:
 @numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _partner(
     row: NDArray[Any], diag: NDArray[Any], f: Floats, fall: Floats, top: float, own: float
-) -> tuple[float, int]:  # all (q,)
-    """The variable that may fall with the largest gain, and the largest f_i - f_j of any."""
+) -> tuple[float, float, int]:  # all (n,)
+    """The largest f_i - f_j of any, the largest gain of a variable that may fall, and which one that is."""
     number = row.dtype.type
     zero, floor, two, mine = number(0.0), number(TAU), number(2.0), number(own)
     best, at, gap = zero, -1, zero
@@ -94,26 +100,59 @@ def _partner(
         if most > best:
             best, at = most, start
     if at < 0:
-        return np.float64(gap), -1
+        return np.float64(gap), 0.0, -1
     place, most = at, zero
     for t in range(at, min(at + CHUNK, f.size)):
         b = max(number(top - (f[t] + fall[t])), zero)
         gain = b * b / max(mine + diag[t] - two * row[t], floor)
         if gain > most:
             most, place = gain, t
-    return np.float64(gap), place
+    return np.float64(gap), np.float64(most), place
+
+
+@numba.njit(cache=True, nogil=True)
+def _partner_of(
+    K: NDArray[Any], diag: NDArray[Any], f: Floats, fall: Floats, top: float, i: int
+) -> tuple[float, int]:  # (n, n), (n,), (q,), (q,)
+    """The best partner of variable i on either side, and the largest f_i - f_j."""
+    n = diag.size
+    gap, best, j = 0.0, 0.0, -1
+    for side in range(0, f.size, n):
+        wide, gain, place = _partner(K[i % n], diag, f[side : side + n], fall[side : side + n], top, diag[i % n])
+        gap = max(gap, wide)
+        if gain > best:
+            best, j = gain, side + place
+    return gap, j
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
+    """The largest f + rise with its place."""
+    best, at = -2.0 * BIG, 0
+    for start in range(0, f.size, CHUNK):
+        count = min(CHUNK, f.size - start)
+        part, up = f[start : start + count], rise[start : start + count]
+        top = -2.0 * BIG
+        for t in range(count):
+            top = _larger(top, part[t] + up[t])
+        if top > best:
+            best, at = top, start
+    for t in range(at, min(at + CHUNK, f.size)):
+        if f[t] + rise[t] >= best:
+            return best, t
+    return best, at
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     K: NDArray[Any], diag: NDArray[Any], f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, groups: int,
     tol: float, max_steps: int,
-) -> tuple[int, float]:  # (q, q), (q,) …  # fmt: skip
+) -> tuple[int, float]:  # (n, n), (n,), (q,) … with q = n or 2n  # fmt: skip
     """Steps in place on f and b until the largest f_i - f_j of a group is below tol; returns steps made and that gap.
 
     `group` numbers the sets whose sum is kept, each by itself (one set, or the two signs of the nu forms).
     """
-    q = f.size
+    q, n = f.size, diag.size
     rise, fall = np.full((groups, q), -BIG), np.full((groups, q), BIG)
     for t in range(q):
         if b[t] < high[t]:
@@ -123,18 +162,22 @@ def descend(
     i = j = 0
     step, gap = 0.0, 0.0
     for count in range(max_steps + 1):
-        top, first = _move(f, K[i], K[j], step, rise[0])
+        top, first = -2.0 * BIG, 0
+        for side in range(0, q, n):
+            here, place = _move(f[side : side + n], K[i % n], K[j % n], step, rise[0, side : side + n])
+            if here > top:
+                top, first = here, side + place
         i, g = first, 0
         if groups == 2:
-            other, second = _move(f, K[i], K[i], 0.0, rise[1])
+            other, second = _highest(f, rise[1])
             if other - _lowest(f, fall[1]) > top - _lowest(f, fall[0]):
                 i, g, top = second, 1, other
         gap, j = 0.0, -1
         if top > -0.5 * BIG:  # a variable may rise
-            gap, j = _partner(K[i], diag, f, fall[g], top, diag[i])
+            gap, j = _partner_of(K, diag, f, fall[g], top, i)
         if j < 0 or gap < tol or count == max_steps:
             return count, gap
-        curvature = np.float64(diag[i]) + np.float64(diag[j]) - 2.0 * np.float64(K[i, j])
+        curvature = np.float64(diag[i % n]) + np.float64(diag[j % n]) - 2.0 * np.float64(K[i % n, j % n])
         step = (top - f[j]) / max(curvature, TAU)
         up, down = high[i] - b[i], b[j] - low[j]
         step = min(step, up, down)

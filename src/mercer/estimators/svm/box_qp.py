@@ -6,7 +6,7 @@ Classification, regression, one-class and the nu forms differ in `signs`, `linea
 signed weights b = s a are what moves: then f = -s (Qa + linear) = c - Kb with c = -s linear does not see the signs any more,
 and a step takes weight from one variable to another (see `estimators/svm/_compiled_smo`).
 
-Small problems are solved at once on their whole matrix. Large ones in working sets: the worst violators and the free
+Small problems are solved at once on their whole matrix (`whole_qp`). Large ones in working sets: the worst violators and the free
 variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and one sum
 of rows for all others (Joachims 1999; Wen et al. 2018). These sums run in float64 over all rows, so that they need not be
 rebuilt at the end. Both stop when the largest f of a variable that may rise exceeds the
@@ -21,6 +21,8 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer.estimators.svm import working_set
+from mercer.estimators.svm.whole_qp import DONE, UNDEFINED, solve_at_once
 from mercer.estimators.svm.working_set import Blocks, Signed, Watch, check_problem
 from mercer.linalg.solution import Array
 
@@ -139,14 +141,39 @@ def solve_box(
     check_problem(problem, gram.n)
     state = Signed.of(problem, gram.n)
     watch = Watch(tol, max_iter, time_limit, tick, len(state.b), bool(np.isinf(problem.upper).any()))
+    if max_iter < 0 and time_limit is None and not watch.unbounded:
+        found = _at_once(problem, state, gram, watch, tol if further is None else further[0])
+        if found is not None:
+            return found
     if not state.b.any() and not problem.split and max_iter < 0:
         state.b[:] = _from_sample(problem, state, gram, watch)
     state.start(gram)
     blocks = Blocks(state, gram, watch)
+    if watch.steps and len(state.b) > working_set.SIZE:
+        blocks.cut()
     blocks.run()
     if further is not None and watch.converged:
         _go_on(blocks, state, watch, *further)
     return finished(problem, state, watch)
+
+
+def _at_once(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch, fine: float) -> BoxSolution | None:
+    """Solve a small problem in one call; None if it is none, or if that was not enough: then the state is further on."""
+    store, m = getattr(gram, "store", None) if gram.whole else None, len(state.b)
+    if store is None or m > working_set.DIRECT or store.dtype != np.float64:
+        return None
+    watch.tick_only(0, 100)
+    K = store if state.rows is None or state.two_sided else store[np.ix_(state.rows, state.rows)]
+    f, b, limits = state.c.copy(), state.b.copy(), np.empty((2, state.groups))
+    ended, watch.steps, gap = solve_at_once(
+        K, f, b, state.low, state.high, state.group, state.groups, watch.tol, fine, working_set.first_steps(m), limits
+    )
+    if ended != UNDEFINED:
+        state.b = b
+    if ended != DONE:
+        return None
+    watch.done(gap)
+    return _solution(problem, state, watch, f, limits[0], limits[1])
 
 
 def _go_on(blocks: Blocks, state: Signed, watch: Watch, tol: float, steps: int) -> None:
@@ -188,12 +215,18 @@ def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -
 
 def finished(problem: BoxProblem, state: Signed, watch: Watch) -> BoxSolution:
     """The solution of a state whose sums are exact."""
+    return _solution(problem, state, watch, *state.survey())
+
+
+def _solution(problem: BoxProblem, state: Signed, watch: Watch, f: Array, top: Array, bottom: Array) -> BoxSolution:
     signs, linear = state.signs, np.asarray(problem.linear, dtype=np.float64)
     value = signs * state.b + 0.0  # no -0.0
-    gradient = signs * state.row_sums() + linear
-    f, top, bottom = state.survey()
+    gradient = linear - signs * (f - state.c)
     free = state.free()
-    levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
+    if state.groups == 1:
+        levels = [_level(f[free], top[0], bottom[0])]
+    else:
+        levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
     if problem.split:
         offset, scale = -(levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
     else:

@@ -26,6 +26,8 @@ class Signed:
         self.group = (signs < 0).astype(np.int64) if split else np.zeros(len(b), dtype=np.int64)
         self.groups, self.rows = 1 + split, rows
         self.sums = np.zeros(n)  # (n,) K b, by rows of the Gram
+        # the two variables of every row of a regression
+        self.two_sided = rows is not None and len(rows) == 2 * n and bool((rows.reshape(2, n) == np.arange(n)).all())
 
     @classmethod
     def of(cls, problem: Any, n: int) -> Signed:
@@ -193,6 +195,11 @@ FIRST = 3
 STALLED = 1000
 
 
+def first_steps(n: int) -> int:
+    """Steps on pairs of a whole problem before another way is tried."""
+    return (PATIENCE if n <= SIZE else FIRST) * n
+
+
 @final
 class Blocks:
     """The moves: sets of variables, one after the other, until the gap is closed."""
@@ -211,6 +218,10 @@ class Blocks:
         self.threads = getattr(gram, "threads", 1)
         self.gap = np.inf
         self._block: tuple[Array, Array, Array] | None = None  # of all variables: made once
+
+    def cut(self) -> None:
+        """Smaller sets: the whole has had its steps."""
+        self.size = min(LARGEST, self.n - 1)
 
     def sharpen(self, watch: Watch) -> None:
         """Go on to a finer tolerance from where this has ended."""
@@ -266,7 +277,8 @@ class Blocks:
         goal = 0.5 * self.watch.tol if whole else max(INNER * self.gap, 0.5 * self.watch.tol)
         steps, rounds, patience = 0, NEWTON, PATIENCE * len(b)
         if whole and self.n > SIZE:  # if that many steps do not do, smaller sets will: their steps are cheaper
-            rounds, patience, self.size = 1, FIRST * self.n, min(LARGEST, self.n - 1)
+            rounds, patience = 1, first_steps(self.n)
+            self.cut()
         elif self.near:
             rounds, patience = POLISH
         for _ in range(rounds):
