@@ -201,3 +201,82 @@ def solve_whole(
     if gap < fine:
         ended = 0
     return ended, made, gap
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _is_problem(signs: Floats, linear: Floats, upper: Floats, start: Floats) -> bool:  # all (q,)
+    """Whether these are signs, finite numbers, a box without infinite sides, and a point in it."""
+    size = 0.0
+    for t in range(start.size):
+        size = max(size, abs(start[t]))
+    slack = 1e-9 * (1.0 + size)
+    for t in range(signs.size):
+        if not (abs(signs[t]) == 1.0 and 0.0 <= upper[t] < np.inf and np.isfinite(linear[t])):
+            return False
+        if not -slack <= start[t] <= upper[t] + slack:
+            return False
+    return np.isfinite(size)
+
+
+@numba.njit(cache=True, nogil=True)
+def _as_they_stand(rows: Ints, n: int) -> bool:  # (q,)
+    """Whether the variables are all rows in order, once or twice."""
+    if rows.size != n and rows.size != 2 * n:
+        return False
+    return bool((rows == np.arange(rows.size) % n).all())
+
+
+@numba.njit(cache=True, nogil=True)
+def _level(f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, g: int, limits: Floats) -> float:
+    """The common f of the free variables; between the bounds on it where none is free."""
+    total, count = 0.0, 0
+    for t in range(f.size):
+        if group[t] == g and low[t] < b[t] < high[t]:
+            total += f[t]
+            count += 1
+    if count == 0:
+        for bound in (limits[0, g], limits[1, g]):
+            if np.isfinite(bound):
+                total += bound
+                count += 1
+    return total / max(count, 1)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def solve_problem(
+    K: Floats, signs: Floats, linear: Floats, upper: Floats, start: Floats, rows: Ints, groups: int, tol: float, fine: float,
+    steps: int, value: Floats, gradient: Floats,
+) -> tuple[int, int, float, float, float, float]:  # (n, n), (q,) …  # fmt: skip
+    """A problem as it is put, and its answer: how it ended (as `solve_whole`, 4: none), steps, gap, two levels, objective.
+
+    `value` and `gradient` get the weights and the gradient there; `rows` are numbers of rows of K.
+    """
+    q, n = signs.size, len(K)
+    if not _is_problem(signs, linear, upper, start) or rows.min() < 0 or rows.max() >= n:
+        return 4, 0, 0.0, 0.0, 0.0, 0.0
+    if not _as_they_stand(rows, n):
+        part = np.empty((q, q))
+        for i in range(q):
+            row = K[rows[i]]
+            for t in range(q):
+                part[i, t] = row[rows[t]]
+        K = part
+    low, high, b, c, group = np.zeros(q), np.zeros(q), np.empty(q), np.empty(q), np.zeros(q, np.int64)
+    for t in range(q):
+        if signs[t] > 0:
+            high[t] = upper[t]
+        else:
+            low[t] = 0.0 - upper[t]
+            group[t] = groups - 1
+        b[t] = min(max(signs[t] * start[t], low[t]), high[t])
+        c[t] = -signs[t] * linear[t]
+    f, limits = c.copy(), np.empty((2, groups))
+    ended, made, gap = solve_whole(K, f, b, low, high, group, groups, tol, fine, steps, limits)
+    objective = 0.0
+    for t in range(q):
+        value[t] = signs[t] * b[t] + 0.0  # no -0.0
+        gradient[t] = linear[t] + signs[t] * (c[t] - f[t])
+        objective += value[t] * (gradient[t] + linear[t])
+    first = _level(f, b, low, high, group, 0, limits)
+    second = _level(f, b, low, high, group, groups - 1, limits)
+    return ended, made, gap, first, second, 0.5 * objective

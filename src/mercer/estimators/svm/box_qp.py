@@ -6,23 +6,23 @@ Classification, regression, one-class and the nu forms differ in `signs`, `linea
 signed weights b = s a are what moves: then f = -s (Qa + linear) = c - Kb with c = -s linear does not see the signs any more,
 and a step takes weight from one variable to another (see `estimators/svm/_compiled_smo`).
 
-Small problems are solved at once on their whole matrix (`whole_qp`). Large ones in working sets: the worst violators and the free
-variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and one sum
-of rows for all others (Joachims 1999; Wen et al. 2018). These sums run in float64 over all rows, so that they need not be
-rebuilt at the end. Both stop when the largest f of a variable that may rise exceeds the
+Small problems are solved at once on their whole matrix (`whole_qp`). Large ones in working sets: the worst violators and
+the free variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and
+one sum of rows for all others (Joachims 1999; Wen et al. 2018). These sums run in float64 over all rows, so that they need
+not be rebuilt at the end. Both stop when the largest f of a variable that may rise exceeds the
 smallest f of one that may fall by less than `tol`, LIBSVM's rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from mercer.estimators.svm import working_set
-from mercer.estimators.svm.whole_qp import DONE, UNDEFINED, solve_at_once
+from mercer.estimators.svm.whole_qp import COARSE, DONE, HARD, Answer, solve_at_once
 from mercer.estimators.svm.working_set import Blocks, Signed, Watch, check_problem
 from mercer.linalg.solution import Array
 
@@ -138,13 +138,17 @@ def solve_box(
     >>> solve_box(problem, KernelRows.of(K)).value.tolist()
     [1.0, 1.0]
     """
+    early = None
+    if max_iter < 0 and time_limit is None and tol > 0:
+        early = _at_once(problem, gram, tol, tol if further is None else further[0], tick)
+    if early is not None and early.ended == DONE:
+        return _read(problem, early, tol)
     check_problem(problem, gram.n)
+    if early is not None and early.ended in (COARSE, HARD):
+        problem = replace(problem, start=early.value)
     state = Signed.of(problem, gram.n)
     watch = Watch(tol, max_iter, time_limit, tick, len(state.b), bool(np.isinf(problem.upper).any()))
-    if max_iter < 0 and time_limit is None and not watch.unbounded:
-        found = _at_once(problem, state, gram, watch, tol if further is None else further[0])
-        if found is not None:
-            return found
+    watch.steps = 0 if early is None else early.steps
     if not state.b.any() and not problem.split and max_iter < 0:
         state.b[:] = _from_sample(problem, state, gram, watch)
     state.start(gram)
@@ -157,23 +161,26 @@ def solve_box(
     return finished(problem, state, watch)
 
 
-def _at_once(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch, fine: float) -> BoxSolution | None:
-    """Solve a small problem in one call; None if it is none, or if that was not enough: then the state is further on."""
-    store, m = getattr(gram, "store", None) if gram.whole else None, len(state.b)
-    if store is None or m > working_set.DIRECT or store.dtype != np.float64:
+def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tick | None) -> Answer | None:
+    """A small problem on a matrix that is there, in one call; None for any other."""
+    store = getattr(gram, "store", None) if gram.whole else None
+    if store is None or store.dtype != np.float64:
         return None
-    watch.tick_only(0, 100)
-    K = store if state.rows is None or state.two_sided else store[np.ix_(state.rows, state.rows)]
-    f, b, limits = state.c.copy(), state.b.copy(), np.empty((2, state.groups))
-    ended, watch.steps, gap = solve_at_once(
-        K, f, b, state.low, state.high, state.group, state.groups, watch.tol, fine, working_set.first_steps(m), limits
-    )
-    if ended != UNDEFINED:
-        state.b = b
-    if ended != DONE:
+    vectors = [np.asarray(a, np.float64) for a in (problem.signs, problem.linear, problem.upper, problem.start)]
+    rows = np.arange(gram.n) if problem.rows is None else np.asarray(problem.rows, np.int64)
+    m = len(rows)
+    if not 0 < m <= working_set.DIRECT or any(vector.shape != (m,) for vector in vectors):
         return None
-    watch.done(gap)
-    return _solution(problem, state, watch, f, limits[0], limits[1])
+    if tick is not None:
+        tick(0, 100)
+    return solve_at_once(store, *vectors, rows, 1 + problem.split, tol, fine, working_set.first_steps(m))
+
+
+def _read(problem: BoxProblem, found: Answer, tol: float) -> BoxSolution:
+    first, last = found.levels
+    offset, scale = (-(first + last) / 2, (last - first) / 2) if problem.split else (-first, 1.0)
+    message = f"converged: gap {found.gap:.2g} below tol={tol:g} in {found.steps} steps"
+    return BoxSolution(found.value, found.gradient, offset, scale, found.objective, found.gap, True, found.steps, message)
 
 
 def _go_on(blocks: Blocks, state: Signed, watch: Watch, tol: float, steps: int) -> None:
@@ -215,18 +222,12 @@ def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -
 
 def finished(problem: BoxProblem, state: Signed, watch: Watch) -> BoxSolution:
     """The solution of a state whose sums are exact."""
-    return _solution(problem, state, watch, *state.survey())
-
-
-def _solution(problem: BoxProblem, state: Signed, watch: Watch, f: Array, top: Array, bottom: Array) -> BoxSolution:
     signs, linear = state.signs, np.asarray(problem.linear, dtype=np.float64)
     value = signs * state.b + 0.0  # no -0.0
-    gradient = linear - signs * (f - state.c)
+    gradient = signs * state.row_sums() + linear
+    f, top, bottom = state.survey()
     free = state.free()
-    if state.groups == 1:
-        levels = [_level(f[free], top[0], bottom[0])]
-    else:
-        levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
+    levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
     if problem.split:
         offset, scale = -(levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
     else:

@@ -21,7 +21,7 @@ from mercer.estimators.svm.float32_predict import screened_classes, worth_screen
 from mercer.estimators.svm.hinge import HINGE, HingeSolver
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
 from mercer.estimators.svm.model import SupportModel, Training
-from mercer.estimators.svm.one_vs_one import class_pairs, one_against_rest, pairs, two_classes, winners
+from mercer.estimators.svm.one_vs_one import SHORT, class_pairs, one_against_rest, pairs, two_classes, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
@@ -305,7 +305,7 @@ def fit_pairs(
 
     Codes are 0 … classes - 1, and -1 for rows that are left out. Rows of weight 0 have no say, but get decision values.
     """
-    if isinstance(solver, HingeSolver) or (classes > 2 and margin.bounded):
+    if isinstance(solver, HingeSolver) or (classes > 2 and margin.bounded and len(codes) > SHORT):
         return solver.pairs(codes, margin.upper(weights))
     found: list[SupportFunction | None] = []
     pairs = [two_classes(codes)] if classes == 2 else class_pairs(codes, classes)

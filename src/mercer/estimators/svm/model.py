@@ -70,10 +70,10 @@ class SupportModel(KernelEstimator):
     def _check_parameters(self) -> None:
         check_limits(type(self).__name__, self.tol, self.max_iter, self.time_limit)
 
-    def _settings(self) -> SolverSettings:
-        """How the problem is solved, without the estimator."""
+    def _settings(self, **more: Any) -> SolverSettings:
+        """How the problem is solved, without the estimator; `more` is what a family knows of its problem."""
         limit = None if self.time_limit is None else float(self.time_limit)
-        return SolverSettings(float(self.tol), int(self.max_iter), limit, self.memory)
+        return SolverSettings(float(self.tol), int(self.max_iter), limit, self.memory, **more)
 
     def _solver(self, kernel: Kernel, X: Any, n: int, meter: Meter | None = None, again: bool = False) -> Solver:
         """The solver on the kernel values of X; `again`: several problems will be solved on them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,8 +83,8 @@ class OneClassSVM(OutlierMixin, SupportModel):
         check_number(type(self).__name__, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
         super()._check_parameters()
 
-    def _settings(self) -> SolverSettings:
-        return replace(super()._settings(), support="few")  # hardly more than the share nu of the rows
+    def _settings(self, **more: Any) -> SolverSettings:
+        return super()._settings(support="few", **more)  # hardly more than the share nu of the rows
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SupportFunction:
         kept = np.flatnonzero(data.counted)

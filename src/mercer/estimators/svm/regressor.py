@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,12 @@ class SupportRegressor(RegressorMixin, SupportModel):
         """Half the width of the tube of a fitted function."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _settings(self) -> SolverSettings:
-        return replace(super()._settings(), support="most")
+    def _settings(self, **more: Any) -> SolverSettings:
+        return super()._settings(support="most", **more)
 
     def _read_y(self, y: Any, n: int) -> Array:
-        return column_or_1d(self._read_targets(y, n), warn=True)
+        targets = self._read_targets(y, n)
+        return targets if targets.ndim == 1 else column_or_1d(targets, warn=True)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SupportFunction:
         return self._function(self._solver(data.kernel, data.rows, data.n, meter), data.y, data.counted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,9 +128,9 @@ class SVC(SupportClassifier):
         if self.n_components is not None:
             check_whole(type(self).__name__, "n_components", self.n_components, 1)
 
-    def _settings(self) -> SolverSettings:
+    def _settings(self, **more: Any) -> SolverSettings:
         hard = bool(np.isinf(self.C))
-        return replace(super()._settings(), unbounded=hard, side_by_side=not hard)
+        return super()._settings(unbounded=hard, side_by_side=not hard, **more)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         check_choice("SVC", "solver", self.solver, SOLVERS)

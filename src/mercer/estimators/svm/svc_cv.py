@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,8 +125,8 @@ class SVCCV(SupportClassifier):
             raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
         super()._check_parameters()
 
-    def _settings(self) -> SolverSettings:
-        return replace(super()._settings(), side_by_side=True)
+    def _settings(self, **more: Any) -> SolverSettings:
+        return super()._settings(side_by_side=True, **more)
 
     def _margin(self) -> Margin:
         return SoftMargin(self.best_C_)

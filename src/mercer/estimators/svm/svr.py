@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,8 +75,8 @@ class SVR(SupportRegressor):
         check_penalty(type(self).__name__, self.C, infinite=", or inf where no row may leave the tube")
         check_number(type(self).__name__, "epsilon", self.epsilon, "a finite number >= 0", lambda v: 0 <= v < float("inf"))
 
-    def _settings(self) -> SolverSettings:
-        return replace(super()._settings(), unbounded=bool(np.isinf(self.C)))
+    def _settings(self, **more: Any) -> SolverSettings:
+        return super()._settings(unbounded=bool(np.isinf(self.C)), **more)
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
         upper = np.where(weights > 0, np.inf, 0.0) if np.isinf(self.C) else float(self.C) * weights

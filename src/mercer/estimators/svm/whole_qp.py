@@ -9,6 +9,8 @@ problem if need be, when it has spent a part of that time (`numeric/compiling.re
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+
 import numpy as np
 
 from mercer.linalg.solution import Array
@@ -17,32 +19,74 @@ from mercer.numeric.compiling import rented, spend
 #: As in `_compiled_smo` and `_compiled_whole`, which are loaded late.
 TAU, BIG = 1e-12, 1e30
 ROUNDS, EAGER, STEP, FACE, RIDGE = 20, 64, 6.0, 256, 1e-9
-#: How a call may end: within the finer tolerance, within the tolerance, neither, and with values that are no numbers.
-DONE, COARSE, HARD, UNDEFINED = range(4)
+#: How a call may end: within the finer tolerance, within the tolerance, neither, with values that are no numbers, and at
+#: once, because the arrays are no problem, or one with an infinite bound.
+DONE, COARSE, HARD, UNDEFINED, NO_PROBLEM = range(5)
 #: Steps in NumPy before the clock is looked at.
 GLANCE = 256
 
 
+@dataclass(frozen=True)
+class Answer:
+    """How a call ended, and what it found."""
+
+    ended: int
+    steps: int
+    gap: float
+    levels: tuple[float, float]  # the common f of the free variables of the first and of the last group
+    objective: float
+    value: Array  # (q,)
+    gradient: Array  # (q,)
+
+
 def solve_at_once(
-    K: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float, fine: float, steps: int,
-    limits: Array,
-) -> tuple[int, int, float]:  # (n, n), (q,) … with q = n or 2n, (2, groups)  # fmt: skip
-    """Solve from b, with f = c on entry and c - K b at the end; returns how it ended, the steps made and the gap.
-
-    `limits` gets the largest f of a variable that may rise and the smallest of one that may fall, by group.
-    """
+    K: Array, signs: Array, linear: Array, upper: Array, start: Array, rows: Array, groups: int, tol: float, fine: float,
+    steps: int,
+) -> Answer:  # (n, n), (q,) …  # fmt: skip
+    """Solve min a'Qa/2 + linear'a, Q_ij = s_i s_j K[rows_i, rows_j], from `start` to `tol`, and on to `fine`."""
+    value, gradient = np.empty((2, len(signs)))
+    problem = (K, signs, linear, upper, start, rows, groups, tol, fine, steps, value, gradient)
     if rented():
-        from mercer.estimators.svm._compiled_whole import solve_whole
+        from mercer.estimators.svm._compiled_whole import solve_problem
 
-        return solve_whole(K, f, b, low, high, group, groups, tol, fine, steps, limits)  # type: ignore[no-any-return]
-    return solve_plain(K, f, b, low, high, group, groups, tol, fine, steps, limits)
+        ended, made, gap, first, second, objective = solve_problem(*problem)
+    else:
+        ended, made, gap, first, second, objective = plain_problem(*problem)
+    return Answer(ended, made, gap, (first, second), objective, value, gradient)
+
+
+def plain_problem(
+    K: Array, signs: Array, linear: Array, upper: Array, start: Array, rows: Array, groups: int, tol: float, fine: float,
+    steps: int, value: Array, gradient: Array,
+) -> tuple[int, int, float, float, float, float]:  # fmt: skip
+    """`_compiled_whole.solve_problem`, operation by operation."""
+    n, slack = len(K), 1e-9 * (1.0 + float(np.abs(start).max()))
+    right = (np.abs(signs) == 1.0) & (upper >= 0.0) & np.isfinite(upper) & np.isfinite(linear)
+    if not (right & (start >= -slack) & (start <= upper + slack)).all() or rows.min() < 0 or rows.max() >= n:
+        return NO_PROBLEM, 0, 0.0, 0.0, 0.0, 0.0
+    if len(rows) not in (n, 2 * n) or (rows != np.arange(len(rows)) % n).any():
+        K = K[np.ix_(rows, rows)]
+    low, high = np.where(signs > 0, 0.0, 0.0 - upper), np.where(signs > 0, upper, 0.0)
+    b, c, group = np.clip(signs * start, low, high), -signs * linear, np.where(signs > 0, 0, groups - 1)
+    f, limits = c.copy(), np.empty((2, groups))
+    ended, made, gap = solve_plain(K, f, b, low, high, group, groups, tol, fine, steps, limits)
+    value[:] = signs * b + 0.0
+    gradient[:] = linear + signs * (c - f)
+    free = (b > low) & (b < high)
+    first, second = (_level(f[free & (group == g)], limits[:, g]) for g in (0, groups - 1))
+    return ended, made, gap, first, second, 0.5 * _total(value * (gradient + linear))
+
+
+def _level(free: Array, limits: Array) -> float:  # (k,), (2,)
+    known = free if len(free) else limits[np.isfinite(limits)]
+    return _total(known) / max(len(known), 1)
 
 
 def solve_plain(
     K: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float, fine: float, steps: int,
     limits: Array,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """`_compiled_whole.solve_whole`, operation by operation."""
+    """`_compiled_whole.solve_whole`, operation by operation: f = c on entry, and c - K b at the end."""
     box = _Box(K, f, b, low, high, group, groups, limits)
     with np.errstate(all="ignore"):
         for t in np.flatnonzero(b):

@@ -26,8 +26,6 @@ class Signed:
         self.group = (signs < 0).astype(np.int64) if split else np.zeros(len(b), dtype=np.int64)
         self.groups, self.rows = 1 + split, rows
         self.sums = np.zeros(n)  # (n,) K b, by rows of the Gram
-        # the two variables of every row of a regression
-        self.two_sided = rows is not None and len(rows) == 2 * n and bool((rows.reshape(2, n) == np.arange(n)).all())
 
     @classmethod
     def of(cls, problem: Any, n: int) -> Signed:
