@@ -26,8 +26,8 @@ def test_over_the_budget() -> None:
 
 def test_over_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**6)
-    with pytest.raises(MemoryBudgetError, match=r"needs 7.6 MiB, but only 976.6 KiB of memory is free. .*GramOperator"):
-        Gaussian()(np.ones((1000, 2)))
+    with pytest.raises(MemoryBudgetError, match=r"needs 30.5 MiB, but only 976.6 KiB of memory is free. .*GramOperator"):
+        Gaussian()(np.ones((2000, 2)))
 
 
 def test_nothing_is_touched_before_the_refusal() -> None:

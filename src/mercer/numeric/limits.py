@@ -33,35 +33,44 @@ def limited_bytes(proc: Path = Path("/proc/self"), groups: Path = Path("/sys/fs/
 
 
 def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
-    """Limit less use of every control group this process is in, from its own up to the root, in both versions."""
+    """Limit less use of every control group this process is in, from its own up to the root, in both versions.
+
+    Names of files are texts here: making paths takes longer than reading what they name.
+    """
     try:
-        lines = (proc / "cgroup").read_text(encoding="utf-8").splitlines()
+        lines = _read(f"{proc}/cgroup").splitlines()
     except OSError:
         return
     for line in lines:
         _, names, path = line.split(":", 2)
         if names == "":
-            root, limit, used, idle = groups, "memory.max", "memory.current", "inactive_file"
+            root, limit, used, idle = str(groups), "memory.max", "memory.current", "inactive_file"
         elif "memory" in names.split(","):
-            root, limit, used = groups / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            root, limit, used = f"{groups}/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
             idle = "total_inactive_file"
         else:
             continue
-        inside = root / path.strip("/")
+        inside = path.strip("/").split("/") if path.strip("/") else []
         # inside a container the path is the one outside, which is not there: its own group is mounted as the root
-        for folder in (inside, *inside.parents) if inside.is_dir() else (root,):
+        if not os.path.isdir("/".join([root, *inside])):
+            inside = []
+        for depth in range(len(inside), -1, -1):
+            folder = "/".join([root, *inside[:depth]])
             with suppress(OSError, ValueError):
-                most = int((folder / limit).read_text())  # "max" is no number
+                most = int(_read(f"{folder}/{limit}"))  # "max" is no number
                 if most < UNLIMITED:
-                    yield most - int((folder / used).read_text()) + _idle(folder / "memory.stat", idle)
-            if folder == root:
-                break
+                    yield most - int(_read(f"{folder}/{used}")) + _idle(f"{folder}/memory.stat", idle)
 
 
-def _idle(path: Path, name: str) -> int:
+def _read(name: str) -> str:
+    with open(name, encoding="utf-8") as file:
+        return file.read()
+
+
+def _idle(path: str, name: str) -> int:
     """Pages of files that the system gives back when asked: they count as used."""
     with suppress(OSError, ValueError):
-        for line in path.read_text(encoding="ascii").splitlines():
+        for line in _read(path).splitlines():
             if line.startswith(f"{name} "):
                 return int(line.split()[1])
     return 0
@@ -73,11 +82,16 @@ def _left_of_rlimits(proc: Path) -> Iterator[int]:
         import resource
     except ImportError:  # Windows
         return
+    limits = [
+        (resource.getrlimit(which)[0], name)
+        for which, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData"))
+    ]
+    finite = [(most, name) for most, name in limits if most != resource.RLIM_INFINITY]
+    if not finite:
+        return
     try:
-        status = dict(line.split(":", 1) for line in (proc / "status").read_text(encoding="utf-8").splitlines())
+        status = dict(line.split(":", 1) for line in _read(f"{proc}/status").splitlines())
     except (OSError, ValueError):
         status = {}
-    for which, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
-        most = resource.getrlimit(which)[0]
-        if most != resource.RLIM_INFINITY:
-            yield most - int(status.get(name, "0 kB").split()[0]) * 1024
+    for most, name in finite:
+        yield most - int(status.get(name, "0 kB").split()[0]) * 1024

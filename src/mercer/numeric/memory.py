@@ -19,7 +19,7 @@ DEFAULT_BUDGET = 8 * 2**30
 RESERVE = 256 * 2**20
 
 #: What is smaller is a part of RESERVE and is not compared with limits: reading them takes longer than making it.
-LITTLE = RESERVE // 64
+LITTLE = RESERVE // 16
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 

@@ -58,16 +58,16 @@ def test_memory_and_time_are_told(rng: np.random.Generator) -> None:
 
 
 def test_one_warning_before_a_long_fit(rng: np.random.Generator) -> None:
-    X = rng.normal(size=(1200, 2)) * [1.0, 1e6]
+    X = rng.normal(size=(1600, 2)) * [1.0, 1e6]
     seen = diagnose_data(Gaussian(1.0), X)
     assert len(seen.warnings) == 2
-    with pytest.warns(DiagnosisWarning, match="before a fit of 1200 rows: .*columns.*identity"):
-        seen.announce("SVC", 1200)
+    with pytest.warns(DiagnosisWarning, match="before a fit of 1600 rows: .*columns.*identity"):
+        seen.announce("SVC", 1600)
     seen.announce("SVC", 50)  # over before anybody has read it
 
 
 def test_the_plan_of_a_fit_shows_it(rng: np.random.Generator) -> None:
-    X = rng.normal(size=(1200, 2)) * [1.0, 1e6]
+    X = rng.normal(size=(1600, 2)) * [1.0, 1e6]
     told = plan(SVC(Gaussian(1.0)), X)
     assert "warning: 1 of 2 columns" in str(told) and any("column ranges" in line for line in told.notes)
 

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 #: Steps on pairs and on faces after the tolerance is reached: rounds, and steps of a round before the face is solved, at
 #: least EAGER. A face of k variables among q costs as much as k^3 / (STEP q) steps. `make bench-small` measures it.
-ROUNDS, EAGER, STEP = 20, 64, 6.0
+ROUNDS, EAGER, STEP = 20, 8, 40.0
 #: Free variables of a face at most: beyond, LAPACK is the better way.
 FACE = 256
 #: What is added to the diagonal of a face, relative to the largest k(x, x).

@@ -25,7 +25,7 @@ NARROW = 0.01
 FAR, NEAR = 0.05, 0.99
 
 #: Fits of fewer rows are over before anybody has read a warning.
-LONG = 1000
+LONG = 1500
 
 
 class DiagnosisWarning(UserWarning):

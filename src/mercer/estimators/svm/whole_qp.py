@@ -18,7 +18,7 @@ from mercer.numeric.compiling import rented, spend
 
 #: As in `_compiled_smo` and `_compiled_whole`, which are loaded late.
 TAU, BIG = 1e-12, 1e30
-ROUNDS, EAGER, STEP, FACE, RIDGE = 20, 64, 6.0, 256, 1e-9
+ROUNDS, EAGER, STEP, FACE, RIDGE = 20, 8, 40.0, 256, 1e-9
 #: How a call may end: within the finer tolerance, within the tolerance, neither, with values that are no numbers, and at
 #: once, because the arrays are no problem, or one with an infinite bound.
 DONE, COARSE, HARD, UNDEFINED, NO_PROBLEM = range(5)
