@@ -30,6 +30,8 @@ LENGTH_SCALE = 3.0
 GAMMA = 1.0 / (2.0 * LENGTH_SCALE**2)
 #: Seconds that a line may take, and the number of turns that it takes at least and at most.
 BUDGET, FEWEST, MOST = 1.0, 9, 301
+#: Seconds of calls after which a process is warm: mercer loads its compiled loops when small fits have cost some time.
+WARM = 0.5
 #: Ratios above this are level with scikit-learn: what two runs of one estimator against itself differ by.
 LEVEL = 0.97
 
@@ -146,6 +148,11 @@ def check(contest: Contest, ours: Array, theirs: Array) -> None:
 def race(ours: Call, theirs: Call, budget: float) -> tuple[float, float, float]:
     """Median milliseconds of both, in turns, and the median ratio of turns."""
     for call in (ours, theirs):
+        begin = time.perf_counter()
+        while (
+            time.perf_counter() < begin + WARM and "numba" not in sys.modules
+        ):
+            call()
         call()
     start = time.perf_counter()
     ours(), theirs()

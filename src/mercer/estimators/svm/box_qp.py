@@ -166,14 +166,15 @@ def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tic
     store = getattr(gram, "store", None) if gram.whole else None
     if store is None or store.dtype != np.float64:
         return None
-    vectors = [np.asarray(a, np.float64) for a in (problem.signs, problem.linear, problem.upper, problem.start)]
+    given = (problem.signs, problem.linear, problem.upper, problem.start)
+    signs, linear, upper, start = (np.asarray(a, np.float64) for a in given)
     rows = np.arange(gram.n) if problem.rows is None else np.asarray(problem.rows, np.int64)
     m = len(rows)
-    if not 0 < m <= working_set.DIRECT or any(vector.shape != (m,) for vector in vectors):
+    if not 0 < m <= working_set.DIRECT or any(a.shape != (m,) for a in (signs, linear, upper, start)):
         return None
     if tick is not None:
         tick(0, 100)
-    return solve_at_once(store, *vectors, rows, 1 + problem.split, tol, fine, working_set.first_steps(m))
+    return solve_at_once(store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, working_set.first_steps(m))
 
 
 def _read(problem: BoxProblem, found: Answer, tol: float) -> BoxSolution:
