@@ -119,7 +119,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     def _store(self, data: TrainingSet, solution: tuple[int, Draw, NDArray[np.float64]]) -> None:
         self.n_components_, drawn, self.random_offset_ = solution
-        self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T.copy(), drawn.weights, drawn.kind
+        self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T, drawn.weights, drawn.kind
         self.center_ = np.zeros(data.X.shape[1]) if sp.issparse(data.X) else data.X.mean(axis=0, dtype=np.float64)
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -157,10 +157,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return (self._route(shape.n, shape.width, int(self.n_components)),)
 
-    @staticmethod
-    def _route(n: int, width: int, columns: int) -> Route:
+    def _route(self, n: int, width: int, columns: int) -> Route:
         seconds = n * columns * (2.0 * width / gemm_rate() + 1.0 / entry_rate())
-        return Route("fourier", 8 * columns * (width + 2), seconds, f"{columns} columns of cosines and sines", exact=False)
+        frequencies = columns if self.form == "phases" else (columns + 1) // 2
+        return Route("fourier", 8 * frequencies * (width + 2), seconds, f"{columns} columns of cosines and sines", exact=False)
 
     def _summary(self) -> Summary:
         lines = (
