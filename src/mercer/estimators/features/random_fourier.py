@@ -159,8 +159,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     def _route(self, n: int, width: int, columns: int) -> Route:
         seconds = n * columns * (2.0 * width / gemm_rate() + 1.0 / entry_rate())
-        frequencies = columns if self.form == "phases" else (columns + 1) // 2
-        return Route("fourier", 8 * frequencies * (width + 2), seconds, f"{columns} columns of cosines and sines", exact=False)
+        m = columns if self.form == "phases" else (columns + 1) // 2  # frequencies
+        return Route("fourier", 8 * m * (width + 2), seconds, f"{columns} columns of cosines and sines", exact=False)
 
     def _summary(self) -> Summary:
         lines = (
