@@ -24,7 +24,7 @@ from mercer import SVC, Gaussian, Tanh, check_gram
 REPAIRS = ("clip", "flip", "shift")
 
 
-def sets(rows: int = 300) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def sets(rows: int = 400) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Three real sets, at most so many rows of each."""
     found = {}
     for load in (load_breast_cancer, load_wine, load_digits):
