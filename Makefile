@@ -63,6 +63,10 @@ test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
+test-docs: $(STAMPS)/dev  ## the chapters' examples, and every script of examples/ as a reader runs it
+	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures
+	$(PY) -m pytest -n $(WORKERS) -m slow tests/lectures/test_every_example.py
+
 lint: $(STAMPS)/dev  ## ruff check
 	$(PY) -m ruff check .
 
