@@ -102,7 +102,8 @@ def show(results: Record, rivals: Record) -> str:
                 error, held = f"{found['errors']} wrong | {rival}", ""
             ratios.append(ratio)
             lines.append(
-                f"| {name} | {found['file']} | {error} | {ratio:.3f} | {held} | {found['seconds']:.1f} | {found['predicting']:.1f} |"
+                f"| {name} | {found['file']} | {error} | {ratio:.3f} | {held} | {found['seconds']:.1f} | "
+                f"{found['predicting']:.1f} |"
             )
     if ratios:
         lines += ["", f"Geometric mean of the ratio over {len(ratios)} tables: {np.exp(np.mean(np.log(ratios))):.3f}; "

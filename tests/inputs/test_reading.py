@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.inputs.delimited import read_header, read_text
+from mercer.inputs.delimited import count_lines, read_header, read_text
 from mercer.inputs.reading import list_table, read_table
 from mercer.inputs.tables import Table
 
@@ -138,6 +138,23 @@ def test_folders_and_globs_are_one_table(tmp_path: Path) -> None:
     for source in (tmp_path, tmp_path / "?.csv"):
         table = read_table(source)
         assert sorted(zip(table["a"], table["b"], strict=True)) == [(1.0, "x"), (2.0, "y"), (3.0, "z")]
+
+
+def test_lines_are_counted_where_that_counts_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for text, count in {
+        "a,b\n1,2\n3,4\n": 2,
+        "a,b\n1,2\n3,4": 2,
+        'a,b\n1,"2\n3"\n': None,
+        "a\n\n1\n": None,
+        "a\r\n1\r\n": None,
+    }.items():
+        path.write_bytes(text.encode())
+        assert count_lines(path) == count
+    quoted = "a,b\n" + "".join(f'{i},"x\n{i}"\n' for i in range(2500))
+    for text in ("a,b\n" + "".join(f"{i},x\n" for i in range(2500)), quoted):
+        path.write_bytes(text.encode())
+        assert list_table(path).rows == 2500
 
 
 def test_queries(tmp_path: Path) -> None:

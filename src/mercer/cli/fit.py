@@ -17,7 +17,8 @@ from mercer.errors import InputError
 if TYPE_CHECKING:
     from mercer.inputs.tables import Table
     from mercer.workflow.columns import Question
-    from mercer.workflow.training import Settings, Training
+    from mercer.workflow.settings import Settings
+    from mercer.workflow.training import Training
 
 TASKS = ("auto", "regression", "classification")
 
@@ -118,7 +119,7 @@ def fit(
     Numbers, categories, dates, text and missing cells are taken as they are. Several kernels are tried on held-out rows, and
     the best few are averaged; the error in the report is that of other rows, which were never looked at before.
     """
-    from mercer.workflow.training import Settings
+    from mercer.workflow.settings import Settings
 
     settings = Settings(kernel, time, memory, seed, holdout, coverage)
     _check(settings, task, rows)
@@ -145,9 +146,6 @@ def fit(
 
 def _check(settings: Settings, task: str, rows: int | None) -> None:
     """Options are judged before anything is read: a long fit must not end in a misspelled one."""
-    from mercer.kernels.text import parse
-    from mercer.numeric.memory import parse_bytes
-
     if task not in TASKS:
         raise InputError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
     for name, value in (("--holdout", settings.holdout), ("--coverage", settings.coverage)):
@@ -160,8 +158,13 @@ def _check(settings: Settings, task: str, rows: int | None) -> None:
     if not 0 <= settings.seed < 2**32:
         raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {settings.seed}.")
     if settings.kernel is not None:
+        from mercer.kernels.text import parse
+
         parse(settings.kernel)
-    parse_bytes(settings.memory)
+    if settings.memory is not None:
+        from mercer.numeric.memory import parse_bytes
+
+        parse_bytes(settings.memory)
 
 
 def _stem(data: str) -> str:

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
 from mercer.inputs import duck
-from mercer.inputs.delimited import Header, checked_names, has_decimal_commas, read_cells, read_header, read_text, typed
+from mercer.inputs.delimited import (
+    Header,
+    checked_names,
+    count_lines,
+    has_decimal_commas,
+    read_cells,
+    read_header,
+    read_text,
+    typed,
+)
 from mercer.inputs.sources import ARROW, CSV, SQLITE, Source, opened
 from mercer.inputs.sqlite import read_sqlite
 from mercer.inputs.tables import Table, arrow_column
@@ -93,6 +102,10 @@ def list_table(source: str | os.PathLike[str], sql: str | None = None, delimiter
 
 
 def _count(found: Source, headers: Sequence[Header]) -> int:
+    counts = [count_lines(path) for path in found.files]
+    known = [count for count in counts if count is not None]
+    if len(known) == len(counts):
+        return sum(known)
     with duck.database() as connection:
         try:
             return duck.count(connection, duck.text_files(found.files, headers))

@@ -17,24 +17,13 @@ from mercer.inputs.tables import Table
 from mercer.workflow.columns import CLASSIFICATION, Question, holes
 from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
+from mercer.workflow.settings import Settings
 from mercer.workflow.table_refit import refitted
 
 Array = NDArray[np.float64]
 
 #: The last fit to all rows is made while no more than this part of the time is spent.
 TIME_LEFT = 0.7
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a person may say about a fit."""
-
-    kernel: str | None = None  # its text; None leaves the choice to the table model
-    time: float | None = None  # seconds
-    memory: str | None = None
-    seed: int = 0
-    holdout: float = 0.2  # part of the rows
-    coverage: float = 0.9
 
 
 @dataclass(frozen=True)
