@@ -170,6 +170,10 @@ class ToeplitzSystem:
         other.grid = grid
         return other
 
+    def without(self, part: ToeplitzSystem) -> ToeplitzSystem:
+        """The same frequencies without the rows of another system."""
+        return ToeplitzSystem(self._generator - part._generator, self.grid)
+
     def dense(self, index: Array) -> Array:  # (a,) -> (a, a)
         """D T D between some frequencies, complex."""
         numbers, w = np.stack(np.unravel_index(index, self.grid.shape), axis=-1), self.grid.weights[index]
@@ -217,17 +221,24 @@ class GridFactor:
     size: int
     shift: float
 
-    @classmethod
-    def of(cls, system: ToeplitzSystem, shift: float) -> GridFactor | None:
-        """None where too many frequencies matter."""
+    @staticmethod
+    def matter(system: ToeplitzSystem, shift: float) -> Array | None:  # -> (a,)
+        """The frequencies that matter; None where they are too many."""
         s = system.total * system.grid.weights**2 / shift  # what a frequency adds to log det is at most this
         order = np.argsort(s)
         index = np.sort(order[np.searchsorted(np.cumsum(s[order]), NEGLIGIBLE) :])
-        if len(index) > DENSE:
+        return index if len(index) <= DENSE else None
+
+    @classmethod
+    def of(cls, system: ToeplitzSystem, shift: float) -> GridFactor | None:
+        """None where too many frequencies matter."""
+        index = cls.matter(system, shift)
+        if index is None:
             return None
         A = system.dense(index)
         A[np.diag_indices_from(A)] += shift
-        return cls(index, np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False)), len(s), shift)
+        L = np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False))
+        return cls(index, L, len(system.grid.weights), shift)
 
     def solve(self, B: Array) -> Array:  # (t, M) -> (t, M)
         """(D T D + shift I)^-1 applied to every row."""

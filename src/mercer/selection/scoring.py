@@ -45,13 +45,22 @@ class Scoring:
         parts = [(Y[rows], Y[rows] - errors, weights[rows]) for errors, rows in zip(held, folds, strict=True)]
         if self.rows is None:
             assert self.whole is not None
-            return _over_folds(np.array([[self.whole(y, p) for p in predicted] for y, predicted, _ in parts]))
+            return over_folds(np.array([[self.whole(y, p) for p in predicted] for y, predicted, _ in parts]))
         if leave_one_out:  # each row is a fold of its own
             [(y, predicted, own)] = parts
             mean, count, deviation = _weighted_mean(self.rows(y, predicted), own)
             found = Scores(mean, deviation / max(count - 1, 1.0) ** 0.5, deviation, None)
         else:
-            found = _over_folds(np.stack([_weighted_mean(self.rows(y, p), own)[0] for y, p, own in parts]))
+            found = over_folds(np.stack([_weighted_mean(self.rows(y, p), own)[0] for y, p, own in parts]))
+        return self.of_squares(found)
+
+    @property
+    def squared(self) -> bool:
+        """Whether sums of squared errors say it all."""
+        return self.rows is _squared
+
+    def of_squares(self, found: Scores) -> Scores:
+        """The score from mean squares of errors: itself or its root."""
         return _rooted(found) if self.root else found
 
 
@@ -65,7 +74,7 @@ def _rooted(found: Scores) -> Scores:
     return Scores(-root, found.error / scale, splits.std(axis=0), splits)
 
 
-def _over_folds(values: Array) -> Scores:  # (m, L, *t)
+def over_folds(values: Array) -> Scores:  # (m, L, *t)
     """The mean of the folds' scores and its standard error, which one fold does not have."""
     mean, several = values.mean(axis=0), len(values) > 1
     error = values.std(axis=0, ddof=1) / len(values) ** 0.5 if several else np.full(mean.shape, np.nan)

@@ -67,7 +67,7 @@ class Surface:
     split_scores: Array | None = None  # (S, L, m) of each split; None for leave-one-out
     loo: Array | None = None  # (S, L, n, *t) leave-one-out residuals, where they were computed and are few enough
     columns: Mapping[str, Array] = field(default_factory=dict)  # further columns of the table, (S, L) each
-    how: str = ""
+    how: str = ""  # how its points were scored, where that is not what was asked for; then how one of them was chosen
 
     @property
     def alphas(self) -> Array:  # (L,)
@@ -252,7 +252,7 @@ class Grid:
 
 
 def _named(surface: Surface, data: Data, more: str) -> Surface:
-    way = "leave-one-out" if data.splits is None else f"{len(data.splits)} splits"
+    way = surface.how or ("leave-one-out" if data.splits is None else f"{len(data.splits)} splits")
     penalties = "alphas" if surface.axis.name == "alpha" else surface.axis.name
     how = f"best of {len(surface.kernels)} x {len(surface.axis.values)} (kernels x {penalties}) by {way}{more}"
     return dataclasses.replace(surface, how=how)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 import mercer
-from mercer import Gaussian, KernelRidge, KernelRidgeCV, Matern
+from mercer import Gaussian, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, Matern
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 
@@ -70,5 +73,48 @@ def test_files(tmp_path: object) -> None:
 def test_refusals() -> None:
     with pytest.raises(InputError, match="alpha > 0"):
         KernelRidge(Gaussian(0.8), alpha=0.0, solver="fourier").fit(X, Y)
-    with pytest.raises(InputError, match="squared error"):
-        KernelRidgeCV(Gaussian(0.8), solver="fourier", scoring="r2", alphas=[1.0], length_scales=[1.0]).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "scoring", ["neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2"]
+)
+def test_folds_are_fits_without_them(scoring: str) -> None:
+    """Sums of the folds against refits on the rows that are left, weighted, with an intercept."""
+    alphas, scales, folds = [0.1, 1.0], [0.5, 1.0], KFold(3, shuffle=True, random_state=0)
+    model = KernelRidgeCV(
+        Gaussian(1.0), alphas=alphas, length_scales=scales, cv=folds, scoring=scoring, solver="fourier", fit_intercept=True
+    ).fit(X, Y, W if scoring != "r2" else None)
+    exact = KernelRidgeCV(
+        Gaussian(1.0), alphas=alphas, length_scales=scales, cv=folds, scoring=scoring, fit_intercept=True
+    ).fit(X, Y, W if scoring != "r2" else None)
+    np.testing.assert_allclose(model.surface_.scores, exact.surface_.scores, rtol=1e-2)
+    np.testing.assert_allclose(model.surface_.split_scores, exact.surface_.split_scores, rtol=1e-2)
+
+
+def test_parts_that_leave_rows_out_are_refitted() -> None:
+    splits = [(np.arange(0, 400), np.arange(400, 600)), (np.arange(300, 700), np.arange(0, 200))]
+    grid = {"alphas": [0.1], "length_scales": [0.8], "cv": splits}
+    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))  # type: ignore[arg-type]
+    np.testing.assert_allclose(model.surface_.split_scores, exact.surface_.split_scores, rtol=1e-2)
+
+
+def test_many_frequencies_are_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no trace is at hand, folds stand for leave-one-out, and the model says so."""
+    grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
+    exact = KernelRidgeCV(Gaussian(1.0), **grid).fit(X, Y)  # type: ignore[arg-type]
+    monkeypatch.setattr("mercer.estimators.ridge.grid.FEW_FREQUENCIES", 0)
+    monkeypatch.setattr(import_module("mercer.gram.fourier_grid"), "DENSE", 0)
+    model = KernelRidgeCV(Gaussian(1.0), solver="fourier", **grid).fit(X, Y)  # type: ignore[arg-type]
+    assert "5 splits, in place of leave-one-out" in model.surface_.how and model.surface_.split_scores.shape[2] == 5
+    assert exact.surface_.scores[model.best_index_] > 1.05 * exact.surface_.scores.max()
+
+
+def test_classes_in_two_columns() -> None:
+    labels = np.digitize(Y, [2.5, 3.5])
+    for folds in (None, 4):
+        model = KernelRidgeClassifier(
+            Gaussian(1.0), alpha="loo", alphas=[0.1, 1.0], length_scales=[0.5, 1.0], cv=folds, solver="fourier"
+        ).fit(X, labels)
+        exact = KernelRidgeClassifier(Gaussian(model.best_length_scale_), alpha=model.best_alpha_).fit(X, labels)
+        assert np.mean(model.predict(X) != exact.predict(X)) < 0.01
+        assert model.best_score_ > 0.85

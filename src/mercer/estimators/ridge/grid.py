@@ -9,6 +9,8 @@ the leave-one-out residual (generalized cross-validation).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,14 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
-from mercer.estimators.ridge.surface import Data
+from mercer.estimators.ridge.surface import Data, assemble
 from mercer.gram.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.plan import Route, Shape, gemm_rate
-from mercer.selection.scoring import Scoring
-from mercer.selection.surface import PenaltyAxis, Surface, over_targets
+from mercer.selection.scoring import Scores, Scoring, over_folds
+from mercer.selection.surface import PenaltyAxis, Splits, Surface
 
 #: Residuals of the system below this are far below the error of the grid; steps of few frequencies cost nothing.
 TOLERANCE, FINE = 1e-5, 1e-8
@@ -33,7 +35,9 @@ SEARCH_TOLERANCE = 1e-4
 
 #: Random vectors for the trace of the hat matrix.
 PROBES = 8
-SEARCH_PROBES = 4
+
+#: Folds that stand for leave-one-out where that trace is not to be had.
+FOLDS = 5
 
 
 def grid_route(shape: Shape, frequencies: int) -> Route:
@@ -94,6 +98,20 @@ class GridRows:
         if self.fit_intercept:
             found += intercept * (intercept * self.total - 2.0 * self.sums + 2.0 * moments[:, -1] @ flat)
         return np.maximum(found, 0.0)
+
+    def without(self, part: GridRows) -> GridRows:
+        """What is left when some of the rows are taken out: all that is kept of them are sums."""
+        left = copy(self)
+        left.n = self.n - part.n
+        left.moments, left.sums = self.moments - part.moments, self.sums - part.sums
+        left.squares, left.total = self.squares - part.squares, self.total - part.total
+        left.system = self.system.without(part.system)
+        return left
+
+    def traced(self, grid: FourierGrid, alpha: float) -> bool:
+        """Whether the trace of the hat matrix is exact, or random vectors for it cost little."""
+        few = len(grid.weights) <= FEW_FREQUENCIES
+        return few or GridFactor.matter(self.system.with_grid(grid), alpha) is not None
 
     def effective_dof(self, grid: FourierGrid, alpha: float, probes: int, tol: float) -> float:
         """tr (D T D)(D T D + alpha I)^-1, plus 1 with an intercept."""
@@ -162,21 +180,86 @@ def grid_surface(
     scoring: Scoring,
     step: Callable[[int, int], None],
 ) -> Surface:
-    """Generalized cross-validation of every kernel and alpha on one grid: after two transforms, nothing depends on n."""
-    if scoring.name != "neg_mean_squared_error":
-        raise InputError(f"a search on a grid of frequencies scores by squared error; got scoring={scoring.name!r}.")
+    """Scores of every kernel and alpha on one grid: squared errors follow from sums over the rows, which are made once.
+
+    Leave-one-out is generalized cross-validation where the frequencies that matter are few enough for an exact trace.
+    Otherwise random vectors would take hundreds of times as long as the fit, and folds, whose sums add up to those of all
+    rows, say the same.
+    """
     low, high = (np.asarray(edge, dtype=np.float64) for edge in (data.X.min(axis=0), data.X.max(axis=0)))
     grids = grid_for(kernels, low, high)
     rows = GridRows(grids[0], data.X, data.Y, data.weights, data.fit_intercept)
-    scores = np.empty((len(kernels), len(axis.values), len(rows.sums)))
-    for i, grid in enumerate(grids):
-        for j, alpha in enumerate(axis.values):
-            beta, intercept, _ = rows.solve(grid, float(alpha), SEARCH_TOLERANCE, None, None)
-            dof = rows.effective_dof(grid, float(alpha), SEARCH_PROBES, 10 * SEARCH_TOLERANCE)
-            mean_square = rows.residual_squares(grid, beta, intercept) / rows.total
-            scores[i, j] = -mean_square / max(1.0 - dof / rows.total, 1e-6) ** 2
-        step(i + 1, len(kernels))
-    found = scores[:, :, 0] if data.Y.ndim == 1 else scores
-    errors = np.abs(found) * np.sqrt(2.0 / rows.total)  # of a mean of squares of normal residuals
-    deviations = over_targets(errors * np.sqrt(rows.total))
-    return Surface(tuple(params), tuple(kernels), axis, found, errors, "fourier", scoring.name, deviations)
+    how, splits = "", data.splits
+    if splits is None and not all(rows.traced(grid, float(axis.values.min())) for grid in grids):
+        splits = _folds(len(data.Y))
+        how = f"{FOLDS} splits, in place of leave-one-out with {len(grids[0].weights)} frequencies,"
+    if splits is None:
+        found = []
+        for number, grid in enumerate(grids):
+            found.append(_generalized(rows, grid, axis.values, data, scoring))
+            step(number + 1, len(grids))
+    else:
+        found = _by_folds(rows, grids, axis.values, data, splits, scoring, step)
+    return replace(assemble(params, kernels, axis, found, "fourier", scoring.name), how=how)
+
+
+def _generalized(rows: GridRows, grid: FourierGrid, alphas: Array, data: Data, scoring: Scoring) -> Scores:
+    """Generalized cross-validation at every alpha."""
+    squares, held = np.empty((len(alphas), len(rows.sums))), []
+    for j, alpha in enumerate(alphas):
+        beta, intercept, _ = rows.solve(grid, float(alpha), SEARCH_TOLERANCE, None, None)
+        share = max(1.0 - rows.effective_dof(grid, float(alpha), PROBES, SEARCH_TOLERANCE) / rows.total, 1e-6)
+        if scoring.squared:
+            squares[j] = rows.residual_squares(grid, beta, intercept) / rows.total / share**2
+        else:
+            held.append(_residuals(grid, beta, intercept, data.X, data.Y) / share)
+    if not scoring.squared:
+        return scoring.evaluate(data.Y, [np.stack(held)], [np.arange(rows.n)], rows.weights, leave_one_out=True)
+    mean = -squares.reshape(len(alphas), *data.Y.shape[1:])
+    deviation = np.abs(mean) * 2.0**0.5  # of squares of normal residuals
+    return scoring.of_squares(Scores(mean, deviation / rows.total**0.5, deviation, None))
+
+
+def _by_folds(
+    rows: GridRows,
+    grids: Sequence[FourierGrid],
+    alphas: Array,
+    data: Data,
+    splits: Splits,
+    scoring: Scoring,
+    step: Callable[[int, int], None],
+) -> list[Scores]:
+    """Scores on held-out rows, one split after the other: the sums of a test part taken from those of all rows."""
+    values: list[list[Array]] = [[] for _ in grids]
+    for number, (train, test) in enumerate(splits):
+        held = GridRows(grids[0], data.X[test], data.Y[test], rows.weights[test], data.fit_intercept)
+        if data.closed_form:
+            learned = rows.without(held)
+        else:
+            learned = GridRows(grids[0], data.X[train], data.Y[train], rows.weights[train], data.fit_intercept)
+        for i, grid in enumerate(grids):
+            found = []
+            for alpha in alphas:
+                beta, intercept, _ = learned.solve(grid, float(alpha), SEARCH_TOLERANCE, None, None)
+                if scoring.squared:
+                    mean = held.residual_squares(grid, beta, intercept) / held.total
+                    found.append(-mean.reshape(data.Y.shape[1:]))
+                else:
+                    errors = _residuals(grid, beta, intercept, data.X[test], data.Y[test])[None]
+                    own = [np.arange(len(test))]
+                    found.append(scoring.evaluate(data.Y[test], [errors], own, held.weights, leave_one_out=False).mean[0])
+            values[i].append(np.stack(found))
+            step(number * len(grids) + i + 1, len(splits) * len(grids))
+    scores = [over_folds(np.stack(parts)) for parts in values]
+    return [scoring.of_squares(score) if scoring.squared else score for score in scores]
+
+
+def _residuals(grid: FourierGrid, beta: Array, intercept: Array, X: Any, Y: Array) -> Array:  # -> (n, *t)
+    values = grid.values(np.asarray(X), beta * grid.weights) + intercept
+    return Y - values.reshape(Y.shape)
+
+
+def _folds(n: int) -> Splits:
+    """Rows of a seeded random order, dealt to the folds in turn."""
+    place = np.random.default_rng(0).permutation(n) % FOLDS
+    return tuple((np.flatnonzero(place != fold), np.flatnonzero(place == fold)) for fold in range(FOLDS))

@@ -35,13 +35,13 @@ def large_surface(
     step: Callable[[int, int], None],
 ) -> Surface:
     """The surface by landmarks or Fourier features: exact leave-one-out of the model with these features."""
-    if data.splits is not None:
-        raise InputError(f'route "{solver}" chooses by leave-one-out; leave cv=None, or raise memory= for the exact routes.')
     alphas = axis.values
     if alphas.min() <= 0:
         raise InputError(f'route "{solver}" needs alphas > 0; got {alphas.min():g}.')
     if solver == "fourier" and all(has_grid(kernel, data.X.shape[1]) for kernel in kernels):
         return grid_surface(params, kernels, data, axis, scoring, step)
+    if data.splits is not None:
+        raise InputError(f'route "{solver}" chooses by leave-one-out; leave cv=None, or raise memory= for the exact routes.')
     found = []
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     for index, kernel in enumerate(kernels):
