@@ -96,7 +96,10 @@ CASES: dict[str, tuple[Any, int, int, str]] = {
     "ball": (NoveltyBall(G), 20_000, 8, "none"),
     "perceptron gram": (KernelPerceptron(G, max_iter=3, random_state=0), 3000, 8, "two"),
     "perceptron blocked": (
-        KernelPerceptron(G, max_iter=14, random_state=0, solver="blocked", memory="250 MB"), 8000, 8, "noise",
+        KernelPerceptron(G, max_iter=14, random_state=0, solver="blocked", memory="250 MB"),
+        8000,
+        8,
+        "noise",
     ),
     "perceptron online": (KernelPerceptron(G, max_iter=1, random_state=0, solver="online"), 12_000, 8, "noise"),
     "perceptron primal": (KernelPerceptron(Linear(), max_iter=2, random_state=0), 50_000, 60, "two"),

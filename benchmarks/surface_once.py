@@ -1,6 +1,6 @@
 """The row `ridge-surface-n2000`, each contestant once after a small warm-up: minutes instead of a quarter of an hour.
 
-    python -m benchmarks.surface_once
+python -m benchmarks.surface_once
 """
 
 from __future__ import annotations

@@ -287,9 +287,7 @@ def novelty(most: int = 10_000, long: bool = True) -> Row:
         mercer=ours,
         peers=(
             Peer(name="OneClassSVM", run=svm, modules=("sklearn.svm",), package="scikit-learn", once=True),
-            Peer(
-                name="LocalOutlierFactor", run=factor, modules=("sklearn.neighbors",), package="scikit-learn", once=True
-            ),
+            Peer(name="LocalOutlierFactor", run=factor, modules=("sklearn.neighbors",), package="scikit-learn", once=True),
         ),
         # OneClassSVM has 0.957 to 0.958, and 0.02 may be lost
         claims=(Claim(measure="mean ROC-AUC", at_least=0.938),),

@@ -140,5 +140,5 @@ ROWS = [
         quality=loaded,
         repeats=15,
         memory=False,
-    )
+    ),
 ]

@@ -105,9 +105,7 @@ def collection(n: int, d: int, permutations: int, published: str, long: bool) ->
         mercer=partial(aggregated, permutations=permutations),
         agreement=None,
         # l2 distances by a product, l1 distances at two slots a column, one exponential per kernel and entry, all swaps
-        work=Work(
-            dtype="float32", flops=entries * 6 * d + kernels * float(n) ** 2 * permutations, exps=entries * kernels
-        ),
+        work=Work(dtype="float32", flops=entries * 6 * d + kernels * float(n) ** 2 * permutations, exps=entries * kernels),
         quality=pvalue,
         repeats=3,
         long=long,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.formula import coefficients, written
-from mercer.estimators.ridge.large import predict_large
+from mercer.estimators.ridge.large import predict_large, residuals_of
 from mercer.estimators.ridge.mixed import mixed_radii
 from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit, RidgeSolution, counted_features
 from mercer.estimators.ridge.robust import RobustFit, huber
@@ -35,13 +36,15 @@ class RidgeFacts(DualModel):
     """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
 
     _stored: ClassVar[dict[str, str]] = {
+        "dual_coef_": "absent | float (n, *t)",
         "intercept_": "float (*t)",
         "coef_": "None | float (w, *t) | complex (w, *t)",
         "_problem": "a Problem",
         "_problem.Y": "float (n, *t)",
         "_fitted": "a RidgeFit",
-        "_fitted.dual": "float (n, *t)",
-        "_fitted.residuals": "float (n, *t)",
+        "_fitted.dual": "None | float (n, *t)",
+        "_fitted.residuals": "None | float (n, *t)",
+        "_residuals": "absent | float (n, *t)",
         "_fitted.weights": "None | float (w, *t) | complex (w, *t)",
         "_loo": "None | real (n, *t)",
         "_quantile": "None | a tuple",
@@ -81,11 +84,27 @@ class RidgeFacts(DualModel):
         fitted = solution.fitted
         problem = replace(solution.problem, features=fitted.features)
         self.kernel_ = problem.kernel
-        self.dual_coef_, self.intercept_ = fitted.dual, fitted.intercept[()]
+        self.intercept_ = fitted.intercept[()]
+        for name in ("dual_coef_", "_residuals"):
+            self.__dict__.pop(name, None)
+        if fitted.dual is not None:
+            self.dual_coef_ = fitted.dual
         self.coef_ = fitted.weights
         self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
         self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
         self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, solution.loo, None, None
+
+    @cached_property
+    def dual_coef_(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """The coefficients of k(x_i, x); on features that stand for the kernel, those that they imply."""
+        problem = self._problem
+        weights = 1.0 if problem.weights is None else problem.weights.reshape(-1, *[1] * (problem.Y.ndim - 1))
+        return np.asarray(weights * self._residuals / problem.alpha)
+
+    @cached_property
+    def _residuals(self) -> NDArray[np.float64]:
+        """y - f on the training rows."""
+        return residuals_of(self._problem, self._fitted)
 
     def _diagnose(self) -> Diagnosis:
         check_is_fitted(self)
@@ -271,7 +290,7 @@ class KernelRidge(RidgeModel):
 
         def step(weights: NDArray[Any]) -> tuple[NDArray[Any], float]:
             fitted = fit_ridge(problem.with_weights(weights), route.solver, meter)
-            return fitted.residuals, float(problem.alpha) * float(fitted.norm_squared)
+            return residuals_of(problem, fitted), float(problem.alpha) * float(fitted.norm_squared)
 
         return huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
 

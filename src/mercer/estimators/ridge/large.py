@@ -223,21 +223,22 @@ def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
         return fit_grid(problem, meter)
     features = feature_map(problem, solver)
     sums = equations(problem, features, meter)
-    Y = problem.Y.reshape(problem.n, -1)
     solved = [solve_primal(sums, float(a)) for a in np.unique(problem.alpha)]
     value, intercept = _of_each_target(solved, problem)
-    c = on_raw(features, value)
-    residuals = np.empty(Y.shape)
-    for rows, f in raw_products(features, problem.X, c):
-        residuals[rows] = Y[rows] - f - intercept
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
-    dual = weights[:, None] * residuals / problem.alpha
     shape, message = problem.Y.shape[1:], solved[-1].message
     return RidgeFit(
-        dual.reshape(problem.Y.shape), intercept.reshape(shape), residuals.reshape(problem.Y.shape),
+        None, intercept.reshape(shape), None,
         np.sum(value**2, axis=0).reshape(shape), max(s.jitter for s in solved), all(s.converged for s in solved), 1, message,
         weights=value.reshape(-1, *shape), features=features,
     )  # fmt: skip
+
+
+def residuals_of(problem: Problem, fitted: RidgeFit) -> Array:  # -> (n, *t)
+    """y - f on the training rows, which a fit by one pass over them has not made."""
+    if fitted.residuals is not None:
+        return fitted.residuals
+    assert fitted.weights is not None
+    return np.asarray(problem.Y - predict_large(fitted.features, problem.X, fitted.weights, fitted.intercept))
 
 
 def _of_each_target(solved: list[PrimalFit], problem: Problem) -> tuple[Array, Array]:  # -> (m, t), (t,)
@@ -260,12 +261,12 @@ def predict_large(features: LandmarkFeatures | FourierMap | FourierGrid, X: Any,
     return np.concatenate([f + intercept for _, f in raw_products(features, X, c)])
 
 
-def diagnose_large(problem: Problem, solver: str, residuals: Array, meter: Meter) -> Diagnosis:
+def diagnose_large(problem: Problem, solver: str, fitted: RidgeFit, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages, from one more sum and one more pass."""
     if solver == many_landmarks.NAME:
-        return many_landmarks.diagnose_many(problem, residuals)
+        return many_landmarks.diagnose_many(problem, residuals_of(problem, fitted))
     if on_grid(problem, solver):
-        return diagnose_grid(problem, residuals)
+        return diagnose_grid(problem, residuals_of(problem, fitted))
     features = feature_map(problem, solver)
     sums = equations(problem, features, meter)
     Y = problem.Y.reshape(problem.n, -1)

@@ -155,6 +155,7 @@ def mixed_radii(problem: Problem, fitted: RidgeFit, coverage: float, meter: Mete
     mixed = _mixed(problem, meter) if fitted.mixed and rank <= problem.n else None
     if mixed is None:
         return None
+    assert fitted.dual is not None
     taken = 0.0 if fitted.ones is None else fitted.ones**2 / fitted.ones.sum()
     dual = fitted.dual.reshape(problem.n, -1)
     return loo_quantile(mixed.factor, mixed.multiply, dual, rank, floor=float(mixed.shift.min()), taken=taken)

@@ -80,16 +80,16 @@ class RidgeFit:
     """What every route returns."""
 
     _stored: ClassVar[dict[str, str]] = {
-        "dual": "float (n, *t)",
+        "dual": "None | float (n, *t)",
         "intercept": "float (*t)",
-        "residuals": "float (n, *t)",
+        "residuals": "None | float (n, *t)",
         "ones": "None | float (n,)",
         "weights": "None | float (_, *t) | complex (_, *t)",
     }
 
-    dual: Array  # (n, *t)
+    dual: Array | None  # (n, *t); None where the weights of features say all, and this would take one more pass
     intercept: Array  # (*t)
-    residuals: Array  # (n, *t) y - f on the training rows
+    residuals: Array | None  # (n, *t) y - f on the training rows; None like dual
     norm_squared: Array  # (*t) ||f||^2
     jitter: float
     converged: bool

@@ -108,7 +108,7 @@ def fit_ridge(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
 def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages; one more factorization, and nothing n x n is kept."""
     if solver in large.SOLVERS:
-        return large.diagnose_large(problem, solver, fitted.residuals, meter)
+        return large.diagnose_large(problem, solver, fitted, meter)
     if solver == "cg":
         return _diagnose_cg(problem, fitted, meter)
     if solver == "primal" and problem.alpha.ndim == 0 and problem.alpha > 0 and problem.counts:
@@ -338,6 +338,7 @@ def _diagnose_cg(problem: Problem, fitted: RidgeFit, meter: Meter) -> Diagnosis:
     if problem.fit_intercept:
         ones = solved[:, -1]
         diagonal = np.maximum(diagonal - ones**2 / ones.sum(), np.finfo(np.float64).tiny)
+    assert fitted.dual is not None
     loo = (fitted.dual.reshape(problem.n, -1) / diagonal[:, None]).reshape(fitted.dual.shape)
     leverage = 1.0 - shift * diagonal
     return Diagnosis(loo, leverage, leverage.sum())

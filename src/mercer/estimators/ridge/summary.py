@@ -24,7 +24,7 @@ def summarize(model: Any) -> Summary:
     problem, route = model._problem, model.route_
     Y = problem.Y.reshape(problem.n, -1)
     loo = None if model._loo is None else model._loo.reshape(problem.n, -1)
-    errors = model._fitted.residuals.reshape(problem.n, -1) if loo is None else loo
+    errors = model._residuals.reshape(problem.n, -1) if loo is None else loo
     kind = "training error (RMSE)" if loo is None else "leave-one-out error (RMSE)"
     if problem.weights is not None:  # rows of weight zero are out of the fit, and no part of its error
         errors, Y = errors[problem.weights > 0], Y[problem.weights > 0]
@@ -69,7 +69,7 @@ def summarize_classifier(model: Any) -> Summary:
     """The facts of a fitted ridge classifier."""
     problem, route = model._problem, model.route_
     labels = problem.Y > 0 if problem.Y.ndim == 1 else problem.Y.argmax(axis=1)
-    decision = problem.Y - (model._fitted.residuals if model._loo is None else model._loo)
+    decision = problem.Y - (model._residuals if model._loo is None else model._loo)
     chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
     kind = "training accuracy" if model._loo is None else "leave-one-out accuracy"
     accuracy, largest = float(np.mean(chosen == labels)), float(np.unique(labels, return_counts=True)[1].max() / problem.n)
