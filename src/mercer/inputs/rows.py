@@ -212,15 +212,19 @@ def take(X: Any, rows: slice | Sequence[int] | NDArray[np.integer[Any]]) -> Any:
 
 
 def append(old: Any, new: Any) -> Any:
-    """Both collections in one, of the first one's kind."""
+    """Both collections in one, of the first one's kind: the one place that puts rows below rows."""
     if sp.issparse(old) or sp.issparse(new):
         return sp.vstack([old, new], format="csr")
     if hasattr(old, "iloc"):
         import pandas
 
         return pandas.concat([old, new], ignore_index=True)
-    if is_frame(old):  # polars
+    if hasattr(old, "vstack"):  # polars, and tables of ours
         return old.vstack(new)
+    if is_frame(old):
+        import narwhals.stable.v2 as nw
+
+        return nw.concat([nw.from_native(old), nw.from_native(new)]).to_native()
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
         return np.concatenate([old, new])
     return [*old, *new]

@@ -54,9 +54,21 @@ class Table:
             return Table({name: self._data[name] for name in key})
         return Table({name: values[key] for name, values in self._data.items()})
 
+    def vstack(self, other: Table) -> Table:
+        """The rows of both tables, columns by the names of this one; one that is of two types keeps its cells as objects."""
+        return Table({name: _stacked(values, other._data[name]) for name, values in self._data.items()})
+
     def to_numpy(self) -> NDArray[Any]:
         """The whole table as one array, (n, columns)."""
         return np.column_stack(list(self._data.values()))
+
+
+def _stacked(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    if left.dtype.kind == right.dtype.kind:
+        return np.concatenate([left, right])
+    both = np.empty(len(left) + len(right), dtype=object)
+    both[: len(left)], both[len(left) :] = left.tolist(), right.tolist()
+    return both
 
 
 def read(path: Path) -> Any:

@@ -51,6 +51,9 @@ def column_terms(kernel: Kernel, columns: Sequence[Column]) -> list[ColumnTerm]:
 
 
 def _terms(kernel: Kernel, columns: tuple[Column, ...]) -> list[ColumnTerm]:
+    if isinstance(kernel, On) and len(kernel.columns) == 1:  # one factor, whatever sum it is inside
+        [one] = _looked_at(kernel, columns)
+        return [ColumnTerm(1.0, {one: kernel.inner.on(one)})]
     if isinstance(kernel, Sum):
         return [term for child in kernel.children for term in _terms(child, columns)]
     if isinstance(kernel, Product):
@@ -62,7 +65,7 @@ def _terms(kernel: Kernel, columns: tuple[Column, ...]) -> list[ColumnTerm]:
     if isinstance(kernel, Constant):
         return [ColumnTerm(kernel.value, {})]
     if isinstance(kernel, On):
-        return _terms(kernel.inner, tuple(columns[c] if isinstance(c, int) else c for c in kernel.columns))
+        return _terms(kernel.inner, _looked_at(kernel, columns))
     if len(columns) == 1:  # any kernel on one column
         return [ColumnTerm(1.0, {columns[0]: kernel.on(columns[0])})]
     if isinstance(kernel, Linear):
@@ -74,6 +77,10 @@ def _terms(kernel: Kernel, columns: tuple[Column, ...]) -> list[ColumnTerm]:
         "Gaussian and Laplacian (one length scale or one per column), linear kernels, kernels on single columns, "
         "and their sums, products and multiples have."
     )
+
+
+def _looked_at(kernel: On, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    return tuple(columns[c] if isinstance(c, int) else c for c in kernel.columns)
 
 
 def _by_column(kernel: Gaussian | Laplacian | PowerExponential, columns: tuple[Column, ...]) -> list[Kernel]:

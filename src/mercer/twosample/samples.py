@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.errors import InputError
-from mercer.inputs import Rows, as_vectors, is_frame
+from mercer.inputs import Rows, append, as_vectors, is_frame
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ def _check_widths(X: Any, Y: Any) -> None:
 def _numbers(X: Any, Y: Any) -> Any:
     left, right = as_vectors(X, "X"), as_vectors(Y, "Y")
     _check_widths(left, right)
-    return np.concatenate([left, right])
+    return append(left, right)
 
 
 def _sparse(X: Any, Y: Any) -> Any:
     left, right = as_vectors(X, "X"), as_vectors(Y, "Y")
     _check_widths(left, right)
-    return sp.vstack([left, right], format="csr")
+    return append(left, right)
 
 
 def _frame(X: Any, Y: Any) -> Any:
@@ -98,11 +98,7 @@ def _frame(X: Any, Y: Any) -> Any:
         extra = sorted({str(c) for c in X.columns} ^ {str(c) for c in Y.columns})
         what = f"only one of them has {', '.join(extra[:5])}" if extra else "their order differs"
         raise InputError(f"X and Y have different columns: {what}. Give both the same columns in the same order.")
-    if hasattr(X, "vstack"):  # polars
-        return X.vstack(Y)
-    import pandas
-
-    return pandas.concat([X, Y], ignore_index=True)
+    return append(X, Y)
 
 
 def _objects(X: Any, Y: Any) -> Any:
@@ -110,4 +106,4 @@ def _objects(X: Any, Y: Any) -> Any:
         raise InputError(
             f"X holds {type(X[0]).__name__}, Y holds {type(Y[0]).__name__}; two samples must be of one type. Convert one."
         )
-    return [*X, *Y]
+    return append(list(X), list(Y))

@@ -50,7 +50,9 @@ def column_features(pooled: Pooled, j: int) -> ColumnFeatures:
     values = np.asarray(column.to_numpy())
     if values.dtype.kind in "fiub":
         return _numeric(values.astype(np.float64))
-    return _words(values)
+    if values.dtype.kind == "M":  # NaT becomes NaN
+        return _numeric((values - np.datetime64(0, "D").astype(values.dtype)) / np.timedelta64(1, "D"))
+    return _text(values) if _is_text(values) else _words(values)
 
 
 def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
@@ -68,6 +70,28 @@ def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
         waves = [np.cos(angles) * seen[:, None], np.sin(angles) * seen[:, None], *missing]
         views.append(np.concatenate(waves, axis=1) / np.sqrt(len(FREQUENCIES)))
     return ColumnFeatures(tuple(views), standard)
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    """Strings most of which differ, so that counting whole cells would see nothing."""
+    cells = values.tolist()
+    return all(cell is None or isinstance(cell, str) for cell in cells) and len(set(cells)) > max(
+        CATEGORIES, len(cells) // 2
+    )
+
+
+def _text(values: NDArray[Any]) -> ColumnFeatures:
+    """Length, and which of the most frequent words a cell holds."""
+    cells = ["" if value is None else str(value) for value in values.tolist()]
+    words = [frozenset(cell.lower().split()) for cell in cells]
+    counts: dict[str, int] = {}
+    for cell in words:
+        for word in cell:
+            counts[word] = counts.get(word, 0) + 1
+    common = sorted((word for word in counts if counts[word] > 1), key=lambda word: (-counts[word], word))[:CATEGORIES]
+    length = _numeric(np.array([float(len(cell)) for cell in cells]))
+    held = np.array([[word in cell for word in common] for cell in words], dtype=np.float64).reshape(len(cells), len(common))
+    return ColumnFeatures((*length.views, held) if common else length.views, length.standard)
 
 
 def _words(values: NDArray[Any]) -> ColumnFeatures:

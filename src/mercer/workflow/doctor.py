@@ -64,14 +64,16 @@ def _kernel(spectrum: Spectrum) -> Iterator[Finding]:
         yield Finding(
             WARNING,
             "The length scales are very small",
-            f"Two typical rows have a similarity of {spectrum.similarity:.2g}: the model knows each row for itself and says little "
+            f"Two typical rows have a similarity of {spectrum.similarity:.2g}: the model knows each row for itself and "
+            "says little "
             "about rows between them. More rows, fewer columns or a smoother kernel would help.",
         )
     if spectrum.similarity > TWINS:
         yield Finding(
             WARNING,
             "The length scales are very large",
-            f"Two typical rows have a similarity of {spectrum.similarity:.5g}: the kernel hardly tells rows apart, and the model "
+            f"Two typical rows have a similarity of {spectrum.similarity:.5g}: the kernel hardly tells rows apart, and "
+            "the model "
             "is close to a constant or a straight line.",
         )
 
@@ -91,7 +93,8 @@ def _leakage(train: list[Column], y: NDArray[Any], notes: dict[str, str], classe
             yield Finding(
                 WARNING,
                 f"{column.name} alone predicts the target",
-                f"A small tree on this one column explains {100 * score:.1f} % {what} on rows that it has not seen. If the column "
+                f"A small tree on this one column explains {100 * score:.1f} % {what} on rows that it has not seen. If "
+                "the column "
                 "is not known before the target is, the model will not work on new rows: leave it out with --drop.",
             )
 
@@ -132,7 +135,8 @@ def _twin_rows(train: list[Column], test: list[Column]) -> Iterator[Finding]:
         yield Finding(
             WARNING if twice > 0.05 * n else NOTE,
             f"{twice:,} training rows repeat another one",
-            f"Of {n:,} rows {len(set(known)):,} differ. Equal rows stay together when candidates are compared, but weigh more than "
+            f"Of {n:,} rows {len(set(known)):,} differ. Equal rows stay together when candidates are compared, but "
+            "weigh more than "
             "others; remove them if they are the same observation twice.",
         )
     shared = sum(key in set(known) for key in new) if len(new) <= 2000 else len(set(new) & set(known))
@@ -181,7 +185,8 @@ def _columns(train: list[Column], notes: dict[str, str]) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             "Columns in very different units",
-            f"{large} varies by {spreads[large]:.3g}, {small} by {spreads[small]:.3g}. Every column was put on a common scale before "
+            f"{large} varies by {spreads[large]:.3g}, {small} by {spreads[small]:.3g}. Every column was put on a "
+            "common scale before "
             "the fit; a kernel on the raw numbers would see the first one only.",
         )
 

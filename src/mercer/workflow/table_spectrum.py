@@ -57,7 +57,7 @@ def spectrum(member: Member, Z: Any, n: int) -> Spectrum:  # (m, d) encoded rows
 def neighborhood(member: Member, Z: Any, Y: Array, n: int) -> Neighborhood | None:  # (m, d), (m, t)
     """Errors at multiples of the length scales and of the penalty, the metric held; None where rows are no vectors.
 
-    k(x / c, z / c) has c times the length scales for every kernel of x - z. A sample of m rows has its penalty at alpha m / n.
+    k(x / c, z / c) has c times the length scales for every kernel of x - z. m of n rows have alpha m / n.
     """
     if not (isinstance(Z, np.ndarray) and Z.dtype.kind == "f") or not np.isfinite(Z).all():
         return None
