@@ -68,12 +68,15 @@ def mark(words: object, kind: str) -> Mark:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Html:
     """A table; the columns in `numbers` are set flush right. On a narrow screen it scrolls by itself, not the page."""
+    wide = len(header) >= 4  # on a phone every row is then a little list of its own, with the names beside the cells
     head = "".join(f"<th{_class('n' if i in numbers else '')}>{text(name)}</th>" for i, name in enumerate(header))
-    body = "".join(
-        "<tr>" + "".join(f"<td{_class('n' if i in numbers else '')}>{cell(value)}</td>" for i, value in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    return Html(f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+    body = "".join(f"<tr>{''.join(_td(header[i], value, i in numbers) for i, value in enumerate(row))}</tr>" for row in rows)
+    kind = _class("wide" if wide else "")
+    return Html(f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def _td(name: str, value: object, number: bool) -> str:
+    return f'<td data-name="{text(name)}"{_class("n" if number else "")}>{cell(value)}</td>'
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Html:

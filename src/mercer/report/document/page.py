@@ -14,9 +14,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 def page(title: str, subtitle: str, sections: Sequence[Section], footer: str) -> str:
     """The whole file."""
     contents = "".join(f'<li><a href="#{text(part.key)}">{text(part.title)}</a></li>' for part in sections)
-    body = "".join(
-        f'<section id="{text(part.key)}"><h2>{text(part.title)}</h2>{part.body}</section>' for part in sections
-    )
+    body = "".join(f'<section id="{text(part.key)}"><h2>{text(part.title)}</h2>{part.body}</section>' for part in sections)
     navigation = Html(f'<nav aria-label="Contents"><ol>{contents}</ol></nav>') if len(sections) > 3 else Html("")
     return (
         "<!doctype html>\n"

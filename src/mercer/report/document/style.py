@@ -25,8 +25,8 @@ flex-direction:column;gap:.1rem}
 .card strong{font-size:1.65rem;line-height:1.25;font-weight:650;font-variant-numeric:tabular-nums}
 .card .label{color:var(--soft);font-size:.88rem}
 .card .remark{font-size:.88rem;color:var(--soft)}
-.gallery{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(340px,100%),1fr));gap:1rem;margin:.9rem 0}
-figure{margin:0;border:1px solid var(--line);border-radius:10px;padding:.6rem;background:var(--paper);max-width:560px;
+.gallery{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:1rem;margin:.9rem 0}
+figure{margin:0;border:1px solid var(--line);border-radius:10px;padding:.6rem;background:var(--paper);max-width:600px;
 width:100%;break-inside:avoid}
 figcaption{color:var(--soft);font-size:.88rem;padding:.3rem .3rem .1rem}
 svg{display:block;width:100%;height:auto}
@@ -36,6 +36,7 @@ svg .axis{stroke:var(--soft);stroke-width:1}
 svg .grid{stroke:var(--grid);stroke-width:1}
 svg .rule{stroke:var(--soft);stroke-width:1;stroke-dasharray:4 3;fill:none}
 svg .dot{fill-opacity:.5}
+svg .spot{stroke:var(--paper);stroke-width:2;fill-opacity:1}
 svg .band{fill-opacity:.18}
 svg .fa{fill:var(--a)}svg .fb{fill:var(--b)}svg .fc{fill:var(--c)}svg .fd{fill:var(--d)}svg .fs{fill:var(--soft)}
 svg .sa{stroke:var(--a)}svg .sb{stroke:var(--b)}svg .sc{stroke:var(--c)}svg .sd{stroke:var(--d)}svg .ss{stroke:var(--soft)}
@@ -66,7 +67,13 @@ ul.warnings b{display:block}
 details summary{cursor:pointer;color:var(--a);margin:.5rem 0}
 footer{color:var(--soft);font-size:.88rem;border-top:1px solid var(--line);margin-top:2rem}
 @media (max-width:520px){body{padding:.9rem}h1{font-size:1.45rem}dl.facts div{grid-template-columns:1fr;gap:0}
-figure{padding:.35rem}}
+figure{padding:.35rem}
+table.wide,table.wide tbody,table.wide tr,table.wide td{display:block;max-width:none;text-align:left}
+table.wide thead{display:none}
+table.wide tr{border-bottom:1px solid var(--line);padding:.45rem 0}table.wide td{border:0;padding:.1rem 0;display:grid;
+grid-template-columns:7.5rem 1fr;gap:.6rem}table.wide td.n{text-align:left;white-space:normal}
+table.wide td:empty{display:none}
+table.wide td::before{content:attr(data-name);color:var(--soft)}}
 @media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--tint:#fff;--a:#0072b2;--b:#c24e00;--c:#00855f;
 --warnbg:#fff;--grid:#ddd}body{max-width:none;padding:0;font-size:11pt}nav{display:none}section{break-inside:auto}
 h2,h3{break-after:avoid}.gallery{grid-template-columns:1fr 1fr}.card,ul.warnings li,tr{break-inside:avoid}

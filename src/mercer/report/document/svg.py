@@ -117,7 +117,9 @@ class Picture:
         marks = list(x_ticks) if x_ticks is not None else _apart(x, [(tick, human(tick)) for tick in x.ticks()])
         for value, label in marks:
             place = float(x(value))
-            self.parts.append(f'<line class="axis" x1="{place:.1f}" x2="{place:.1f}" y1="{y.start:.1f}" y2="{y.start + 4:.1f}"/>')
+            self.parts.append(
+                f'<line class="axis" x1="{place:.1f}" x2="{place:.1f}" y1="{y.start:.1f}" y2="{y.start + 4:.1f}"/>'
+            )
             self.label(_inside(place, label), y.start + 17, label, "middle", "soft")
         self.parts.append(f'<line class="axis" x1="{x.start:.1f}" x2="{x.stop:.1f}" y1="{y.start:.1f}" y2="{y.start:.1f}"/>')
         if x_name:
@@ -132,13 +134,13 @@ class Picture:
         css = f' class="{kind}"' if kind else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{css}>{text(words)}</text>')
 
-    def points(self, x: Any, y: Any, color: str = "a", radius: float = 2.4) -> None:
+    def points(self, x: Any, y: Any, color: str = "a", radius: float = 2.4, kind: str = "dot") -> None:
         """A dot for every pair, as one path: thousands of them stay small."""
         dots = "".join(
             f"M{px - radius:.1f} {py:.1f}a{radius} {radius} 0 1 0 {2 * radius} 0a{radius} {radius} 0 1 0 {-2 * radius} 0"
             for px, py in zip(self.x(x).tolist(), self.y(y).tolist(), strict=True)
         )
-        self.parts.append(f'<path class="dot f{color}" d="{dots}"/>')
+        self.parts.append(f'<path class="{kind} f{color}" d="{dots}"/>')
 
     def line(self, x: Any, y: Any, color: str = "a", kind: str = "stroke") -> None:
         """A line through points."""
@@ -166,9 +168,7 @@ class Picture:
     def whiskers(self, x: Any, low: Any, high: Any, color: str = "a") -> None:
         """An upright line for every interval."""
         for px, a, b in zip(self.x(x).tolist(), self.y(low).tolist(), self.y(high).tolist(), strict=True):
-            self.parts.append(
-                f'<line class="thin s{color}" x1="{px:.1f}" x2="{px:.1f}" y1="{a:.1f}" y2="{b:.1f}"/>'
-            )
+            self.parts.append(f'<line class="thin s{color}" x1="{px:.1f}" x2="{px:.1f}" y1="{a:.1f}" y2="{b:.1f}"/>')
 
     def box(self, x: float, y: float, width: float, height: float, kind: str, shade: float | None = None) -> None:
         """A rectangle at a place of the picture, in its own units."""
@@ -194,10 +194,7 @@ class Picture:
 
 def wrap(parts: Sequence[str], height: float, title: str) -> Html:
     """Marks as one picture with a title for those who cannot see it."""
-    return Html(
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{text(title)}" xmlns="http://www.w3.org/2000/svg">'
-        f"{''.join(parts)}</svg>"
-    )
+    return Html(f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{text(title)}">{"".join(parts)}</svg>')
 
 
 def horizontal_bars(
@@ -217,7 +214,9 @@ def horizontal_bars(
         color = colors[i] if colors is not None else ("b" if number < 0 else "a")
         left = zero - length if number < 0 else zero
         parts.append(f'<text x="8" y="{top + 11}">{text(_short(name, 48))}<title>{text(name, 300)}</title></text>')
-        parts.append(f'<rect class="f{color}" x="{left:.1f}" y="{top + 16}" width="{max(length, 1.0):.1f}" height="12" rx="2"/>')
+        parts.append(
+            f'<rect class="f{color}" x="{left:.1f}" y="{top + 16}" width="{max(length, 1.0):.1f}" height="12" rx="2"/>'
+        )
         parts.append(f'<text class="soft" x="{8 + room + 8:.1f}" y="{top + 26}">{text(label)}</text>')
     return wrap(parts, 12 + 36 * len(numbers), title)
 

@@ -1,0 +1,25 @@
+"""Time, memory, versions, and the command that does it again."""
+
+from __future__ import annotations
+
+from mercer.numeric.memory import format_bytes
+from mercer.plan import format_seconds
+from mercer.report.document.html import Section, code, facts, join, paragraph
+from mercer.report.document.material import Material
+
+
+def cost(material: Material) -> Section:
+    """What the fit took, and how to repeat it."""
+    training = material.training
+    steps = {"read": "reading", "fit": "choosing and fitting", "judge": "judging, rivals included"}
+    rows = [(steps.get(step, step), format_seconds(seconds)) for step, seconds in training.seconds.items() if seconds > 0]
+    if training.peak_bytes:
+        rows.append(("memory of the process, at most", format_bytes(training.peak_bytes)))
+    rows += [
+        ("seed", str(training.settings.seed)),
+        ("versions", ", ".join(f"{name} {version}" for name, version in training.versions.items())),
+    ]
+    parts = [facts(rows)]
+    if training.command:
+        parts += [paragraph("The same again, with the same file and versions:"), code(training.command)]
+    return Section("cost", "Time, memory and how to repeat it", join(parts))

@@ -1,0 +1,172 @@
+"""What was fitted and why: candidates with their errors, the chosen kernels with their proofs, the spectrum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.report.document.html import (
+    Html,
+    Section,
+    code,
+    facts,
+    figure,
+    folded,
+    gallery,
+    heading,
+    join,
+    mark,
+    paragraph,
+    table,
+)
+from mercer.report.document.material import Material
+from mercer.report.document.numbers import human, percent, rounded
+from mercer.report.document.svg import Picture, limits
+from mercer.workflow.table_model import Member
+from mercer.workflow.table_result import Attempt
+from mercer.workflow.table_spectrum import PENALTIES, SCALES, Neighborhood, Spectrum
+
+#: Attempts listed, at most.
+LISTED = 24
+
+
+def model(material: Material) -> Section:
+    """Candidates, kernels, proofs, spectrum."""
+    result = material.model.result_
+    members = sorted(material.model.members_, key=lambda member: -member.weight)
+    parts = [
+        paragraph(
+            f"A ridge in the space of a kernel, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {len(result.attempts)} "
+            "candidates "
+            f"were compared by the {result.measure} of held-out parts ({result.folds} folds of {result.searched:,} "
+            "rows); each "
+            f"learned its length scales and penalty without seeing the part. Final fit: {result.route}."
+        ),
+        _attempts(result.attempts, result.measure),
+        heading("The chosen kernels"),
+        *[_member(member) for member in members],
+        heading("The chosen point and the spectrum"),
+        gallery(_pictures(material)),
+        _spectrum_words(material.spectrum),
+    ]
+    return Section("model", "What was fitted, and why", join(parts))
+
+
+def _mean_of(members: list[Member]) -> str:
+    return "" if len(members) == 1 else f", and here the weighted mean of {len(members)} of them"
+
+
+def _attempts(attempts: tuple[Attempt, ...], measure: str) -> Html:
+    rows = []
+    for attempt in attempts[:LISTED]:
+        name = attempt.label + (", target transformed" if attempt.transform == "yeo-johnson" else "")
+        error = f"{human(attempt.error)} ± {human(attempt.standard_error, 2)}"
+        fate = (
+            f"chosen, weight {percent(attempt.weight)}"
+            if attempt.weight
+            else ("" if attempt.complete else "given up after one fold")
+        )
+        kind = "chosen" if attempt.weight else ""
+        rows.append([mark(name, kind) if kind else name, _scaling(attempt.scaling), error, fate])
+    listed = [table(["candidate", "columns", f"{measure} ± standard error", ""], rows, (2,))]
+    if len(attempts) > LISTED:
+        listed.append(paragraph(f"The best {LISTED} of {len(attempts)} are listed.", "quiet"))
+    return join(listed)
+
+
+def _scaling(rule: str) -> str:
+    return {"standard": "standardized", "quantile": "as normal quantiles", "columns": "each by its kind"}.get(rule, rule)
+
+
+def _member(member: Member) -> Html:
+    kernel = member.model.kernel
+    certificate = kernel.certificate()
+    transform = ", target transformed by Yeo-Johnson" if len(member.transform.power) else ""
+    steps = certificate.to_dict()["proof"] or []
+    proof = "\n".join(f"[{step['step']}] {rounded(step['kernel'])} ({step['rule']}): {step['because']}." for step in steps)
+    return join(
+        [
+            facts(
+                [
+                    (member.label, f"weight {percent(member.weight)}, columns {_scaling(member.scaling)}{transform}"),
+                    ("kernel", rounded(repr(kernel), longest=150)),
+                    ("penalty alpha", human(member.model.alpha)),
+                    ("is it a kernel?", _status(certificate.status, len(steps), sorted(certificate.facts))),
+                ]
+            ),
+            folded("the proof, step by step", code(proof)) if proof else Html(""),
+        ]
+    )
+
+
+def _status(status: str, steps: int, known: list[str]) -> str:
+    if status != "valid":
+        return status
+    also = [fact for fact in known if fact in ("universal", "characteristic")]
+    return f"yes, proved in {steps} step{'s' if steps != 1 else ''}{'; ' + ' and '.join(also) if also else ''}"
+
+
+def _pictures(material: Material) -> list[Html]:
+    found = []
+    if material.neighborhood is not None:
+        found.append(figure(_surface(material.neighborhood), _surface_caption(material.neighborhood, material.main_member)))
+    words = (
+        f"Eigenvalues of the Gram matrix of {material.spectrum.rows:,} training rows, divided by their number; the dashed "
+        "line is the penalty: directions below it are damped away."
+    )
+    found.append(figure(_spectrum(material.spectrum), words))
+    return found
+
+
+def _surface(found: Neighborhood) -> Html:
+    errors = found.errors
+    x_ticks = [(float(i) + 0.5, _factor(SCALES[i])) for i in range(0, len(SCALES), 2)]
+    y_ticks = [(float(j) + 0.5, _factor(PENALTIES[j])) for j in range(0, len(PENALTIES), 2)]
+    picture = Picture(
+        (0.0, float(len(SCALES))), (0.0, float(len(PENALTIES))), x_name="length scales, times the chosen ones",
+        y_name="penalty, times the chosen one", title="Errors round the chosen point", x_ticks=x_ticks, y_ticks=y_ticks,
+    )  # fmt: skip
+    low, high = float(errors.min()), float(min(errors.max(), 1.6 * errors.min()))
+    for i in range(len(SCALES)):
+        for j in range(len(PENALTIES)):
+            shade = 1.0 - (float(np.clip((errors[i, j] - low) / (high - low), 0.0, 1.0)) if high > low else 0.0)
+            x0, x1 = picture.x([i, i + 1]).tolist()
+            y1, y0 = picture.y([j, j + 1]).tolist()
+            picture.box(x0, y0, x1 - x0 - 0.5, y1 - y0 - 0.5, "fa", 0.04 + 0.8 * shade)
+    i, j = len(SCALES) // 2, len(PENALTIES) // 2
+    picture.points([i + 0.5], [j + 0.5], "b", 5.5, "spot")
+    return picture.svg()
+
+
+def _surface_caption(found: Neighborhood, member: Member) -> str:
+    i, j = len(SCALES) // 2, len(PENALTIES) // 2
+    return (
+        f"Leave-one-out error of {member.label} round the chosen point (the dot), dark is small: "
+        f"{human(float(found.errors[i, j]), 2)} "
+        f"standard deviations there, {human(float(found.errors.min()), 2)} at best. On {found.rows:,} rows, its metric held."
+    )
+
+
+def _factor(value: float) -> str:
+    return human(value) if value >= 1 else (f"1/{round(1 / value)}" if value >= 0.01 else human(value))
+
+
+def _spectrum(found: Spectrum) -> Html:
+    values = found.eigenvalues
+    shown = values[values > max(1e-12 * values[0], 1e-300)]
+    places = np.arange(1.0, len(shown) + 1.0)
+    picture = Picture(
+        (1.0, float(max(2, len(values)))), limits(shown, [found.penalty], log=True), x_name="number of the eigenvalue",
+        y_name="eigenvalue", title="Spectrum of the Gram matrix", x_log=True, y_log=True,
+    )  # fmt: skip
+    picture.line(places, shown)
+    picture.rule((1.0, float(max(2, len(values)))), (found.penalty, found.penalty))
+    return picture.svg()
+
+
+def _spectrum_words(found: Spectrum) -> Html:
+    return paragraph(
+        f"Effective dimension {human(found.dimension)}: the model has about so many free directions for {found.of:,} "
+        "rows. Two typical "
+        f"rows have a similarity of {human(found.similarity, 2)} (0: strangers, 1: the same)."
+        + (f" Measured on {found.rows:,} rows, drawn by the seed." if found.rows < found.of else "")
+    )
