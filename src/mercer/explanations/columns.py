@@ -40,6 +40,7 @@ class ColumnExplanation:
     examples : tuple of (row of the model, what it adds), the largest first; all rows and the intercept add up to value
     label : what was explained, such as "class 'spam'"
     against : "background of 100 rows" or "baseline"
+    errors : (d,) array of standard errors where the values were sampled, None where they are exact
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class ColumnExplanation:
     examples: tuple[tuple[int, float], ...]
     label: str
     against: str
+    errors: Array | None = None
 
     def top(self, n: int = SHOWN) -> tuple[tuple[str, float], ...]:
         """The n columns that add most, for or against."""

@@ -33,7 +33,9 @@ def explain(
 
     Parameters
     ----------
-    model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process
+    model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process;
+        or a TableRegressor or TableClassifier, whose parts are exact where kernels and the number of columns allow, and
+        come with standard errors where not
         Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized(); on
         graphs all kernels but RandomWalk.
     x : one string, one list of tokens, one graph in any form that kernels on graphs take; one
@@ -62,6 +64,9 @@ def explain(
     >>> bool(abs(found.contributions.sum() + found.intercept + model.decision_function(["cattag"])[0]) < 1e-12)
     True
     """
+    if hasattr(model, "_explain_columns"):  # a mean of dual models says itself how it is taken apart
+        found = model._explain_columns(x, target, background)
+        return found[0] if len(found) == 1 else found
     check_model(model)
     new = _one(model, x)
     if not _counts(model):

@@ -47,11 +47,14 @@ def frame_kernel(frame: Any, *, exclude: tuple[str, ...] = ()) -> Kernel:
     return column_product(used)
 
 
-def column_product(columns: list[Column], places: dict[str, int | str] | None = None) -> Kernel:
-    """The product kernel of some columns; `places` gives the number of each where the table has no names."""
+def column_product(columns: list[Column], places: dict[str, int | str] | None = None, reach: float | None = None) -> Kernel:
+    """The product kernel of some columns; `places` gives the number of each where the table has no names.
+
+    Length scales are typical differences times `reach`, by default the number of columns.
+    """
     where = places or {}
     whole = [column for column in columns if column.kind == NUMBER and not column.holes.any()]
-    count = len(columns)
+    count = float(len(columns)) if reach is None else reach
     factors: list[Kernel] = []
     if whole:
         scales = tuple(_round(count * _spread(column.cells)) for column in whole)
@@ -66,8 +69,11 @@ def column_product(columns: list[Column], places: dict[str, int | str] | None = 
     return product
 
 
-def column_factor(column: Column, count: int) -> Kernel:
-    """The factor of one column among `count`; with holes, the mean of its observed values stands for them."""
+def column_factor(column: Column, count: float) -> Kernel:
+    """The factor of one column, its length scale `count` typical differences.
+
+    With holes, the mean of its observed values stands for them.
+    """
     factor = _factor(column, count)
     if not column.holes.any():
         return factor
@@ -75,7 +81,7 @@ def column_factor(column: Column, count: int) -> Kernel:
     return factor.missing(_even(np.asarray(here)[:, None] if column.kind == NUMBER else list(here), column.kind))
 
 
-def _factor(column: Column, count: int) -> Kernel:
+def _factor(column: Column, count: float) -> Kernel:
     if column.kind == NUMBER:
         return Laplacian(_round(count * _spread(column.observed())))
     if column.kind == CATEGORY:
@@ -91,7 +97,7 @@ def _factor(column: Column, count: int) -> Kernel:
     raise InputError(f"column {column.name!r}: there is no kernel for {column.kind!r}.")
 
 
-def calendar_kernel(days: Any, count: int) -> Kernel:  # (n,)
+def calendar_kernel(days: Any, count: float) -> Kernel:  # (n,)
     """A trend, times periods of day, week and year where the days span at least two of them."""
     kernel: Kernel = Laplacian(_round(count * _spread(days)))
     span, times = float(np.ptp(days)), bool(np.any(days != np.floor(days)))

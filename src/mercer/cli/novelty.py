@@ -1,0 +1,123 @@
+"""`mercer novelty TRAIN NEW`: which new rows are unlike the known ones, at a stated rate of false alarms."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mercer.cli.compare import check_place
+from mercer.cli.terminal import heading, note, print_json, print_text
+from mercer.errors import InputError
+
+if TYPE_CHECKING:
+    from mercer.workflow.novelty import NoveltyReport
+
+#: What the exit code says.
+USUAL, NOVEL = 0, 1
+
+#: Rows printed.
+SHOWN = 10
+
+Train = Annotated[str, typer.Argument(metavar="TRAIN", help="A table of known rows.", show_default=False)]
+New = Annotated[str, typer.Argument(metavar="NEW", help="A table of rows to judge, with the same columns.", show_default=False)]
+Alpha = Annotated[float, typer.Option("--alpha", metavar="LEVEL", help="Rate of false alarms among rows like the known ones.")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of the known rows that are drawn where there are many.")]
+Out = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the score of every row to this CSV file.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def novelty(
+    train: Train,
+    new: New,
+    alpha: Alpha = 0.05,
+    drop: Drop = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> int:
+    """Find the rows of a table that are unlike those of another one.
+
+    Every row gets a p-value: of rows that are like the known ones, at most that share looks so strange.
+    Exit code: 0 no more than false alarms explain, 1 novelty, 64 bad input.
+    """
+    from mercer.inputs.reading import read_table
+    from mercer.workflow.novelty import novelty as judge
+
+    if not 0 < alpha < 1:
+        raise InputError(f"--alpha must lie between 0 and 1, such as 0.05; got {alpha:g}.")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {seed}.")
+    check_place(out, (".csv",))
+    known, unknown = read_table(train), read_table(new)
+    omitted = {name.strip() for text in drop or [] for name in ([text] if text in known.columns else text.split(","))}
+    wrong = sorted(omitted - set(known.columns))
+    if wrong:
+        raise InputError(f"--drop {wrong[0]!r}: {train} has no such column.")
+    kept = [name for name in known.columns if name not in omitted]
+    if not kept:
+        raise InputError(f"{train}: no column is left after --drop.")
+    found = judge(known[kept], unknown, level=alpha, seed=seed, names=(train, new))
+    if out is not None:
+        _write(found, out)
+    if as_json:
+        print_json(_as_dict(found))
+    else:
+        _print(found, new)
+    return NOVEL if found.alarm else USUAL
+
+
+def _as_dict(found: NoveltyReport) -> dict[str, object]:
+    rows = [
+        {"row": int(row) + 1, "pvalue": found.pvalues[row], "distance": found.distances[row], "why": why}
+        for row, why in zip(found.novel, found.reasons, strict=True)
+    ]
+    return {
+        "novel": found.alarm,
+        "rows": len(found.pvalues),
+        "strange_rows": rows,
+        "false_alarm_level": found.level,
+        "expected_false_alarms": found.level * len(found.pvalues),
+        "smallest_possible_pvalue": 1.0 / (found.trained + 1),
+        "known_rows": found.rows,
+        "known_rows_used": found.trained,
+        "notes": list(found.notes),
+    }
+
+
+def _print(found: NoveltyReport, name: str) -> None:
+    n, count = len(found.pvalues), len(found.novel)
+    word = "novelty" if found.alarm else "no novelty beyond false alarms"
+    print_text(f"{name}: ", heading(word, "bold red" if found.alarm else "bold green"))
+    print_text(f"{count:,} of {n:,} rows have p <= {found.level:g}; about {found.level * n:.3g} would if all were like the known ones")
+    for words in found.notes:
+        note(words)
+    if 1.0 / (found.trained + 1) > found.level:
+        note(f"{found.trained} known rows allow no p-value below {1 / (found.trained + 1):.3g}; give more of them.")
+    if count:
+        print_text("\n   row         p  least usual cells")
+    for row, why in list(zip(found.novel.tolist(), found.reasons, strict=True))[:SHOWN]:
+        print_text(f"{row + 1:6d}  {found.pvalues[row]:8.3g}  {why or 'the combination of its cells'}")
+    if count > SHOWN:
+        print_text(f"{count - SHOWN} more: --out FILE.csv or --json lists all")
+
+
+def _write(found: NoveltyReport, out: Path) -> None:
+    from mercer.persist.writing import umask, write_whole
+
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["row", "pvalue", "distance", "novel"])
+    for row, (p, distance) in enumerate(zip(found.pvalues.tolist(), found.distances.tolist(), strict=True), 1):
+        writer.writerow([row, f"{p:.10g}", f"{distance:.10g}", int(p <= found.level)])
+    write_whole(out, stream.getvalue().encode(), 0o666 & ~umask())
+    note(f"{len(found.pvalues):,} rows written to {out}", word="")

@@ -1,0 +1,214 @@
+"""Do two tables come from one source? The two-sample test on mixed columns, and which columns carry the difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import CapabilityError, InputError
+from mercer.inputs import append
+from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, noted, read_columns
+from mercer.inputs.tables import Table
+from mercer.kernels.base import Kernel
+from mercer.kernels.tables.frame import column_factor, column_product
+from mercer.twosample import mmd_test
+from mercer.twosample.result import MMDTestResult
+
+#: Rows of each table that are compared, at most; drawn by the seed.
+MOST_ROWS = 2000
+
+#: Similarity of two typical rows is e^-c for the products and for the sums over columns: from alike to strangers.
+REACH_PRODUCT, REACH_SUM = (0.5, 2.0, 6.0), (1.0, 4.0)
+
+#: Relabelings of the test, and of the search for columns.
+RELABELINGS, COLUMN_RELABELINGS = 999, 999
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """One column: is it different, how much of the difference is its own, and what changed in words."""
+
+    name: str
+    kind: str
+    pvalue: float  # corrected for the number of columns
+    share: float  # of MMD^2; NaN where it cannot be shared out
+    change: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a comparison of two tables found."""
+
+    names: tuple[str, str]
+    rows: tuple[int, int]  # of the tables
+    used: tuple[int, int]  # compared
+    level: float
+    result: MMDTestResult
+    columns: tuple[ColumnChange, ...]  # those that differ first
+    tables: tuple[list[Column], list[Column]]  # the rows compared
+    notes: tuple[str, ...]
+
+    @property
+    def differ(self) -> bool:
+        """Whether the two are different at the level."""
+        return self.result.pvalue <= self.level
+
+    @property
+    def changed(self) -> tuple[ColumnChange, ...]:
+        """The columns that differ at the level, corrected for their number."""
+        return tuple(column for column in self.columns if column.pvalue <= self.level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts by name."""
+        return {
+            "differ": self.differ,
+            "pvalue": self.result.pvalue,
+            "level": self.level,
+            "mmd2": self.result.mmd2,
+            "kernel": repr(self.result.kernel),
+            "relabelings": self.result.monte_carlo.drawn,
+            "tables": [
+                {"name": name, "rows": rows, "compared": used}
+                for name, rows, used in zip(self.names, self.rows, self.used, strict=True)
+            ],
+            "columns": [
+                {"name": c.name, "kind": c.kind, "differs": c.pvalue <= self.level, "pvalue": c.pvalue, "share": c.share,
+                 "change": c.change}
+                for c in self.columns
+            ],
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def compare_tables(
+    first: Table, second: Table, names: tuple[str, str], *, level: float = 0.05, seed: int = 0, reference: bool = False
+) -> Comparison:
+    """Test whether two tables come from one source, on their common columns.
+
+    With `reference` the first table says which columns there must be. The kernels are products and sums over columns, at
+    several reaches, aggregated at one level; scales come from both tables together, so that no level is spent on them.
+    """
+    shared, notes = _common(first, second, names, reference)
+    rows = (len(first), len(second))
+    rng = np.random.default_rng(seed)
+    A, B = _some(first[shared], rng), _some(second[shared], rng)
+    for name, whole, part in zip(names, rows, (A, B), strict=True):
+        if len(part) < whole:
+            notes.append(f"{len(part):,} of the {whole:,} rows of {name} are compared, drawn by the seed")
+    pooled = noted(read_columns(append(A, B), "the tables"))
+    usable = [column for column in pooled if not column.note]
+    notes += [f"{c.name!r} is not compared: {c.note}" for c in pooled if c.note]
+    if not usable:
+        raise InputError(f"{names[0]} and {names[1]}: no column is left to compare: {'; '.join(notes)}.")
+    kept = [column.name for column in usable]
+    result = mmd_test(A[kept], B[kept], _kernels(usable), RELABELINGS, seed, level=level)
+    left, right = _halves(usable, len(A))
+    columns = _changes(result, usable, left, right)
+    return Comparison(names, rows, (len(A), len(B)), level, result, columns, (left, right), tuple(notes))
+
+
+def _common(first: Table, second: Table, names: tuple[str, str], reference: bool) -> tuple[list[str], list[str]]:
+    lacking = [name for name in first.columns if name not in second.columns]
+    extra = [name for name in second.columns if name not in first.columns]
+    shared = [name for name in first.columns if name in second.columns]
+    if lacking and reference:
+        raise InputError(f"{names[1]} has no column {lacking[0]!r}, which the reference {names[0]} has.")
+    if not shared:
+        raise InputError(f"{names[0]} and {names[1]} have no column in common; compare tables with the same columns.")
+    notes = []
+    if lacking:
+        notes.append(f"only {names[0]} has {_listed(lacking)}")
+    if extra:
+        notes.append(f"only {names[1]} has {_listed(extra)}")
+    return shared, notes
+
+
+def _some(table: Table, rng: np.random.Generator) -> Table:
+    if len(table) <= MOST_ROWS:
+        return table
+    return table[np.sort(rng.choice(len(table), MOST_ROWS, replace=False))]
+
+
+def _kernels(columns: list[Column]) -> list[Kernel]:
+    """Products over all columns see how columns go together, sums over columns see one that moves alone."""
+    d = len(columns)
+    found: list[Kernel] = [column_product(columns, reach=d / reach) for reach in REACH_PRODUCT]
+    if d > 1:
+        for reach in REACH_SUM:
+            terms = [(1.0 / d) * column_factor(column, 1.0 / reach).on(column.name) for column in columns]
+            total = terms[0]
+            for term in terms[1:]:
+                total = total + term
+            found.append(total)
+    return found
+
+
+def _halves(columns: list[Column], m: int) -> tuple[list[Column], list[Column]]:
+    def cut(column: Column, part: slice) -> Column:
+        return replace(column, cells=column.cells[part], holes=column.holes[part])
+
+    return [cut(c, slice(0, m)) for c in columns], [cut(c, slice(m, None)) for c in columns]
+
+
+def _changes(
+    result: MMDTestResult, columns: list[Column], left: list[Column], right: list[Column]
+) -> tuple[ColumnChange, ...]:
+    reasons = {reason.name: reason for reason in result.explain(COLUMN_RELABELINGS).reasons}
+    try:
+        found = result.columns()
+        total = float(np.maximum(found.shares, 0.0).sum())
+        shares = {
+            n: max(s, 0.0) / total if total > 0 else 0.0 for n, s in zip(found.names, found.shares.tolist(), strict=True)
+        }
+    except CapabilityError:
+        shares = {}
+    changes = [
+        ColumnChange(c.name, c.kind, reasons[c.name].pvalue, shares.get(c.name, float("nan")), _change(a, b))
+        for c, a, b in zip(columns, left, right, strict=True)
+    ]
+    return tuple(sorted(changes, key=lambda change: (change.pvalue, -np.nan_to_num(change.share), change.name)))
+
+
+def _change(a: Column, b: Column) -> str:
+    """What is different between two columns, for people."""
+    words = []
+    here, there = a.observed(), b.observed()
+    if len(here) and len(there):
+        if a.kind == NUMBER:
+            words.append(f"mean {np.mean(here):.4g} → {np.mean(there):.4g}")
+            words.append(f"deviation {np.std(here):.3g} → {np.std(there):.3g}")
+        elif a.kind in (CATEGORY, ORDERED):
+            words.append(_level_change(list(here), list(there)))
+        elif a.kind == DATE:
+            words.append(f"from {_day(min(here))} … {_day(max(here))} to {_day(min(there))} … {_day(max(there))}")
+        else:
+            words.append(f"{np.mean([len(str(x)) for x in here]):.3g} → {np.mean([len(str(x)) for x in there]):.3g} letters")
+    if a.holes.any() or b.holes.any():
+        words.append(f"missing {100 * a.holes.mean():.3g} % → {100 * b.holes.mean():.3g} %")
+    return ", ".join(words)
+
+
+def _level_change(here: list[Any], there: list[Any]) -> str:
+    """The level whose share moved most."""
+    levels = dict.fromkeys([*here, *there])
+    before = {level: here.count(level) / len(here) for level in list(levels)[:1000]}
+    after = {level: there.count(level) / len(there) for level in before}
+    most = max(before, key=lambda level: abs(before[level] - after[level]))
+    return f"{most} {100 * before[most]:.3g} % → {100 * after[most]:.3g} %"
+
+
+def _day(value: Any) -> str:
+    return str(np.datetime64(value, "D"))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of values between edges; those outside count at the ends."""
+    counts = np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0]
+    return counts / max(1, len(values))

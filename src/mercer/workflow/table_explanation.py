@@ -1,0 +1,214 @@
+"""A prediction of a table model as a sum over the columns of the table, by Shapley values.
+
+The prediction is a weighted mean of members, and Shapley values of a sum are sums of Shapley values, so that every member is
+explained by the best way it allows: in closed form where its kernel is a product over columns and its target is learned as it
+is, by all subsets of columns where these are few enough, else by random orders of the columns, with standard errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import CapabilityError, InputError, describe
+from mercer.explanations.columns import BACKGROUND, BACKGROUND_SEED, SHOWN, ColumnExplanation
+from mercer.inputs import Rows
+from mercer.kernels.column_terms import column_terms
+from mercer.numeric.shapley import product_shapley
+from mercer.workflow.table_model import Member
+
+Array = NDArray[np.float64]
+
+#: Kernel values that one explanation may take: seconds.
+KERNEL_VALUES = 100_000_000
+
+#: Numbers of products that are held at a time.
+NUMBERS_AT_A_TIME = 2**22
+
+#: Rows of the background where subsets are many, and orders of columns at least and at most.
+FEW_BACKGROUND, FEWEST_ORDERS, MOST_ORDERS = 25, 20, 1000
+
+EXACT, SUBSETS, ORDERS = "closed form", "all subsets of columns", "random orders of columns"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One member's part: contributions by table column (d,), the value where none is known, and standard errors."""
+
+    contributions: Array
+    base: float
+    errors: Array
+    how: str
+    background: int
+
+
+def explain_table(model: Any, inputs: dict[str, Any], target: Any, background: Any) -> list[ColumnExplanation]:
+    """The Shapley values of the columns for every row of encoded inputs; `background` is encoded rows, or None."""
+    names = tuple(column.name for column in model._used)
+    count = len(next(iter(inputs.values())))
+    return [
+        _one(model, names, {rule: table[i : i + 1] for rule, table in inputs.items()}, target, background) for i in range(count)
+    ]
+
+
+def _one(model: Any, names: tuple[str, ...], row: dict[str, Any], target: Any, background: Any) -> ColumnExplanation:
+    scores = model._predictions(row)[0]  # (t,)
+    output, label = _output(model, scores, target)
+    contributions, variance, base = np.zeros(len(names)), np.zeros(len(names)), 0.0
+    ways: dict[str, int] = {}
+    parts: dict[int, float] = {}
+    for member in model.members_:
+        groups = [model._places(member.scaling, name) for name in names]
+        rest = _background(member, background)
+        found = _member(member, row[member.scaling], rest, groups, output)
+        contributions += member.weight * found.contributions
+        variance += (member.weight * found.errors) ** 2
+        base += member.weight * found.base
+        ways[found.how] = found.background
+        for place, value in _examples(member, row[member.scaling], output).items():
+            parts[place] = parts.get(place, 0.0) + member.weight * value
+    order = sorted(parts, key=lambda place: (-abs(parts[place]), place))[:SHOWN]
+    against = "; ".join(f"mean over {rows} training rows, {how}" for how, rows in ways.items())
+    return ColumnExplanation(
+        names, contributions, float(scores[output]), base, tuple((place, parts[place]) for place in order), label, against,
+        np.sqrt(variance) if variance.any() else None,
+    )  # fmt: skip
+
+
+def _output(model: Any, scores: Array, target: Any) -> tuple[int, str]:
+    if not hasattr(model, "classes_"):
+        if target is not None:
+            raise InputError(f"explain: {type(model).__name__} predicts one number; leave target out.")
+        return 0, "the prediction"
+    classes = model.classes_.tolist()
+    if target is None:
+        place = int(scores.argmax())
+    elif target in classes:
+        place = classes.index(target)
+    elif str(target) in [str(label) for label in classes]:
+        place = [str(label) for label in classes].index(str(target))
+    else:
+        shown = ", ".join(repr(label) for label in classes[:10])
+        raise InputError(f"explain: target must be one of the classes {shown}; got {describe(target)}.")
+    return place, f"score of class {classes[place]!r}"
+
+
+def _background(member: Member, given: dict[str, Any] | None) -> Any:
+    """Rows that stand for unknown cells: those given, or some that the member holds."""
+    if given is not None:
+        return given[member.scaling]
+    X = member.model.X
+    if len(X) <= BACKGROUND:
+        return X
+    return X[np.sort(np.random.default_rng(BACKGROUND_SEED).choice(len(X), size=BACKGROUND, replace=False))]
+
+
+def _member(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
+    if not len(member.transform.power):
+        try:
+            return _closed(member, x, rest, groups, output)
+        except CapabilityError:
+            pass  # no product over columns: subsets of columns, or a sample of them
+    d, n = sum(bool(group) for group in groups), len(member.model.X)
+    rows = KERNEL_VALUES // max(1, n)
+    if d <= 16 and 2**d * FEW_BACKGROUND <= rows:
+        return _subsets(member, x, rest[: max(FEW_BACKGROUND, int(rows // 2**d))], groups, output)
+    return _orders(member, x, rest, groups, output, rows)
+
+
+def _closed(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
+    """Products over matrix columns, those of one table column taken together."""
+    model, transform = member.model, member.transform
+    width = x.shape[1]
+    owner = {place: j for j, group in enumerate(groups) for place in group}
+    scale = float(transform.spread[output])
+    a = scale * model.dual[:, output]
+    contributions = np.zeros(len(groups))
+    base = scale * float(model.intercept[output]) + float(transform.center[output])
+    new, others = Rows(x, "x"), Rows(rest, "background")
+    for term in column_terms(model.kernel, range(width)):
+        owners = sorted({owner[int(place)] for place in term.factors})
+        if not owners:
+            base += term.weight * float(a.sum())
+            continue
+        step = max(1, NUMBERS_AT_A_TIME // (len(rest) * len(owners)))
+        for low in range(0, len(model.X), step):
+            part = slice(low, min(len(model.X), low + step))
+            known = Rows(model.X[part], "X_fit_")
+            p = np.ones((len(owners), len(known)))
+            q = np.ones((len(owners), len(known), len(rest)))
+            for place, kernel in term.factors.items():
+                j = owners.index(owner[int(place)])
+                p[j] *= np.asarray(kernel(known, new), dtype=np.float64)[:, 0]
+                q[j] *= np.asarray(kernel(known, others), dtype=np.float64)
+            weights = term.weight * a[part] / len(rest)
+            contributions[owners] += product_shapley(np.ascontiguousarray(p.T), q, weights)
+            base += float(weights @ q.prod(axis=0).sum(axis=1))
+    return Shares(contributions, base, np.zeros(len(groups)), EXACT, len(rest))
+
+
+def _values(member: Member, rows: Any, output: int) -> Array:  # -> (r,)
+    return np.asarray(member.transform.backward(member.model.predict(rows))[:, output])
+
+
+def _subsets(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
+    """v(S) for all subsets of the columns, and the weighted sum of differences that defines the values."""
+    players = [j for j, group in enumerate(groups) if group]
+    d, B = len(players), len(rest)
+    values = np.empty(2**d)
+    at_once = max(1, 2**17 // B)
+    for low in range(0, 2**d, at_once):
+        subsets = range(low, min(2**d, low + at_once))
+        rows = np.concatenate([_mixed(x, rest, groups, players, subset) for subset in subsets])
+        values[low : low + len(subsets)] = _values(member, rows, output).reshape(len(subsets), B).mean(axis=1)
+    sizes = np.array([subset.bit_count() for subset in range(2**d)])
+    share = np.array([factorial(s) * factorial(d - 1 - s) / factorial(d) for s in range(d)])
+    contributions = np.zeros(len(groups))
+    everything = np.arange(2**d)
+    for place, j in enumerate(players):
+        without = everything[(everything >> place) & 1 == 0]
+        contributions[j] = float(share[sizes[without]] @ (values[without | (1 << place)] - values[without]))
+    return Shares(contributions, float(values[0]), np.zeros(len(groups)), SUBSETS, B)
+
+
+def _mixed(x: Any, rest: Any, groups: list[list[int]], players: list[int], subset: int) -> Any:
+    rows = rest.copy()
+    known = [place for bit, j in enumerate(players) if subset >> bit & 1 for place in groups[j]]
+    rows[:, known] = x[:, known]
+    return rows
+
+
+def _orders(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int, budget: int) -> Shares:
+    """Columns made known one by one in random orders, each order and its reverse from one background row."""
+    players = [j for j, group in enumerate(groups) if group]
+    rng = np.random.default_rng(BACKGROUND_SEED)
+    pairs = int(np.clip(budget // (2 * (len(players) + 1)), FEWEST_ORDERS, MOST_ORDERS // 2))
+    gains = np.zeros((pairs, len(groups)))
+    starts = np.empty(pairs)
+    for i in range(pairs):
+        order = rng.permutation(players)
+        start = rest[i % len(rest)]
+        for sequence in (order, order[::-1]):
+            rows = np.repeat(start[None, :], len(players) + 1, axis=0)
+            for step, j in enumerate(sequence, 1):
+                rows[step:, groups[j]] = x[0, groups[j]]
+            values = _values(member, rows, output)
+            gains[i, sequence] += np.diff(values) / 2.0
+            starts[i] = values[0]
+    spread = gains.std(axis=0, ddof=1) / np.sqrt(pairs)
+    return Shares(gains.mean(axis=0), float(starts.mean()), spread, f"{2 * pairs} {ORDERS}", min(pairs, len(rest)))
+
+
+def _examples(member: Member, x: Any, output: int) -> dict[int, float]:
+    """What each row that the member holds adds, in units of the target where it is learned as it is."""
+    parts = member.model.dual[:, output] * np.asarray(member.model.kernel(member.model.X, x), dtype=np.float64)[:, 0]
+    scale = float(member.transform.spread[output])
+    if len(member.transform.power):  # by the slope of the transform at the prediction
+        f = member.model.predict(x)
+        scale = float((member.transform.backward(f + 1e-4) - member.transform.backward(f - 1e-4))[0, output] / 2e-4)
+    order = np.argsort(-np.abs(parts), kind="stable")[: 4 * SHOWN]
+    return {int(i): scale * float(parts[i]) for i in order}
