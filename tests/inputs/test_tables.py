@@ -89,11 +89,13 @@ def test_text_is_one_string_per_line(tmp_path: Path) -> None:
 
 
 def test_kernels_take_a_table_as_they_take_a_frame() -> None:
-    table = Table({
-        "a": np.array([0.0, 1.0, 3.0]),
-        "b": np.array([1.0, 0.0, 2.0]),
-        "s": np.array(["ab", "ba", "abab"], dtype=object),
-    })
+    table = Table(
+        {
+            "a": np.array([0.0, 1.0, 3.0]),
+            "b": np.array([1.0, 0.0, 2.0]),
+            "s": np.array(["ab", "ba", "abab"], dtype=object),
+        }
+    )
     rows = as_rows(table, "a.csv")
     X = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 2.0]])
     k = Gaussian(2.0).on("a") * Linear().on("b", "a") + Spectrum(2).on("s")

@@ -23,8 +23,12 @@ USUAL, NOVEL = 0, 1
 SHOWN = 10
 
 Train = Annotated[str, typer.Argument(metavar="TRAIN", help="A table of known rows.", show_default=False)]
-New = Annotated[str, typer.Argument(metavar="NEW", help="A table of rows to judge, with the same columns.", show_default=False)]
-Alpha = Annotated[float, typer.Option("--alpha", metavar="LEVEL", help="Rate of false alarms among rows like the known ones.")]
+New = Annotated[
+    str, typer.Argument(metavar="NEW", help="A table of rows to judge, with the same columns.", show_default=False)
+]
+Alpha = Annotated[
+    float, typer.Option("--alpha", metavar="LEVEL", help="Rate of false alarms among rows like the known ones.")
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
@@ -98,7 +102,7 @@ def _print(found: NoveltyReport, name: str) -> None:
     n, count = len(found.pvalues), len(found.novel)
     word = "novelty" if found.alarm else "no novelty beyond false alarms"
     print_text(f"{name}: ", heading(word, "bold red" if found.alarm else "bold green"))
-    print_text(f"{count:,} of {n:,} rows have p <= {found.level:g}; about {found.level * n:.3g} would if all were like the known ones")
+    print_text(f"{count:,} of {n:,} rows have p <= {found.level:g}; about {found.level * n:.3g} are expected by chance")
     for words in found.notes:
         note(words)
     if 1.0 / (found.trained + 1) > found.level:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,10 +82,22 @@ def novelty(train: Table, new: Table, *, level: float = 0.05, seed: int = 0, nam
     now = like(read_columns(new[[column.name for column in used]], names[1]), used, names[1])
     places: dict[str, int | str] = {column.name: i for i, column in enumerate(used)}
     ball = NoveltyBall(column_product(used, places)).fit(_cells(used))
-    pvalues, distances = _scored(ball, now)
+    strange = np.any([column.holes & ~known.holes.any() for column, known in zip(now, used, strict=True)], axis=0)
+    pvalues, distances = _scored(ball, [_filled(column, known) for column, known in zip(now, used, strict=True)])
+    pvalues[strange] = 1.0 / (len(picked) + 1)  # a hole where there never was one
     found = NoveltyReport(pvalues, distances, level, len(picked), rows, (), tuple(notes))
     reasons = tuple(_reason(used, now, int(row)) for row in found.novel)
     return NoveltyReport(pvalues, distances, level, len(picked), rows, reasons, tuple(notes))
+
+
+def _filled(new: Column, known: Column) -> Column:
+    """New cells with some training cell in holes that the kernel has no rule for."""
+    if known.holes.any() or not new.holes.any():
+        return new
+    if isinstance(new.cells, np.ndarray):
+        return replace(new, cells=np.where(new.holes, known.cells[0], new.cells), holes=np.zeros_like(new.holes))
+    cells = [known.cells[0] if hole else cell for cell, hole in zip(new.cells, new.holes, strict=True)]
+    return replace(new, cells=cells, holes=np.zeros_like(new.holes))
 
 
 def _cells(columns: list[Column]) -> Any:  # -> (n, d)

@@ -201,6 +201,17 @@ class TableEstimator(BaseEstimator):
         total = found.sum()
         return found / total if total > 0 else found
 
+    def _explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
+        """For `mercer.explain`: the prediction of every row of X as a sum over columns."""
+        from mercer.workflow.table_explanation import explain_table
+
+        if isinstance(background, str):
+            raise InputError(
+                f"explain: for {type(self).__name__} background is a table of rows, or None; got {background!r}."
+            )
+        rest = None if background is None else self._new_inputs(background)
+        return explain_table(self, self._new_inputs(X), target, rest)
+
     def _places(self, rule: str, name: str) -> list[int]:
         encoder = self._encoders[rule]
         return [i for i, origin in enumerate(encoder.origins) if origin == name]

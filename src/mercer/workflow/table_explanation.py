@@ -1,8 +1,8 @@
 """A prediction of a table model as a sum over the columns of the table, by Shapley values.
 
 The prediction is a weighted mean of members, and Shapley values of a sum are sums of Shapley values, so that every member is
-explained by the best way it allows: in closed form where its kernel is a product over columns and its target is learned as it
-is, by all subsets of columns where these are few enough, else by random orders of the columns, with standard errors.
+explained by the best way it allows: in closed form where its kernel is a product over columns and its target is learned as
+it is, by all subsets of columns where these are few enough, else by random orders of the columns, with standard errors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def explain_table(model: Any, inputs: dict[str, Any], target: Any, background: A
     names = tuple(column.name for column in model._used)
     count = len(next(iter(inputs.values())))
     return [
-        _one(model, names, {rule: table[i : i + 1] for rule, table in inputs.items()}, target, background) for i in range(count)
+        _one(model, names, {rule: table[i : i + 1] for rule, table in inputs.items()}, target, background)
+        for i in range(count)
     ]
 
 

@@ -36,7 +36,8 @@ def _verdict(found: Comparison) -> Section:
     changed = found.changed
     if found.differ:
         which = ", ".join(column.name for column in changed[:8]) or "no single column stands out"
-        words = f"The two tables do not come from one source (p = {human(found.result.pvalue, 2)}). Columns that differ: {which}."
+        chance = human(found.result.pvalue, 2)
+        words = f"The two tables do not come from one source (p = {chance}). Columns that differ: {which}."
     else:
         words = f"Nothing shows that the two tables come from different sources (p = {human(found.result.pvalue, 2)})."
     shown = [
@@ -44,9 +45,11 @@ def _verdict(found: Comparison) -> Section:
         ("columns that differ", f"{len(changed)} of {len(found.columns)}", "corrected for their number"),
         ("rows compared", f"{found.used[0]:,} and {found.used[1]:,}", f"of {found.rows[0]:,} and {found.rows[1]:,}"),
     ]
-    return Section(
-        "verdict", "In short", join([paragraph(words), cards(shown), facts([("note", note) for note in found.notes])])
-    )
+    return Section("verdict", "In short", join([paragraph(words), cards(shown), *_notes(found)]))
+
+
+def _notes(found: Comparison) -> list[Html]:
+    return [facts([("note", note) for note in found.notes])] if found.notes else []
 
 
 def _columns(found: Comparison) -> Section:
