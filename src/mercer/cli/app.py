@@ -15,15 +15,18 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli.check import check
+from mercer.cli.compare import compare
 from mercer.cli.compile import compile
 from mercer.cli.denoise import denoise
 from mercer.cli.exit_codes import BAD_INPUT
+from mercer.cli.explain import explain
 from mercer.cli.failures import guarded, termination
 from mercer.cli.fit import fit
+from mercer.cli.novelty import novelty
 from mercer.cli.predict import predict
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, check, denoise, compile)
+COMMANDS = (fit, predict, explain, compare, novelty, check, denoise, compile)
 
 
 def signed_last(arguments: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.results import METRICS, MODEL, refuse_other, results_folder
+from mercer.cli.results import METRICS, MODEL, REPORT, refuse_other, results_folder
 from mercer.cli.terminal import note, print_json, print_text, progress, strict_json
 from mercer.errors import InputError
 
@@ -228,6 +228,7 @@ def _train(question: Question, settings: Settings, seconds: float, quiet: bool) 
 def _write(made: Path, training: Training) -> dict[str, Any]:
     """All results into a folder; returns the metrics."""
     from mercer.persist import save, write_whole
+    from mercer.report.document.training_report import write_report
 
     question = training.question
     metrics = training.metrics()
@@ -239,6 +240,7 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
         "held_out": metrics["held_out"],
     }
     metrics["model_bytes"] = save(training.final, made / MODEL, notes=notes)
+    write_report(training, made / REPORT)
     write_whole(made / METRICS, strict_json(metrics).encode() + b"\n")
     return metrics
 
@@ -263,7 +265,7 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
         ("model", "; ".join(f"{attempt.label} ({attempt.weight:.2f})" for attempt in result.chosen)),
         ("rows", _rows(training)),
         ("time, memory", f"{format_seconds(sum(training.seconds.values()))}, {format_bytes(training.peak_bytes)} at most"),
-        ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}"),
+        ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}, {REPORT}"),
     ]
     print_text(str(Summary(f"{title}({question.reason})", tuple(lines))))
     interval = f" --interval {training.settings.coverage:g}" if question.task == "regression" else ""

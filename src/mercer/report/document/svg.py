@@ -46,8 +46,7 @@ class Axis:
         """Round values within the range."""
         if self.log:
             low, high = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            step = max(1, math.ceil((high - low + 1) / count))
-            found = [10.0**power for power in range(low, high + 1, step)]
+            found = [10.0**power for power in range(low, high + 1, max(1, math.ceil((high - low + 1) / count)))]
             return found if len(found) > 1 else [self.low, self.high]
         step = nice_step((self.high - self.low) / max(1, count))
         first = math.ceil(self.low / step - 1e-9)

@@ -53,7 +53,7 @@ def _curves(material: Material) -> list[Html]:
     rows = material.sample[np.linspace(0, len(material.sample) - 1, min(ROWS, len(material.sample))).round().astype(int)]
     some = some_rows(material.used, rows)
     kinds = {column.name: column.kind for column in material.used}
-    found = []
+    found: list[Html] = []
     for name, share in material.relevance:
         if len(found) == MAIN or share < 0.005:
             break

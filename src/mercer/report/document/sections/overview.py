@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.report.document.html import Section, cards, facts, join, paragraph
+from mercer.report.document.html import Html, Section, cards, facts, join, paragraph
 from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent
 from mercer.workflow.scores import Score
@@ -59,7 +59,7 @@ def _verdict(material: Material) -> str:
     return f"The model predicts {what}. Of {material.m:,} rows that it has not seen, {right}."
 
 
-def _facts(material: Material) -> str:
+def _facts(material: Material) -> Html:
     training = material.training
     question = training.question
     rows = [

@@ -1,0 +1,130 @@
+"""`mercer explain MODEL DATA --row N`: one prediction as a sum over columns, and the training rows that decide it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from mercer.cli.results import MODEL
+from mercer.cli.terminal import heading, note, print_json, print_text
+from mercer.errors import InputError
+
+#: Columns and training rows printed.
+SHOWN, ROWS = 15, 5
+
+#: Letters of a bar.
+BAR = 20
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="The file model.mercer that mercer fit wrote, or its folder.", show_default=False),
+]
+DataFile = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="A table with the model's columns: CSV, Parquet, … or -.", show_default=False),
+]
+Row = Annotated[int, typer.Option("--row", metavar="N", help="The row to explain; the first is 1.", show_default=False)]
+Class = Annotated[
+    str | None,
+    typer.Option("--class", metavar="LABEL", help="The class to explain (default: the predicted one).", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_json: AsJson = False) -> int:
+    """Say what every column of one row adds to its prediction, and which training rows decide it.
+
+    The parts are Shapley values and add up to the prediction; for classes, to the score that probabilities are made from.
+    """
+    from mercer.explanations import explain as taken_apart
+    from mercer.inputs.reading import read_table
+    from mercer.persist import load_with_notes
+    from mercer.workflow.prediction import refuse_lacking
+    from mercer.workflow.table_estimator import TableEstimator
+
+    path = model / MODEL if model.is_dir() else model
+    fitted, notes = load_with_notes(path)
+    if not isinstance(fitted, TableEstimator):
+        raise InputError(f"{path}: not a table model of mercer fit; use mercer.explain in Python.")
+    if label is not None and not hasattr(fitted, "classes_"):
+        raise InputError(f"{path}: predicts numbers; leave --class out.")
+    table = read_table(data)
+    name = "standard input" if data == "-" else data
+    if not 1 <= row <= len(table):
+        raise InputError(f"--row {row}: {name} has rows 1 to {len(table):,}.")
+    used = [column.name for column in fitted.result_.columns]
+    refuse_lacking(name, used, table.columns)
+    chosen = table[np.array([row - 1])]
+    found: Any = taken_apart(fitted, chosen[used], target=label)
+    facts = _facts(fitted, chosen, found, row, str(notes.get("target", "the target")))
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts, found, chosen)
+    return 0
+
+
+def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[str, Any]:
+    names = [column.name for column in fitted.result_.columns]
+    said = fitted.predict(chosen[names])[0]
+    order = np.argsort(-np.abs(found.contributions), kind="stable")
+    facts = {
+        "row": row,
+        "target": target,
+        "prediction": said.item() if isinstance(said, np.generic) else said,
+        "explained": found.label,
+        "value": found.value,
+        "base": found.base,
+        "against": found.against,
+        "columns": [
+            {"name": found.names[j], "cell": _cell(chosen, found.names[j]), "contribution": float(found.contributions[j]),
+             "standard_error": 0.0 if found.errors is None else float(found.errors[j])}
+            for j in order
+        ],
+        "training_rows": [{"row": place + 1, "adds": value} for place, value in found.examples],
+    }  # fmt: skip
+    if hasattr(fitted, "classes_"):
+        shares = fitted.predict_proba(chosen[names])[0]
+        facts["probabilities"] = {str(c): float(p) for c, p in zip(fitted.classes_, shares, strict=True)}
+    return facts
+
+
+def _cell(chosen: Any, name: str) -> Any:
+    value = chosen[name].to_numpy()[0]
+    if value is None or value != value:
+        return None
+    return value.item() if isinstance(value, (np.floating, np.integer)) else str(value)
+
+
+def _print(facts: dict[str, Any], found: Any, chosen: Any) -> None:
+    said = facts["prediction"]
+    words = f"{said:.6g}" if isinstance(said, float) else str(said)
+    print_text(f"row {facts['row']}: {facts['target']} = ", heading(words, "bold"))
+    if "probabilities" in facts:
+        best = sorted(facts["probabilities"].items(), key=lambda pair: -pair[1])[:4]
+        print_text("  " + ", ".join(f"{label} {100 * share:.1f} %" for label, share in best))
+    print_text(
+        f"{facts['explained']}: {facts['value']:.5g} = {facts['base']:.5g} (where no column is known) + the parts below\n"
+    )
+    shown = facts["columns"][:SHOWN]
+    cells = [_short(one["cell"]) for one in shown]
+    width, wide = max(len(one["name"]) for one in shown), max(len(cell) for cell in cells)
+    largest = max(abs(one["contribution"]) for one in shown) or 1.0
+    for one, cell in zip(shown, cells, strict=True):
+        error = f" ± {one['standard_error']:.2g}" if one["standard_error"] else ""
+        bar = ("+" if one["contribution"] > 0 else "-") * round(BAR * abs(one["contribution"]) / largest)
+        print_text(f"  {one['name']:<{width}}  {cell:<{wide}}  {one['contribution']:+9.4g}{error}  {bar}")
+    if len(facts["columns"]) > len(shown):
+        rest = sum(one["contribution"] for one in facts["columns"][SHOWN:])
+        print_text(f"  {len(facts['columns']) - SHOWN} more columns together {rest:+.4g}")
+    rows = ", ".join(f"{one['row']} ({one['adds']:+.3g})" for one in facts["training_rows"][:ROWS])
+    print_text(f"\ntraining rows that decide most: {rows}")
+    note(f"unknown columns: {facts['against']}.")
+
+
+def _short(cell: Any, longest: int = 24) -> str:
+    words = "missing" if cell is None else f"{cell:.5g}" if isinstance(cell, float) else str(cell)
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
