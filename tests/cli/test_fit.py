@@ -15,7 +15,7 @@ import mercer
 from mercer.inputs.reading import read_table
 from mercer.persist import load_with_notes
 
-FILES = ["metrics.json", "model.mercer"]
+FILES = ["metrics.json", "model.mercer", "report.html"]
 
 
 @pytest.fixture(scope="module")
