@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `mercer fit` that reach the model; apart from it, so that an option is judged before a model is loaded."""
+    """The options of `mercer fit` that reach the model; apart from it, so that they are judged before a model is loaded."""
 
     kernel: str | None = None  # its text; None leaves the choice to the table model
     time: float | None = None  # seconds

@@ -23,7 +23,7 @@ from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_given import by_number, named, refuse_unfit
 from mercer.workflow.table_kernels import product_kernel
 from mercer.workflow.table_pace import timed, within
-from mercer.workflow.table_search import Loss, Search, Tables, Trial, average
+from mercer.workflow.table_search import FINALISTS, Loss, Search, Tables, Trial, average
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ class Fitting:
         self.budget = budget_bytes(memory)
         self.rng = np.random.default_rng(seed)
         self.meter = Meter("fit", verbose)
-        self.steps = 0
+        self.steps, self.total = 0, 0  # fits of a candidate on a fold: begun, and expected at most
         self.landmarks: int | None = None  # where the time asks for them
         self.given = kernel
         self.encoders, self.mixed = encoders(columns) if kernel is None else encoders_for(kernel, columns)
@@ -178,6 +178,8 @@ class Fitting:
         tables = Tables(inputs, self.targets[rows], _renumbered(folds), groups)
         deadline = np.inf if self.seconds is None else self.started + SEARCHING * self.seconds
         search = Search(tables, self.loss, deadline, self._tell)
+        again = 2 * tables.n_folds if len(self.transforms) > 1 else 0
+        self.total = len(tried) + min(FINALISTS, len(tried)) * (tables.n_folds - 1) + again
         search.run([replace(candidate, transform=self.transforms[0]) for candidate in tried])
         if len(self.transforms) > 1 and search.ranked() and time.perf_counter() < deadline:
             best = [replace(candidate, transform=YEO_JOHNSON) for candidate in search.ranked()[:2]]
@@ -187,7 +189,7 @@ class Fitting:
     def _tell(self, what: str) -> None:
         self.steps += 1
         self.meter.label = f"fit: {what}"
-        self.meter(self.steps, 40)
+        self.meter(self.steps, max(self.steps, self.total))
 
     def _in_time(
         self, picked: list[tuple[Trial, float]], states: list[State], n: int
