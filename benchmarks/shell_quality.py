@@ -15,6 +15,7 @@ import argparse
 import csv
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,12 +52,14 @@ def write(path: Path, columns: dict[str, list[Any]]) -> None:
         writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
 
 
-def mercer(*arguments: Any) -> float:
-    """Run a command; returns its seconds."""
-    start = time.perf_counter()
+def mercer(*arguments: Any) -> tuple[float, float]:
+    """Run a command; returns its seconds, and those of all processors."""
+    start, before = time.perf_counter(), os.times()
     command = [sys.executable, "-m", "mercer.cli", *map(str, arguments)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    after = os.times()
+    busy = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - start, busy
 
 
 def measure(name: str, task: str, suffix: str, folder: Path) -> Record:
@@ -69,12 +72,13 @@ def measure(name: str, task: str, suffix: str, folder: Path) -> Record:
     for part, rows in parts.items():
         columns = {f"x{j}": X[rows, j].tolist() for j in range(X.shape[1])} | {"y": target[rows].tolist()}
         write(folder / f"{part}{suffix}", columns)
-    seconds = mercer("fit", folder / f"train{suffix}", "--target", "y", "--out", folder / "out")
+    seconds, busy = mercer("fit", folder / f"train{suffix}", "--target", "y", "--out", folder / "out")
     options = ("--interval", COVERAGE) if task == "regression" else ()
-    predicting = mercer("predict", folder / "out", folder / f"test{suffix}", *options, "--out", folder / "p.csv")
+    predicting, _ = mercer("predict", folder / "out", folder / f"test{suffix}", *options, "--out", folder / "p.csv")
     with (folder / "p.csv").open(encoding="utf-8") as file:
         found = list(csv.DictReader(file))
-    record: Record = {"file": suffix, "rows": len(train), "tested": len(test), "seconds": seconds, "predicting": predicting}
+    record: Record = {"file": suffix, "rows": len(train), "tested": len(test), "seconds": seconds, "busy": busy,
+                      "predicting": predicting}  # fmt: skip
     if task == "classification":
         return record | {"errors": int(np.sum(np.array([row["prediction"] for row in found]) != target[test]))}
     numbers = {key: np.array([float(row[key]) for row in found]) for key in ("prediction", "lower", "upper")}
@@ -86,8 +90,8 @@ def measure(name: str, task: str, suffix: str, folder: Path) -> Record:
 def show(results: Record, rivals: Record) -> str:
     """Every table, losses included."""
     lines = [
-        "| table | file | error | boosting, tuned | ratio | 90 % intervals hold | seconds to the report | predicting |",
-        "|---|---|---|---|---|---|---|---|",
+        "| table | file | error | boosting, tuned | ratio | 90 % inside | seconds to report | processors | predicting |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     ratios = []
     for task in ("regression", "classification"):
@@ -103,7 +107,7 @@ def show(results: Record, rivals: Record) -> str:
             ratios.append(ratio)
             lines.append(
                 f"| {name} | {found['file']} | {error} | {ratio:.3f} | {held} | {found['seconds']:.1f} | "
-                f"{found['predicting']:.1f} |"
+                f"{found['busy']:.1f} | {found['predicting']:.1f} |"
             )
     if ratios:
         lines += ["", f"Geometric mean of the ratio over {len(ratios)} tables: {np.exp(np.mean(np.log(ratios))):.3f}; "
