@@ -63,7 +63,8 @@ test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
-test-docs: $(STAMPS)/dev  ## the chapters' examples, and every script of examples/ as a reader runs it
+test-docs: $(STAMPS)/dev  ## the chapters' examples, every script of examples/ as a reader runs it, reports in a browser
+	$(PY) -m pytest -rs -m browser tests/browser
 	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures
 	$(PY) -m pytest -n $(WORKERS) -m slow tests/lectures/test_every_example.py
 

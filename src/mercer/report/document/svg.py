@@ -1,6 +1,6 @@
 """Pictures as SVG text: axes with round ticks, and a few marks. Colors are classes, so that a page can turn dark.
 
-A picture is 360 units wide and its letters are 12 units high: on a phone that is their size in pixels.
+A picture is 360 units wide and its letters are a little more than 12 units high: on a phone that is their size in pixels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 WIDTH, HEIGHT = 360, 260
 
 #: Mean width of a letter of 12 units, to keep words apart.
-LETTER = 6.6
+LETTER = 6.8
 
 
 @dataclass(frozen=True)
