@@ -1,9 +1,12 @@
 """Small real tables that come with the package, to try things on: each a file of its own here and in `data`.
 
 `load_…()` returns a `Dataset`: the table, the path of its CSV file, where it is from and under which license. Nothing is
-downloaded.
+downloaded. (Handwritten digits come with scikit-learn.)
 """
 
+from mercer.datasets.airfoil import load_airfoil
+from mercer.datasets.names import load_names
 from mercer.datasets.penguins import load_penguins
+from mercer.datasets.solubility import load_solubility, load_solubility_graphs
 
-__all__ = ["load_penguins"]
+__all__ = ["load_airfoil", "load_names", "load_penguins", "load_solubility", "load_solubility_graphs"]
