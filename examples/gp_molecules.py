@@ -3,32 +3,28 @@
 The kernel counts common substrings of one to four letters, each length normalized and with a weight of its own; the weights
 and the noise are fitted by marginal likelihood. The data are 1128 molecules with measured log solubility (ESOL).
 
-    python examples/gp_molecules.py DATA/str_smiles_esol.json.gz [--out FOLDER]
+    python examples/gp_molecules.py [--out FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 from pathlib import Path
 
 import numpy as np
 
 from mercer import GaussianProcessRegressor, Spectrum
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "str_smiles_esol.json.gz"
+from mercer.datasets import load_solubility
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path, nargs="?", default=DATA)
     parser.add_argument("--out", type=Path, default=Path("build") / "examples")
     options = parser.parse_args()
-    with gzip.open(options.data) as file:
-        record = json.load(file)
-    rows = np.random.default_rng(0).permutation(len(record["targets"]))
-    words, y = [record["strings"][i] for i in rows], np.array(record["targets"])[rows]
+    table, targets = load_solubility().split()
+    strings = table["smiles"].to_numpy()
+    rows = np.random.default_rng(0).permutation(len(targets))
+    words, y = [str(strings[i]) for i in rows], np.asarray(targets, dtype=float)[rows]
     kernel = sum((1.0 * Spectrum(p=p).normalized() for p in (2, 3, 4)), start=1.0 * Spectrum(p=1).normalized())
     model = GaussianProcessRegressor(kernel, n_restarts=0).fit(words[:600], y[:600])
     mean, std = model.predict(words[600:], return_std=True, include_noise=True)

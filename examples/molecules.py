@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from mercer import SVC, Graph, WeisfeilerLehman, explain
+from mercer.datasets import load_solubility_graphs
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ATOMS = {0: "C", 1: "N", 2: "O", 3: "F", 4: "I", 5: "Cl", 6: "Br"}
@@ -30,7 +31,10 @@ def molecules(folder: Path) -> tuple[list[Graph], np.ndarray]:
     """MUTAG with the names of atoms and bonds."""
     path = folder / "graph_MUTAG.json.gz"
     if not path.exists():
-        sys.exit(f"{path} is not there; give the folder that holds it with --data.")
+        print("MUTAG is not beside this project: 300 molecules of ESOL stand in, which dissolve in water, or hardly.\n")
+        found, solubility = load_solubility_graphs()
+        rows = np.random.default_rng(0).permutation(len(found))[:300]
+        return [found[i] for i in rows], np.where(solubility[rows] > np.median(solubility), "soluble", "not soluble")
     with gzip.open(path) as file:
         data = json.load(file)
     rows = zip(data["n_nodes"], data["edges"], data["node_labels"], data["edge_labels"], strict=True)
@@ -68,12 +72,13 @@ def main() -> int:
     graphs, classes = molecules(options.data)
     folds = StratifiedKFold(options.folds, shuffle=True, random_state=0)
     scores = cross_val_score(search(), graphs, classes, cv=folds)
-    print(f"accuracy {100.0 * scores.mean():.1f} % over {options.folds} folds (largest class: 66.5 %)\n")
+    largest = 100.0 * max(np.mean(classes == name) for name in set(classes))
+    print(f"accuracy {100.0 * scores.mean():.1f} % over {options.folds} folds (largest class: {largest:.1f} %)\n")
     model = search().fit(graphs, classes).best_estimator_
     print(f"chosen on all molecules: {model.kernel}, C = {model.C:g}")
     decisions = model.decision_function(graphs)
     shown = [int(decisions.argmax()), int(decisions.argmin())]
-    found = [explain(model, graphs[i], target="mutagenic") for i in shown]
+    found = [explain(model, graphs[i], target=model.classes_[1]) for i in shown]
     for one in found:
         print(f"\n{one}")
     if options.out is not None:

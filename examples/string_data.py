@@ -1,15 +1,16 @@
-"""The strings of the examples: real sets from the folder of shared data, or from another one."""
+"""The strings of the examples: real sets from a folder of data, what comes with mercer, or made-up ones in their form."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import mercer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -28,10 +29,22 @@ def load(name: str, folder: Path) -> dict[str, Any]:
     """One set: `strings` with `labels` and `label_names`, or `tasks`."""
     path = folder / f"str_{name}.json.gz"
     if not path.exists():
-        sys.exit(f"{path} is not there; give the folder that holds it with --data.")
+        return _shipped(name)
     with gzip.open(path) as file:
         found: dict[str, Any] = json.load(file)
     return found
+
+
+def _shipped(name: str) -> dict[str, Any]:
+    """What every clone has: the names come with mercer; for the sets that may not be shipped, made-up ones stand in."""
+    if name == "names_language":
+        names, languages = mercer.datasets.load_names().table.to_numpy().T
+        known, labels = np.unique(languages.astype(str), return_inverse=True)
+        return {"strings": [str(n) for n in names], "labels": labels.tolist(), "label_names": known.tolist()}
+    from made_up_strings import made_up
+
+    print(f"The real strings ({name}) are not beside this project: these are made up, in the same form.\n")
+    return made_up(name)
 
 
 def labeled(name: str, folder: Path, rows: int | None = None) -> tuple[list[str], np.ndarray]:
