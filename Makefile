@@ -140,6 +140,7 @@ show-tables: $(STAMPS)/bench  ## TableRegressor and TableClassifier beside tuned
 
 show-shell: $(STAMPS)/bench  ## mercer fit and predict on real tables beside tuned gradient boosting, seconds to the report; resumable
 	$(PY) -m benchmarks.shell_quality
+	$(PY) -m benchmarks.shell_large
 
 show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, predictions, test errors; resumable
 	$(PY) -m benchmarks.svm_quality
