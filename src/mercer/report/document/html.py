@@ -116,4 +116,4 @@ def folded(summary: str, body: Html) -> Html:
 
 
 def _class(kind: str) -> str:
-    return f' class="{escape(kind, quote=True)}"' if kind else ""
+    return f' class="{text(kind)}"' if kind else ""
