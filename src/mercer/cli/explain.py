@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from mercer.cli.results import MODEL
@@ -39,6 +38,8 @@ def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_
 
     The parts are Shapley values and add up to the prediction; for classes, to the score that probabilities are made from.
     """
+    import numpy as np
+
     from mercer.explanations import explain as taken_apart
     from mercer.inputs.reading import read_table
     from mercer.persist import load_with_notes
@@ -68,6 +69,8 @@ def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_
 
 
 def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[str, Any]:
+    import numpy as np
+
     names = [column.name for column in fitted.result_.columns]
     said = fitted.predict(chosen[names])[0]
     order = np.argsort(-np.abs(found.contributions), kind="stable")
@@ -93,6 +96,8 @@ def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[
 
 
 def _cell(chosen: Any, name: str) -> Any:
+    import numpy as np
+
     value = chosen[name].to_numpy()[0]
     if value is None or value != value:
         return None
