@@ -146,25 +146,27 @@ def draw(store: dict[str, Any]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     for ax, free, label in ((axes[0], 0, "rows, 500 landmarks"), (axes[1], 1, "landmarks, 100,000 rows")):
         points = sorted((n, m) for n, m in {*SCALING, (100_000, 500)} if (n, m)[1 - free] == (500, 100_000)[free])
         done = [(p[free], store[f"scale|{p[0]}|{p[1]}"]) for p in points if f"scale|{p[0]}|{p[1]}" in store]
         sizes = [float(size) for size, _ in done]
+        seconds, taken = ([found[key] for _, found in done] for key in ("seconds", "bytes"))
+        ax.loglog(sizes, seconds, color="C0", marker="o", label=f"seconds, slope {exponent(sizes, seconds):.2f}")
         beside = ax.twinx()
-        for axis, key, unit, color, mark in ((ax, "seconds", 1.0, "C0", "o"), (beside, "bytes", 2.0**20, "C1", "s")):
-            values = [found[key] / unit for _, found in done]
-            slope = exponent(sizes, [found[key] for _, found in done])
-            axis.loglog(
-                sizes, values, color=color, marker=mark, label=f"{'seconds' if unit == 1 else 'MiB'}: slope {slope:.2f}"
-            )
+        beside.plot(sizes, [value / 2**20 for value in taken], color="C1", marker="s", label="memory")
+        beside.set_ylim(0, 1.6 * max(taken) / 2**20)
+        ax.set_xticks(sizes, [f"{size:,.0f}" for size in sizes], fontsize=8)
+        ax.set_xticks([], minor=True)
+        ax.set_yticks([0.3, 1, 3, 10], ["0.3", "1", "3", "10"])
+        ax.set_yticks([], minor=True)
         ax.set_xlabel(label)
         ax.set_ylabel("seconds of the fit", color="C0")
         beside.set_ylabel("MiB beyond the data", color="C1")
         handles = [line for axis in (ax, beside) for line in axis.get_lines()]
         ax.legend(handles, [str(line.get_label()) for line in handles], loc="upper left", frameon=False)
         ax.grid(alpha=0.3)
-    figure.savefig(PICTURE, dpi=130)
+    figure.savefig(PICTURE, dpi=110)
     plt.close(figure)
 
 

@@ -149,9 +149,7 @@ def race(ours: Call, theirs: Call, budget: float) -> tuple[float, float, float]:
     """Median milliseconds of both, in turns, and the median ratio of turns."""
     for call in (ours, theirs):
         begin = time.perf_counter()
-        while (
-            time.perf_counter() < begin + WARM and "numba" not in sys.modules
-        ):
+        while time.perf_counter() < begin + WARM and "numba" not in sys.modules:
             call()
         call()
     start = time.perf_counter()
