@@ -98,6 +98,7 @@ def test_a_name_belongs_to_one_class() -> None:
 def test_every_public_estimator_is_registered() -> None:
     modules = registry.public_names()
     names = [name for name, module in modules.items() if module.startswith("mercer.estimators.")]
+    names = [name for name in names if isinstance(getattr(mercer, name), type)]  # functions about estimators stand there too
     assert len(names) >= 15
     assert [name for name in names if registry.find_estimator(name) is not getattr(mercer, name)] == []
 
