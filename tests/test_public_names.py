@@ -104,3 +104,9 @@ def test_the_version_is_that_of_the_package() -> None:
     from importlib.metadata import version
 
     assert mercer.__version__ == version("mercer")
+
+
+@pytest.mark.parametrize("asked", ["repaired([[0.0], [1.0]])", "_repr_latex_()", "_repr_html_()", "exp()", "dates()"])
+def test_what_a_kernel_can_do_does_not_wait_for_other_modules(asked: str) -> None:
+    """A new process that has loaded one kernel knows every operator."""
+    run_python(f"import mercer; mercer.Linear().{asked}")

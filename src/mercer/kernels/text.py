@@ -11,8 +11,6 @@ from importlib import import_module
 from typing import Any
 
 from mercer.errors import InputError, ParseError, describe
-from mercer.kernels import notation as notation  # kernels print as formulas once it is loaded
-from mercer.kernels import repaired as repaired  # and k.repaired(X) is known
 from mercer.kernels.algebra import Product, Sum, constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import registered
