@@ -46,7 +46,7 @@ class NoveltyReport:
 
     @property
     def alarm(self) -> bool:
-        """Whether there is more novelty than false alarms explain: too many rows, or one too far out for so many rows.
+        """Whether there is more novelty than false alarms explain: too many rows, or one too far out for their number.
 
         Either happens with chance at most level / 2 if all rows are like the training rows. The number of false alarms is
         beta-binomial, since all rows are held against one sample; single rows are judged by Benjamini and Hochberg's rule.

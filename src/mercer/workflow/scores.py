@@ -61,7 +61,7 @@ class Resampled:
 def regression_scores(y: Array, predicted: Array, resampled: Resampled) -> list[Score]:  # (m,), (m,)
     """RMSE, mean absolute error and R² with intervals."""
     squares = resampled.mean((y - predicted) ** 2)
-    # the spread round the mean of the resample, by its first two moments round the observed mean
+    # the spread around the mean of the resample, by its first two moments around the observed mean
     first, second = resampled.mean(y - y.mean()), resampled.mean((y - y.mean()) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = 1.0 - squares / (second - first**2)

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 
 record()(Column)  # what a new table is compared with
 
-#: Importances are measured for at most this many columns, on at most so many rows, with so many kernel values: each column
-#: costs a prediction of the rows.
+#: Importances are measured for at most this many columns, on at most this many rows, with this many kernel values: each
+#: column costs a prediction of the rows.
 MEASURED_COLUMNS, MEASURED, VALUES = 200, 300, 10**8
 
 #: Fewer rows cannot be divided into folds with something to learn from in each.

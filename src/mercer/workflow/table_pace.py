@@ -14,7 +14,7 @@ from mercer.kernels.base import Kernel
 #: Rows on which the pace is timed.
 TIMED = 800
 
-#: Up to so many rows an exact fit takes hundredths of seconds, and nothing is asked.
+#: Up to this many rows an exact fit takes hundredths of seconds, and nothing is asked.
 FREE = 1000
 
 #: Landmarks that are tried, from the best, and passes over an (n, m) factor that they cost, in products of its size.

@@ -38,7 +38,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """Leave-one-out errors round the chosen point: (scales, penalties) of the sample, in standard deviations of y."""
+    """Leave-one-out errors around the chosen point: (scales, penalties) of the sample, in standard deviations of y."""
 
     rows: int
     errors: Array

@@ -22,7 +22,7 @@ Indices = NDArray[np.intp]
 #: Penalties that are tried, half decades apart, times the mean of k(x, x).
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 
-#: From so many rows on a part of them judges a penalty.
+#: From this many rows on, a part of them judges a penalty.
 FEWER = 900
 
 

@@ -8,7 +8,7 @@ rise, the second promises the largest gain (f_i - f_j)^2 / (K_ii + K_jj - 2 K_ij
 Regression has two variables for every row, and their matrix is K side by side with itself: with K (n, n) and 2n variables,
 variable t stands for row t - n from n on, and the larger matrix is never made.
 
-`whole_qp` has the same steps in NumPy, which round the same way, bit for bit: so nothing here may be put in another order
+`whole_qp` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order
 or fused.
 
 Loops over a block are written in two halves, a maximum per chunk and a search in the best chunk, because the compiler
@@ -51,10 +51,8 @@ _larger: Any = intrinsic(_maximum)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _move(f: Floats, Ki: NDArray[Any], Kj: NDArray[Any], step: float, rise: Floats) -> tuple[float, int]:
-    """f -= step (K_i - K_j), and the largest f + rise with its place."""  # all (q,)
-    for t in range(f.size):
-        f[t] -= step * (np.float64(Ki[t]) - np.float64(Kj[t]))
+def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
+    """The largest f + rise with its place."""
     best, at = -2.0 * BIG, 0
     for start in range(0, f.size, CHUNK):
         count = min(CHUNK, f.size - start)
@@ -68,6 +66,14 @@ def _move(f: Floats, Ki: NDArray[Any], Kj: NDArray[Any], step: float, rise: Floa
         if f[t] + rise[t] >= best:
             return best, t
     return best, at
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _move(f: Floats, Ki: NDArray[Any], Kj: NDArray[Any], step: float, rise: Floats) -> tuple[float, int]:
+    """f -= step (K_i - K_j), and the largest f + rise with its place."""  # all (q,)
+    for t in range(f.size):
+        f[t] -= step * (np.float64(Ki[t]) - np.float64(Kj[t]))
+    return _highest(f, rise)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
@@ -123,24 +129,6 @@ def _partner_of(
         if gain > best:
             best, j = gain, side + place
     return gap, j
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
-    """The largest f + rise with its place."""
-    best, at = -2.0 * BIG, 0
-    for start in range(0, f.size, CHUNK):
-        count = min(CHUNK, f.size - start)
-        part, up = f[start : start + count], rise[start : start + count]
-        top = -2.0 * BIG
-        for t in range(count):
-            top = _larger(top, part[t] + up[t])
-        if top > best:
-            best, at = top, start
-    for t in range(at, min(at + CHUNK, f.size)):
-        if f[t] + rise[t] >= best:
-            return best, t
-    return best, at
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -3,7 +3,7 @@
 Between Python and a small problem most of the time goes into asking. Here everything that happens to the variables is one
 function. Once the tolerance is reached steps on pairs and on faces take turns until rounding ends it.
 
-`whole_qp` has the same steps in NumPy, which round the same way, bit for bit: so nothing here may be put in another order or
+`whole_qp` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order or
 fused, and sums are made one by one.
 """
 

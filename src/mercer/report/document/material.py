@@ -103,7 +103,7 @@ class Material:
 
     @cached_property
     def neighborhood(self) -> Neighborhood | None:
-        """Errors round the chosen length scale and penalty, where the kernel has one length to stretch."""
+        """Errors around the chosen length scale and penalty, where the kernel has one length to stretch."""
         Z = self.sampled_inputs[self.main_member.scaling][:DRAWN]
         return neighborhood(self.main_member, Z, self._targets(self.sample[:DRAWN]), self.n)
 

@@ -123,7 +123,7 @@ def _surface(found: Neighborhood) -> Html:
     y_ticks = [(float(j) + 0.5, _factor(PENALTIES[j])) for j in range(0, len(PENALTIES), 2)]
     picture = Picture(
         (0.0, float(len(SCALES))), (0.0, float(len(PENALTIES))), x_name="length scales, times the chosen ones",
-        y_name="penalty, times the chosen one", title="Errors round the chosen point", x_ticks=x_ticks, y_ticks=y_ticks,
+        y_name="penalty, times the chosen one", title="Errors around the chosen point", x_ticks=x_ticks, y_ticks=y_ticks,
     )  # fmt: skip
     low, high = float(errors.min()), float(min(errors.max(), 1.6 * errors.min()))
     for i in range(len(SCALES)):
@@ -140,7 +140,7 @@ def _surface(found: Neighborhood) -> Html:
 def _surface_caption(found: Neighborhood, member: Member) -> str:
     i, j = len(SCALES) // 2, len(PENALTIES) // 2
     return (
-        f"Leave-one-out error of {member.label} round the chosen point (the dot), dark is small: "
+        f"Leave-one-out error of {member.label} around the chosen point (the dot), dark is small: "
         f"{human(float(found.errors[i, j]), 2)} "
         f"standard deviations there, {human(float(found.errors.min()), 2)} at best. On {found.rows:,} rows, its metric held."
     )
@@ -165,7 +165,7 @@ def _spectrum(found: Spectrum) -> Html:
 
 def _spectrum_words(found: Spectrum) -> Html:
     return paragraph(
-        f"Effective dimension {human(found.dimension)}: the model has about so many free directions for {found.of:,} "
+        f"Effective dimension {human(found.dimension)}: the model has about that many free directions for {found.of:,} "
         "rows. Two typical "
         f"rows have a similarity of {human(found.similarity, 2)} (0: strangers, 1: the same)."
         + (f" Measured on {found.rows:,} rows, drawn by the seed." if found.rows < found.of else "")

@@ -34,7 +34,7 @@ def predictions(material: Material) -> Section:
         figure(_residuals(said[shown], (y - said)[shown]), f"True minus predicted, {some}: no pattern is best."),
         figure(_histogram(y - said), f"How the {len(y):,} residuals are spread; half of them are within ± {half}."),
         figure(_calibration(coverage, len(y)), "Intervals asked to hold a share of the targets, and the share they hold. "
-               "The band is what chance allows on so many rows."),
+               "The band is what chance allows on this number of rows."),
     ]  # fmt: skip
     rows = [[percent(asked), percent(held), human(width)] for asked, held, width in coverage]
     parts = [gallery(figures), _widths(material), table(["interval", "holds", "median width"], rows, (0, 1, 2))]
