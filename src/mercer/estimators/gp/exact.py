@@ -84,7 +84,7 @@ class ExactEngine:
 def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) -> ExactPosterior:
     """The posterior that belongs to a factor of G."""
     T = problem.columns
-    solved = factor.solve(T)
+    solved = np.ascontiguousarray(factor.solve(T))  # in the order in which every prediction reads it
     posterior = ExactPosterior(
         kernel, problem.X, problem.variances(noise), solved, T.T @ solved, factor.logdet, factor.jitter
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +33,13 @@ TRIAL_STEPS = 20
 #: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
 #: Row: gp-fit-*.
 HOPELESS = 10.0
+
+#: Length scales that a part takes further than this beyond what the data suggest, in logarithms, come back so far: there its
+#: column has no say and its slope is zero, on all rows too, while fewer rows may only have been too few to hear it.
+FAR = 1.0
+
+#: Slopes are compared so far apart, in logarithms, and no curvature is less than this share of the middle one.
+APART, FLATTEST = 0.05, 1e-2
 
 #: Two ends of climbs are the same hill if no logarithm differs by more.
 SAME = 0.2
@@ -215,10 +223,30 @@ def _on_a_part(
             spent += end.n_evaluations - 1  # the first one was known
         attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
         label = f"{start.label.split(',')[0]}, from {size} rows"
-        ends.append((end.value, Start(label, _whole(parameters, end.vector), end.curvature / grown)))
+        vector, curvature = _brought_back(objective, parameters, end)
+        ends.append((end.value, Start(label, vector, curvature / grown)))
     ends.sort(key=lambda end: -end[0])
     near = [found for value, found in ends if value > ends[0][0] - HOPELESS]
     return near or starts  # if all starts fail here, the whole data decide
+
+
+def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -> tuple[Array, Array]:
+    """Where the next climb begins, with the curvature: not where a length scale is so long that nothing depends on it."""
+    most = np.where(parameters.widths, parameters.typical + FAR, np.inf)[~parameters.fixed]
+    values, B = np.minimum(end.vector, most), end.curvature
+    if (end.vector > most).any():  # the climb saw nothing of the curvature here
+        with suppress(NumericalError):
+            B = _measured(objective, values)
+    return _whole(parameters, values), B
+
+
+def _measured(objective: Objective, values: Array) -> Array:  # (f,) -> (f, f)
+    """Minus the second derivatives by differences of slopes, with eigenvalues made positive."""
+    here = objective(values)[1]
+    rows = [(here - objective(values + shift)[1]) / APART for shift in APART * np.eye(len(values))]
+    sizes, axes = np.linalg.eigh((np.array(rows) + np.array(rows).T) / 2.0)
+    sizes = np.maximum(np.abs(sizes), FLATTEST * float(np.median(np.abs(sizes))) + np.finfo(float).tiny)
+    return np.asarray((axes * sizes) @ axes.T)
 
 
 def _try(objective: Objective, parameters: GPParameters, start: Start, tol: float, steps: int) -> Ascent | None:

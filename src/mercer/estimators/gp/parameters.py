@@ -69,6 +69,11 @@ class GPParameters:
         """Whether the last entry is log(noise)."""
         return len(self.names) > len(self.kernel.theta)
 
+    @property
+    def widths(self) -> NDArray[np.bool_]:  # (p,)
+        """Which entries are length scales."""
+        return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
+
     def setting(self, vector: Array) -> tuple[Kernel, float]:  # (p,)
         """The kernel and the noise that a vector stands for."""
         p = len(self.kernel.theta)
