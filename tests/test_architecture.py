@@ -17,13 +17,14 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "mercer"
 MAX_LINES = 400
 
 # layer -> the layers it may import; a layer may always import itself
-_NUMBERS = {"errors", "registry", "inputs", "numeric", "linalg", "plan"}
+_NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "plan"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "gram", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample"}
 _TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "registry": {"errors"},
+    "writing": {"errors"},
     "inputs": {"errors"},
     "numeric": {"errors", "inputs"},
     "linalg": {"errors", "numeric"},  # arrays and operators, never a kernel

@@ -30,6 +30,7 @@ from mercer.explanations import explain as explain
 from mercer.gram import GramOperator as GramOperator
 from mercer.gram import gram as gram
 from mercer.inputs import Graph as Graph
+from mercer.inputs.chunks import chunks as chunks
 from mercer.inputs.sequences import read_fasta as read_fasta
 from mercer.inputs.sequences import read_lines as read_lines
 from mercer.inputs.tu import read_tu as read_tu

@@ -50,10 +50,13 @@ class Route:
     seconds: float
     reason: str
     exact: bool = True
+    passes: int = 0  # over rows that come in chunks; 0 where they are in memory
 
     def __str__(self) -> str:
         kind = "exact" if self.exact else "iterative or approximate"
-        return f"{self.solver} ({kind}): {format_bytes(self.bytes)}, about {format_seconds(self.seconds)}; {self.reason}"
+        often = "" if self.passes == 0 else f", {self.passes} {'pass' if self.passes == 1 else 'passes'} over the chunks"
+        size = f"{format_bytes(self.bytes)}, about {format_seconds(self.seconds)}"
+        return f"{self.solver} ({kind}): {size}{often}; {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class Planned(Protocol):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]: ...
 
+    def _offers(self, X: Any, y: Any = None) -> tuple[Route, ...]: ...
+
     def _notes(self, X: Any, route: Route) -> Iterable[str]: ...
 
 
@@ -131,7 +136,7 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
     if not isinstance(estimator, Planned):
         raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
     budget = budget_bytes(estimator.memory if memory is None else memory)
-    routes = estimator._routes(estimator._shape(X, y))
+    routes = estimator._offers(X, y)
     route = choose_route(routes, budget, type(estimator).__name__, announce=False)
     return Plan(route, routes, budget, tuple(estimator._notes(X, route)))
 

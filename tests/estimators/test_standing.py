@@ -22,7 +22,7 @@ from mercer import (
     save,
 )
 from mercer.errors import InputError
-from mercer.estimators.base import NotAKernelWarning, stands
+from mercer.estimators.standing import NotAKernelWarning, stands
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 2))

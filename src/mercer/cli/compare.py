@@ -124,7 +124,7 @@ def _print(found: Comparison) -> None:
 
 
 def _write(found: Comparison, out: Path) -> None:
-    from mercer.persist.writing import umask, write_whole
+    from mercer.writing import umask, write_whole
 
     if out.suffix.lower() == ".html":
         from mercer.report.document.comparison_report import comparison_report

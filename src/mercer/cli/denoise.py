@@ -74,8 +74,8 @@ def denoise(
 
         save(chosen, model)
     if picture is not None:
-        from mercer.persist.writing import umask, write_whole
         from mercer.report.pca import ImagesDisplay
+        from mercer.writing import umask, write_whole
 
         lines = {"noisy": given.pictures, "denoised": given.like(found.rows).pictures}
         stream = io.BytesIO()

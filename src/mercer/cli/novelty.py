@@ -116,7 +116,7 @@ def _print(found: NoveltyReport, name: str) -> None:
 
 
 def _write(found: NoveltyReport, out: Path) -> None:
-    from mercer.persist.writing import umask, write_whole
+    from mercer.writing import umask, write_whole
 
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -130,7 +130,7 @@ def _write(out: Path | None, ids: dict[str, Any], answers: dict[str, Any], known
     """The answers in the order of the rows; rows without one have empty cells."""
     from mercer.cli.columns_file import as_csv, as_parquet
     from mercer.persist import write_whole
-    from mercer.persist.writing import umask
+    from mercer.writing import umask
 
     if out is None:
         text = as_csv(ids, answers, known)

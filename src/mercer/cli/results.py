@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mercer.errors import InputError
-from mercer.persist.writing import publish_folder, temporary
+from mercer.writing import publish_folder, temporary
 
 #: The names of the results in the folder.
 MODEL, METRICS, REPORT = "model.mercer", "metrics.json", "report.html"

@@ -8,27 +8,30 @@ a progress meter, store. Nothing is stored before the solver has returned.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted as refuse_unfitted
 from sklearn.utils.validation import validate_data
 
-from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError, describe
+from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError
+from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.gram import GramOperator, gram
+from mercer.estimators.training import TrainingSet as TrainingSet
+from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks
+from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
+from mercer.inputs.chunks import ReadTargets, as_chunks
+from mercer.inputs.targets import read_targets
 from mercer.inputs.vectors import is_plain, refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
@@ -36,60 +39,9 @@ from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import available_bytes, format_bytes
 from mercer.numeric.threads import one_blas_thread
 from mercer.plan import Route, Shape, choose_route
-from mercer.validity.derive import outline
-
-#: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
-VERIFIED_ROWS = 1000
 
 #: Up to this many rows a fit keeps BLAS to one thread.
 FEW_ROWS = 512
-
-#: A matrix is called psd within this many n eps max|K|, as `check_gram` does.
-ROUNDING = 10.0
-
-
-class NotAKernelWarning(UserWarning):
-    """A function that is not known to be a kernel was used as one; bounds that need a kernel are not available."""
-
-
-@lru_cache(maxsize=256)
-def proven(kernel: Kernel) -> bool:
-    """Whether the closure rules derive that this is a kernel."""
-    return outline(kernel).proven
-
-
-def stands(kernel: Kernel, X: Any, owner: str) -> bool:
-    """Whether the training rows have a psd Gram matrix for certain; says it once where they have not."""
-    if proven(kernel):
-        return True
-    n, rows = count(X), Rows(X)
-    looked = (
-        rows if n <= VERIFIED_ROWS else rows.take(np.sort(np.random.default_rng(0).choice(n, VERIFIED_ROWS, replace=False)))
-    )
-    psd = _is_psd(np.asarray(gram(kernel, looked, memory=float("inf")), dtype=np.float64))
-    if psd and n <= VERIFIED_ROWS:
-        return True
-    word = "is not known to be a kernel" if psd else "is not a kernel on these rows"
-    warnings.warn(
-        f"{owner}: {kernel} {word}, so that bounds and gaps which rest on one are not available (nan). "
-        'k.certificate() says more; k.repaired(X, method="clip") is a kernel near it.',
-        NotAKernelWarning,
-        stacklevel=6,
-    )
-    return False
-
-
-def _is_psd(K: np.ndarray) -> bool:  # (n, n)
-    size = float(np.abs(K).max(initial=0.0))
-    if not np.isfinite(size) or float(np.abs(K - K.T).max(initial=0.0)) > 1e-6 * size:
-        return False
-    shift = ROUNDING * len(K) * float(np.finfo(np.float64).eps) * size
-    try:
-        scipy.linalg.cholesky(K + (shift + np.finfo(np.float64).tiny) * np.eye(len(K)), lower=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        return False
-    return True
-
 
 #: The default kernel: a Gaussian whose width is the median distance of the training rows.
 DEFAULT_KERNEL = Gaussian("median")
@@ -133,28 +85,6 @@ def check_is_fitted(model: KernelEstimator) -> None:
     """Refuse a model without a fit as scikit-learn does; a fitted one passes without its tags being made."""
     if not model.__sklearn_is_fitted__():
         refuse_unfitted(model)
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """What a fit has read: rows in the form the kernel takes, targets, weights, and the kernel with its numbers."""
-
-    X: Any
-    y: Any  # what the family's _read_y returned
-    weights: NDArray[np.float64] | None  # (n,)
-    kernel: Kernel
-    rows: Rows  # X with what kernels have made of it: shared by all that evaluate kernels on it, and gone with the fit
-    more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return count(self.X)
-
-    @property
-    def counted(self) -> NDArray[np.float64]:  # (n,)
-        """The weights; ones where none were given."""
-        return np.ones(self.n) if self.weights is None else self.weights
 
 
 #: Parameters of scikit-learn's estimators that are something else here.
@@ -205,6 +135,7 @@ class KernelEstimator(BaseEstimator):
     kernel_: Kernel
     X_fit_: Any
     route_: Route
+    _takes_chunks = False  # whether rows may come in chunks
     _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
@@ -215,25 +146,37 @@ class KernelEstimator(BaseEstimator):
             raise ArgumentError(_advice(cls.__name__, name, keywords[name]))
         return super().__new__(cls)
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        answer_lazily(cls)
+
     # -- the fit -----------------------------------------------------------------------------------------------------
 
     @whole_or_nothing
     def _fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
         """Fit to rows X: the skeleton that every estimator shares."""
         self._check_parameters()
-        X = self._read(X, reset=True)
-        target = self._read_y(y, count(X))
-        weights = self._read_weights(sample_weight, count(X))
-        rows = Rows(X, weights=weights)
-        data = TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
+        chunks = as_chunks(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight, more) if chunks is None else read_chunks(self, chunks, more)
         route = self._choose_route(data)
         with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter, _blas_for(data.n):
             solution = self._solve(data, route, meter)
         self.kernel_, self.route_ = data.kernel, route
-        if self._keeps_rows:
+        self.__dict__.pop("X_fit_", None)  # of a fit before
+        if self._keeps_rows and not data.chunked:
             self.X_fit_ = data.X
         self._store(data, solution)
+        if data.chunked:
+            data.X.close()
         return self
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> TrainingSet:
+        """Rows, targets and weights that are in memory."""
+        X = self._read(X, reset=True)
+        target = self._read_y(y, count(X))
+        weights = self._read_weights(sample_weight, count(X))
+        rows = Rows(X, weights=weights)
+        return TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that mean nothing, before anything is read."""
@@ -244,6 +187,9 @@ class KernelEstimator(BaseEstimator):
 
     def _choose_route(self, data: TrainingSet) -> Route:
         """The first route of `_routes` within the budget."""
+        if data.chunked:
+            offered = self._chunk_routes(shape_of_chunks(data.kernel, data.X), data.X)
+            return choose_route(offered, self.memory, type(self).__name__, announce=False)
         return choose_route(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
@@ -308,21 +254,7 @@ class KernelEstimator(BaseEstimator):
 
     def _read_targets(self, y: Any, n: int) -> NDArray[np.float64]:
         """Check numeric targets, (n,) or (n, t)."""
-        if y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; give one target value per row."
-            )
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"y must be numbers for {type(self).__name__}; got {describe(y)}. Unknown label type") from None
-        if values.ndim not in (1, 2) or len(values) != n:
-            raise InputError(f"y has shape {values.shape} for {n} rows of X; give (n,), or (n, t) for several targets.")
-        if not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0, 0])
-            word = "NaN" if np.isnan(values).any() else "infinity"
-            raise InputError(f"Input y contains {word} (row {row}); drop such rows first.")
-        return values
+        return read_targets(type(self).__name__, y, n)
 
     def _read_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64] | None:
         """Check sample weights: n finite numbers >= 0, not all zero; one number stands for all."""
@@ -357,6 +289,24 @@ class KernelEstimator(BaseEstimator):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         """The ways to fit data of this shape, best first."""
         raise NotImplementedError  # pragma: no cover - abstract
+
+    def _chunk_targets(self) -> ReadTargets | None:
+        """What reads the targets of one chunk; None for estimators that have none."""
+        return None
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        """The ways to fit rows that come in chunks; most estimators have none, and say what to use instead."""
+        raise refuse_chunks(self)
+
+    def _offers(self, X: Any, y: Any = None) -> tuple[Route, ...]:
+        """The routes for data in memory or in chunks; nothing is fitted."""
+        chunks = as_chunks(X, y)
+        if chunks is None:
+            return self._routes(self._shape(X, y))
+        if chunks.once:
+            raise InputError("plan looks at the first chunk, which uses an iterator up; give a function that returns it.")
+        rows = open_chunks(self, chunks)
+        return self._chunk_routes(shape_of_chunks(self._given_kernel(), rows), rows)
 
     def _notes(self, X: Any, route: Route) -> Iterable[str]:
         """What `mercer.plan` should say about the data before a long fit."""

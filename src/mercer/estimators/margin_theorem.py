@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mercer import geometry
 from mercer.errors import InputError, describe
-from mercer.estimators.base import NotAKernelWarning, stands
+from mercer.estimators.standing import NotAKernelWarning, stands
 from mercer.gram import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel

@@ -16,6 +16,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError, InputError, check_whole
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.operator import GramOperator
 from mercer.inputs import Rows, as_rows, widened
 from mercer.kernels.base import Kernel
@@ -177,6 +178,8 @@ def rows_drawn(n: int, count: int) -> int:
 
 def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
     """Landmarks by randomly pivoted Cholesky from some of the rows, and the share they miss."""
+    if isinstance(X, ChunkedRows):
+        return _from_chunks(kernel, X, count, rng)
     rows = Rows(X)
     n = len(rows)
     if n <= rows_drawn(n, count):
@@ -187,6 +190,21 @@ def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generat
     found = low_rank(kernel, part if kernel.given else widened(part.data), count, rng=rng, memory=float("inf"))
     own = found.features
     return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
+
+
+def _from_chunks(
+    kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.Generator
+) -> tuple[LandmarkFeatures, float]:
+    """The same landmarks from rows in chunks: the same rows are drawn, and no others are held."""
+    drawn = draw_rows(rows, rows_drawn(rows.n, count), rng)
+    found = low_rank(kernel, rows.take(drawn).X, count, rng=rng, memory=float("inf"))
+    own = found.features
+    return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
+
+
+def draw_rows(rows: ChunkedRows, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The numbers of some rows, ascending; all of them where there are no more."""
+    return np.arange(rows.n) if rows.n <= size else np.sort(rng.choice(rows.n, size=size, replace=False))
 
 
 def from_landmarks(kernel: Kernel, rows: Rows, index: NDArray[np.intp] | None) -> LandmarkFeatures:

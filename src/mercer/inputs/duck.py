@@ -52,9 +52,8 @@ class Shape:
     bytes_per_row: float
 
 
-@contextmanager
-def database(memory: int | None = None) -> Iterator[Any]:
-    """A DuckDB in memory without extensions to install; its errors become ours."""
+def connected(memory: int | None = None) -> Any:
+    """A connection to a DuckDB in memory without extensions to install; whoever asks for it closes it."""
     try:
         import duckdb
     except ImportError:
@@ -67,7 +66,15 @@ def database(memory: int | None = None) -> Iterator[Any]:
     }
     if memory is not None:
         config["memory_limit"] = f"{max(memory, 2**27)}B"
-    connection = duckdb.connect(":memory:", config=config)
+    return duckdb.connect(":memory:", config=config)
+
+
+@contextmanager
+def database(memory: int | None = None) -> Iterator[Any]:
+    """A DuckDB in memory without extensions to install; its errors become ours."""
+    connection = connected(memory)
+    import duckdb
+
     try:
         yield connection
     except duckdb.InterruptException:
@@ -157,6 +164,18 @@ def looked_at(connection: Any, table: Relation) -> Shape:
             letters = found.pop(0) if _is_words(kind) else 0.0
         size += 8.0 + (TEXT_BYTES + float(letters or 0.0) if kinds[-1] == WORDS else 0.0)
     return Shape(rows, tuple(kinds), size)
+
+
+def shape_of_types(table: Relation, rows: int) -> Shape:
+    """What a relation with types says of itself, without a look at its cells."""
+    return Shape(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
+
+
+def batches(connection: Any, query: str, rows: int = 65_536) -> Iterator[Any]:
+    """The result of a query as Arrow record batches, while it is being computed."""
+    found = connection.sql(query)
+    name = "to_arrow_reader" if hasattr(found, "to_arrow_reader") else "fetch_arrow_reader"  # before DuckDB 2
+    return iter(getattr(found, name)(rows))
 
 
 def count(connection: Any, table: Relation) -> int:

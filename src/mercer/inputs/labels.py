@@ -28,6 +28,14 @@ def read_labels(what: str, y: Any, n: int) -> NDArray[Any]:
     return np.asarray(labels)
 
 
+def read_chunk_labels(what: str, y: Any, n: int, name: str) -> NDArray[Any]:
+    """The labels of one chunk, as `read_labels` takes them; messages begin with the chunk."""
+    try:
+        return read_labels(what, np.asarray(y) if y is not None else None, n)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
 def classes_of(what: str, labels: NDArray[Any], weights: NDArray[Any] | None = None) -> NDArray[Any]:
     """The classes, sorted; a class whose rows all weigh nothing is none."""
     classes = np.unique(labels if weights is None else labels[weights > 0])

@@ -3,4 +3,4 @@
 from mercer.persist.files import load as load
 from mercer.persist.files import load_with_notes as load_with_notes
 from mercer.persist.files import save as save
-from mercer.persist.writing import write_whole as write_whole
+from mercer.writing import write_whole as write_whole

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, MissingExtraError
-from mercer.persist.writing import write_whole
+from mercer.writing import write_whole
 
 FORMAT, VERSION = "mercer model", 1
 

@@ -45,7 +45,7 @@ def read_images(path: Path, key: str | None = None, shape: tuple[int, int] | Non
 
 def write_images(path: Path, images: Images) -> None:
     """Write images as .npy, as .npz with the array X, or as PNG files in a folder, each file whole or not at all."""
-    from mercer.persist.writing import umask, write_whole
+    from mercer.writing import umask, write_whole
 
     mode = 0o666 & ~umask()
     if path.suffix == ".npy" or path.suffix == ".npz":

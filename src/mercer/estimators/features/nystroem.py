@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,8 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.estimators.training import passes_before
+from mercer.gram.chunked import ChunkedRows, pool
 from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
@@ -75,6 +78,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         self.landmarks = landmarks
         self.random_state = random_state
 
+    _takes_chunks = True
+
     def fit(self, X: Any, y: Any = None) -> Nystroem:
         """Choose the landmarks."""
         fitted: Nystroem = self._fit(X)
@@ -88,9 +93,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[LandmarkFeatures, float]:
         rng = generator(self.random_state)
         if isinstance(self.landmarks, str):
-            return _chosen(data.kernel, data.rows, int(self.n_components), self.landmarks, rng)
-        found = from_landmarks(data.kernel, _given(self.landmarks, data.rows), None)
-        return found, _missed(data.kernel, found, data.rows, rng)
+            return _chosen(data.kernel, data.X, int(self.n_components), self.landmarks, rng)
+        found = from_landmarks(data.kernel, _given(self.landmarks, data.X), None)
+        return found, _missed(data.kernel, found, data.X, rng)
 
     def _store(self, data: TrainingSet, solution: tuple[LandmarkFeatures, float]) -> None:
         found, self.missed_ = solution
@@ -122,6 +127,15 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         seconds = drawn * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
         return (Route("nystroem", 8 * m * (drawn + 3 * m), seconds, f"{m} landmarks", exact=False),)
 
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        rule = self.landmarks if isinstance(self.landmarks, str) else "given"
+        if rule == "kmeans":
+            raise InputError("Nystroem: landmarks='kmeans' needs all rows at once; on chunks use 'rpcholesky' or 'uniform'.")
+        # uniform landmarks are drawn in one pass, and what they miss is measured on rows of a second one
+        looks = 0 if rows.once else 2 if rule == "uniform" else 1
+        (route,) = self._routes(shape)
+        return (replace(route, passes=passes_before(self._given_kernel(), rows) + looks),)
+
     def _summary(self) -> Summary:
         lines = (
             ("kernel", repr(self.kernel_)),
@@ -131,32 +145,33 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         return Summary(repr(self), lines, {"n_components": len(self._triangle), "missed": self.missed_})
 
 
-def _given(landmarks: Any, rows: Rows) -> Rows:
+def _given(landmarks: Any, X: Any) -> Rows:
     given = Rows(landmarks, "landmarks")
-    width = columns_of(rows.data)
+    width = columns_of(X)
     if width is not None and width != (own := given.vectors().shape[1]):
         raise InputError(f"Nystroem: landmarks have {own} columns, but X has {width}.")
     return given
 
 
-def _chosen(kernel: Kernel, rows: Rows, count: int, rule: str, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
+def _chosen(kernel: Kernel, X: Any, count: int, rule: str, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
     """Landmarks by a rule, and what they miss."""
-    n = len(rows)
     if rule == "rpcholesky":
-        return landmark_features(kernel, rows.data, count, rng)
+        return landmark_features(kernel, X, count, rng)
+    n, take = pool(X)
     if rule == "uniform":
         index = np.sort(rng.choice(n, size=min(count, n), replace=False))
-        found = from_landmarks(kernel, rows.take(index), index)
+        found = from_landmarks(kernel, Rows(take(index)), index)
     else:
-        found = from_landmarks(kernel, _centers(rows, min(count, n), rng), None)
-    return found, _missed(kernel, found, rows, rng)
+        found = from_landmarks(kernel, _centers(Rows(X), min(count, n), rng), None)
+    return found, _missed(kernel, found, X, rng)
 
 
-def _missed(kernel: Kernel, found: LandmarkFeatures, rows: Rows, rng: np.random.Generator, most: int = 2000) -> float:
+def _missed(kernel: Kernel, found: LandmarkFeatures, X: Any, rng: np.random.Generator, most: int = 2000) -> float:
     """The share of the trace that the features miss, on some random rows."""
-    part = rows if len(rows) <= most else rows.take(np.sort(rng.choice(len(rows), size=most, replace=False)))
-    diagonal = np.asarray(kernel.diag(part.data), dtype=np.float64)
-    left = diagonal - np.einsum("ij,ij->i", *[found(part.data)] * 2)
+    n, take = pool(X)
+    part = take(np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False)))
+    diagonal = np.asarray(kernel.diag(part), dtype=np.float64)
+    left = diagonal - np.einsum("ij,ij->i", *[found(part)] * 2)
     return float(np.maximum(left, 0.0).sum() / diagonal.sum()) if diagonal.sum() > 0 else 0.0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,10 @@ from mercer.estimators.features.certificate import FeatureCertificate, certify
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.estimators.training import passes_before
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import columns_of
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.spectral.bounds import frequencies_for
 from mercer.kernels.spectral.draws import KINDS, Draw, draw
 from mercer.kernels.spectral.fourier_map import FourierMap
@@ -93,6 +97,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.eps = eps
         self.random_state = random_state
 
+    _takes_chunks = True
+
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Draw the frequencies; the rows of X decide a "median" length scale and the center."""
         fitted: RandomFourierFeatures = self._fit(X)
@@ -101,12 +107,15 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def _choose_route(self, data: TrainingSet) -> Route:
         if columns_of(data.X) is None:
             raise CapabilityError(f"RandomFourierFeatures takes vectors, but {self.kernel} compares others; use Nystroem.")
-        return self._route(data.n, data.X.shape[1], self._columns(data))
+        route = self._route(data.n, data.X.shape[1], self._columns(data))
+        return route if not data.chunked else replace(route, passes=passes_before(self._given_kernel(), data.X) + 1)
 
     def _columns(self, data: TrainingSet) -> int:
         """The columns of z(x): those asked for, or as many as `eps` needs."""
         if self.eps is None:
             return int(self.n_components)
+        if data.chunked and data.X.once:
+            raise InputError("RandomFourierFeatures: eps= needs the number of rows, which an iterator does not tell.")
         phases, mass = self.form == "phases", data.kernel.spectral(data.X.shape[1]).mass
         m = frequencies_for(float(self.eps), data.n, max(mass, 1e-300), phases=phases)
         return m if phases else 2 * m
@@ -120,7 +129,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def _store(self, data: TrainingSet, solution: tuple[int, Draw, NDArray[np.float64]]) -> None:
         self.n_components_, drawn, self.random_offset_ = solution
         self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T, drawn.weights, drawn.kind
-        self.center_ = np.zeros(data.X.shape[1]) if sp.issparse(data.X) else data.X.mean(axis=0, dtype=np.float64)
+        self.center_ = mean_of_chunks(data.X) if data.chunked else mean_of_rows(data.X)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return z(x) for every row, (n, n_components), in the dtype of X."""
@@ -157,6 +166,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return (self._route(shape.n, shape.width, int(self.n_components)),)
 
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        route = self._route(shape.n, shape.width, int(self.n_components))
+        return (replace(route, passes=passes_before(self._given_kernel(), rows) + 1),)
+
     def _route(self, n: int, width: int, columns: int) -> Route:
         seconds = n * columns * (2.0 * width / gemm_rate() + 1.0 / entry_rate())
         m = columns if self.form == "phases" else (columns + 1) // 2  # frequencies
@@ -170,3 +183,19 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             ("k(x, x)", f"{float(self.weights_.sum()):.6g}"),
         )
         return Summary(repr(self), lines, {"n_components": self.n_components_, "draws": self.draws_})
+
+
+def mean_of_rows(X: Any) -> NDArray[np.float64]:  # (n, d) -> (d,)
+    """The mean of rows in memory; zero for sparse ones, so that zeros stay zeros."""
+    return np.zeros(X.shape[1]) if sp.issparse(X) else np.asarray(X.mean(axis=0, dtype=np.float64))
+
+
+def mean_of_chunks(rows: ChunkedRows) -> NDArray[np.float64]:  # -> (d,)
+    """The mean of rows in chunks."""
+    total, n = rows.sum(_column_sums)
+    return np.asarray(total / n)
+
+
+def _column_sums(chunk: Chunk) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n = np.array(float(len(chunk)))
+    return (np.zeros(chunk.X.shape[1]) if sp.issparse(chunk.X) else chunk.X.sum(axis=0), n)

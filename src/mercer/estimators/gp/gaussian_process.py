@@ -132,7 +132,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, noise: Any = None) -> GaussianProcessRegressor:
+    def fit(self, X: Any, y: Any = None, *, noise: Any = None) -> GaussianProcessRegressor:
         """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's."""
         return self._fit(X, y, noise=self.noise if noise is None else noise)
 

@@ -74,7 +74,7 @@ class NearestMean(ClassifierMixin, DualModel):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NearestMean:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NearestMean:
         """Take the mean of every class; a weight counts as that many copies of its row."""
         return self._fit(X, y, sample_weight)
 

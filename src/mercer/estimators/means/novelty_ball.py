@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from mercer.errors import InputError, describe
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, stands
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
 from mercer.estimators.progress import Meter
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.differences import warn_of_cancellation

@@ -187,7 +187,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> RFMRegressor:
+    def fit(self, X: Any, y: Any = None) -> RFMRegressor:
         """Learn metric and coefficients from X (n, d) and y (n,) or (n, t)."""
         fitted: RFMRegressor = self._fit(X, y)
         return fitted
@@ -258,7 +258,7 @@ class RFMClassifier(ClassifierMixin, _RFM):
         "power_": "float",
     }
 
-    def fit(self, X: Any, y: Any) -> RFMClassifier:
+    def fit(self, X: Any, y: Any = None) -> RFMClassifier:
         """Learn metric and coefficients from X (n, d) and one label per row."""
         fitted: RFMClassifier = self._fit(X, y)
         return fitted

@@ -143,7 +143,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
         "_y": "int (n,) < C",
     }
 
-    def fit(self, X: Any, y: Any) -> KernelKNeighborsClassifier:
+    def fit(self, X: Any, y: Any = None) -> KernelKNeighborsClassifier:
         """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
         return self._fit(X, y)
 
@@ -195,7 +195,7 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
         "_y": "float (n, *t)",
     }
 
-    def fit(self, X: Any, y: Any) -> KernelKNeighborsRegressor:
+    def fit(self, X: Any, y: Any = None) -> KernelKNeighborsRegressor:
         """Remember the rows and their targets, (n,) or (n, t)."""
         return self._fit(X, y)
 

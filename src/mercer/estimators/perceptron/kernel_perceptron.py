@@ -104,7 +104,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> KernelPerceptron:
+    def fit(self, X: Any, y: Any = None) -> KernelPerceptron:
         """Make epochs over the rows until one passes without a mistake."""
         return self._fit(X, y)
 

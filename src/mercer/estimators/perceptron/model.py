@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.errors import InputError, check_choice, check_whole
-from mercer.estimators.base import DualModel, stands
+from mercer.estimators.base import DualModel
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
 from mercer.estimators.perceptron.passes import Mistakes
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
 from mercer.gram.products import from_features, to_features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.chunked import at_hand, chunk_routes
 from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.large import predict_large, residuals_of
 from mercer.estimators.ridge.mixed import mixed_radii
@@ -24,9 +25,12 @@ from mercer.estimators.ridge.routes import diagnose_ridge, feature_blocks, fit_r
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.gram.products import weighed
 from mercer.inputs import count
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
@@ -36,6 +40,7 @@ class RidgeFacts(DualModel):
     """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
 
     _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "absent | rows n d",
         "dual_coef_": "absent | float (n, *t)",
         "intercept_": "float (*t)",
         "coef_": "None | float (w, *t) | complex (w, *t)",
@@ -67,7 +72,8 @@ class RidgeFacts(DualModel):
         new = self._read(X, reset=False)
         if self._problem.features is not None:
             return predict_large(self._problem.features, new, weights, self.intercept_)
-        problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=self.X_fit_)
+        like = self.__dict__.get("X_fit_")
+        problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=like)
         return np.concatenate([weighed(Z, weights) + self.intercept_ for _, Z in feature_blocks(problem)])
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
@@ -82,7 +88,11 @@ class RidgeFacts(DualModel):
 
     def _keep(self, solution: RidgeSolution) -> None:
         fitted = solution.fitted
-        problem = replace(solution.problem, features=fitted.features)
+        problem = replace(solution.problem, features=fitted.features, operator=None)
+        if isinstance(problem.X, ChunkedRows):  # gone with the fit
+            problem = replace(problem, X=None)
+        elif not hasattr(self, "X_fit_"):  # chunks that were brought together
+            self.X_fit_ = problem.X
         self.kernel_ = problem.kernel
         self.intercept_ = fitted.intercept[()]
         for name in ("dual_coef_", "_residuals"):
@@ -97,6 +107,7 @@ class RidgeFacts(DualModel):
     @cached_property
     def dual_coef_(self) -> NDArray[np.float64]:  # type: ignore[override]
         """The coefficients of k(x_i, x); on features that stand for the kernel, those that they imply."""
+        self._refuse_without_rows("dual coefficients")
         problem = self._problem
         weights = 1.0 if problem.weights is None else problem.weights.reshape(-1, *[1] * (problem.Y.ndim - 1))
         return np.asarray(weights * self._residuals / problem.alpha)
@@ -104,10 +115,19 @@ class RidgeFacts(DualModel):
     @cached_property
     def _residuals(self) -> NDArray[np.float64]:
         """y - f on the training rows."""
+        self._refuse_without_rows("residuals")
         return residuals_of(self._problem, self._fitted)
+
+    def _refuse_without_rows(self, what: str) -> None:
+        if self._problem.X is None:
+            raise InputError(
+                f"{type(self).__name__}: {what} are of the training rows, which a fit by chunks does not keep; compare "
+                "predict(X) of some rows with their targets."
+            )
 
     def _diagnose(self) -> Diagnosis:
         check_is_fitted(self)
+        self._refuse_without_rows("leave-one-out residuals and leverages")
         if self._diagnosis is None:
             with Meter("leave-one-out", self.verbose) as meter:
                 self._diagnosis = diagnose_ridge(self._problem, self._fitted, self.route_.solver, meter)
@@ -137,6 +157,9 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
 
     def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
         return self._read_targets(y, n)
+
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_targets, type(self).__name__)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
@@ -263,8 +286,10 @@ class KernelRidge(RidgeModel):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
-        """Fit to rows X with targets y, (n,) or (n, t)."""
+    _takes_chunks = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelRidge:
+        """Fit to rows X with targets y, (n,) or (n, t); chunks (mercer.chunks) have their targets with them."""
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
@@ -277,7 +302,9 @@ class KernelRidge(RidgeModel):
             data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter,
             n_components=self.n_components, memory=self.memory,
         )  # fmt: skip
-        robust = None
+        problem, robust = at_hand(problem, route.solver, meter), None
+        if self.loss == "huber" and data.chunked:
+            raise InputError('loss="huber" weighs the rows again and again, and chunks are not kept; use loss="squared".')
         if self.loss == "huber":
             robust = self._reweighted(problem, route, meter)
             problem = problem.with_weights(robust.value)
@@ -301,6 +328,9 @@ class KernelRidge(RidgeModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components, self.memory)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components)
 
 
 def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
+from mercer.estimators.ridge.chunked import at_hand, chunk_routes
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
 from mercer.estimators.ridge.kernel_ridge_cv import Tuned, explore, store_choice, surface_routes, tuned
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
@@ -19,8 +22,11 @@ from mercer.estimators.ridge.routes import fit_ridge, ridge_routes
 from mercer.estimators.ridge.summary import summarize_classifier
 from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
+from mercer.estimators.training import classes_of_chunks
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import widened
-from mercer.inputs.labels import classes_of, read_labels
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.labels import classes_of, read_chunk_labels, read_labels
 from mercer.plan import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.scoring import ACCURACY
@@ -52,7 +58,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     _stored: ClassVar[dict[str, str]] = {
         "classes_": "labels (C,)",
-        "dual_coef_": "float (n, *functions(C))",
+        "dual_coef_": "absent | float (n, *functions(C))",
         "intercept_": "float (*functions(C))",
     }
 
@@ -85,7 +91,9 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     rule = "best"  # the surface takes the best point
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeClassifier:
+    _takes_chunks = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelRidgeClassifier:
         """Fit to rows X with class labels y."""
         return self._fit(X, y, sample_weight)
 
@@ -96,15 +104,19 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     def _read_y(self, y: Any, n: int) -> NDArray[Any]:
         return read_labels(type(self).__name__, y, n)
 
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_chunk_labels, type(self).__name__)
+
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)
         classes = 2 if y is None else len(np.unique(np.asarray(y)))
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | RidgeSolution:
+        if data.chunked:
+            return self._solve_chunks(data, route, meter)
         classes = classes_of(type(self).__name__, data.y, data.weights)
-        Y = np.where(data.y[:, None] == classes, 1.0, -1.0)
-        Y = Y[:, 1] if len(classes) == 2 else Y
+        Y = coded(classes, data.y)
         if self.alpha == "loo":
             splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
             part = Data(data.rows, Y, data.weights, self.fit_intercept, splits)
@@ -117,8 +129,23 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         )  # fmt: skip
         return RidgeSolution(problem, fit_ridge(problem, route.solver, meter))
 
+    def _solve_chunks(self, data: TrainingSet, route: Route, meter: Meter) -> RidgeSolution:
+        """The same on chunks: a pass finds the classes, then labels are coded as they are read."""
+        classes = classes_of_chunks(type(self).__name__, data.X)
+        rows = data.X.read_as(partial(read_coded, type(self).__name__, classes))
+        Y = np.empty((0,) if len(classes) == 2 else (0, len(classes)))
+        alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
+        problem = Problem(
+            data.kernel, rows, Y, alpha, None, self.fit_intercept, n_components=self.n_components, memory=self.memory
+        )
+        problem = at_hand(problem, route.solver, meter)
+        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter), classes=classes)
+
     def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
-        self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
+        if isinstance(solution, RidgeSolution) and solution.classes is not None:
+            self.classes_ = solution.classes
+        else:
+            self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
         self._keep(solution.ridge if isinstance(solution, Tuned) else solution)
         if isinstance(solution, Tuned):
             store_choice(self, solution)
@@ -146,3 +173,22 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         if self.alpha == "loo":
             return surface_routes(self, shape)
         return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components, self.memory)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if self.alpha == "loo":
+            raise InputError('KernelRidgeClassifier: alpha="loo" needs all rows at once; on chunks give a number > 0.')
+        passes = 1  # to find the classes
+        if rows.once:
+            raise InputError("KernelRidgeClassifier finds the classes in a pass of its own, and an iterator is read once.")
+        return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components, passes)
+
+
+def coded(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:  # (C,), (n,) -> (n,) or (n, C)
+    """Labels as -1 and +1, one column per class; two classes share one."""
+    Y = np.where(labels[:, None] == classes, 1.0, -1.0)
+    return Y[:, 1] if len(classes) == 2 else Y
+
+
+def read_coded(what: str, classes: NDArray[Any], y: Any, n: int, name: str) -> NDArray[np.float64]:
+    """The coded labels of one chunk."""
+    return coded(classes, read_chunk_labels(what, y, n, name))

@@ -114,7 +114,7 @@ class KernelRidgeCV(RidgeModel):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeCV:
         """Compute the surface, choose, and fit on all rows."""
         return self._fit(X, y, sample_weight, groups=groups)
 

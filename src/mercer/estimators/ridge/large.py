@@ -22,10 +22,12 @@ from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, pr
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.fourier_grid import FourierGrid, has_grid
 from mercer.gram.low_rank import LandmarkFeatures, landmark_features, rows_drawn
 from mercer.gram.products import check_weights
-from mercer.inputs import Rows, columns_of, widened
+from mercer.inputs import Rows, as_rows, columns_of, count, widened
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
@@ -51,6 +53,9 @@ ROUNDING = 1e-2
 
 #: Rows whose products with weights are made at a time: what is held is their encoding. Row: flights-nystroem.
 PRODUCT_ROWS = 1 << 16
+
+#: Rows of whose features the mean is taken before the sums begin.
+SHIFT_ROWS = 1024
 
 #: The draws of a fit: the same script gives the same model.
 DRAWS_SEED = 0
@@ -91,11 +96,12 @@ def feature_map(problem: Problem, solver: str) -> LandmarkFeatures | FourierMap:
     rng = np.random.default_rng(DRAWS_SEED)
     if solver == "nystroem":
         return landmark_features(problem.kernel, problem.X, m, rng)[0]
-    width = columns_of(problem.X)
+    width, chunked = columns_of(problem.X), isinstance(problem.X, ChunkedRows)
     if width is None:
         raise CapabilityError(f'solver="fourier" takes vectors, but {problem.kernel} compares others; use "nystroem".')
     drawn = draw(problem.kernel.spectral(width), (m + 1) // 2, "auto", rng)
-    center = np.zeros(width) if sp.issparse(problem.X) else problem.X.mean(axis=0, dtype=np.float64)
+    near = problem.X.head.X if chunked else problem.X  # where the rows are, roughly, is enough for the digits of phases
+    center = np.zeros(width) if sp.issparse(near) else near.mean(axis=0, dtype=np.float64)
     return FourierMap(drawn.frequencies, drawn.weights, np.asarray(center), np.empty(0))
 
 
@@ -103,7 +109,7 @@ def on_grid(problem: Problem, solver: str) -> bool:
     """Whether the frequencies of a route lie on a grid: for kernels with a spectral density in one to three columns."""
     if solver != "fourier" or isinstance(problem.features, FourierMap):
         return False
-    width = None if sp.issparse(problem.X) else columns_of(problem.X)
+    width = None if sp.issparse(problem.X) or isinstance(problem.X, ChunkedRows) else columns_of(problem.X)
     return isinstance(problem.features, FourierGrid) or (width is not None and has_grid(problem.kernel, width))
 
 
@@ -183,6 +189,8 @@ def equations(problem: Problem, features: LandmarkFeatures | FourierMap, meter: 
 
 def _divided_at_the_end(problem: Problem, features: LandmarkFeatures) -> bool:
     """Whether the rounding of raw sums, once L has been divided out of them twice, stays far below the penalty."""
+    if isinstance(problem.X, ChunkedRows) and (problem.X.once or problem.X.weighted):
+        return False  # what the rows weigh is known at the end
     total = float(problem.n if problem.weights is None else problem.weights.sum())
     diagonal = np.einsum("ij,ij->i", features.triangle, features.triangle)
     pivot = float(features.triangle.diagonal().min()) ** 2
@@ -193,24 +201,61 @@ def _divided_at_the_end(problem: Problem, features: LandmarkFeatures) -> bool:
 def _sums(
     problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter, whitened: bool = False
 ) -> NormalEquations:
-    """The sums of raw features, or of `whitened` ones; targets and ones stand beside them, so that one product has all."""
-    Y = problem.Y.reshape(problem.n, -1)
+    """The sums of raw features, or of `whitened` ones: of all rows at once, or of every chunk."""
+    m, shift = width_of(features), None
+    if problem.fit_intercept:
+        shift = _shift(problem, features, whitened)
+    if isinstance(problem.X, ChunkedRows):
+        (total,) = problem.X.sum(chunk_sums, features, whitened, shift, progress=meter)
+    else:
+        total = row_sums(problem.X, problem.Y, problem.weights, features, whitened, shift, meter)
+    gram, moment, sums = total[:m, :m].copy(), total[:m, m:-1].copy(), total[:m, -1].copy()
+    moved = np.zeros(m) if shift is None else shift
+    return NormalEquations(
+        gram, moment, sums, total[m:-1, -1].copy(), float(total[-1, -1]), moved, problem.fit_intercept, problem.Y.shape[1:]
+    )
+
+
+def _shift(problem: Problem, features: LandmarkFeatures | FourierMap, whitened: bool) -> Array:  # -> (m,)
+    """The mean of the first rows: near enough to the mean to keep the digits of centered sums."""
+    X = problem.X.head.X if isinstance(problem.X, ChunkedRows) else problem.X
+    first = as_rows(X).take(slice(0, SHIFT_ROWS)).data
+    R = np.empty((count(first), width_of(features)))
+    write_raw(features, first, R)
+    mean = R.mean(axis=0)
+    return whiten(features, mean[:, None])[:, 0] if whitened else np.asarray(mean)
+
+
+def chunk_sums(
+    chunk: Chunk, features: LandmarkFeatures | FourierMap, whitened: bool, shift: Array | None
+) -> tuple[Array]:
+    """The sums of one chunk."""
+    return (row_sums(chunk.X, chunk.y, chunk.weights, features, whitened, shift),)
+
+
+def row_sums(  # Y (n, *t), weights (n,), shift (m,) -> (m + t + 1, m + t + 1)
+    X: Any,
+    Y: Array,
+    weights: Array | None,
+    features: LandmarkFeatures | FourierMap,
+    whitened: bool,
+    shift: Array | None,
+    meter: Meter | None = None,
+) -> Array:
+    """[Z - shift, Y, 1]' W [Z - shift, Y, 1]: targets and ones stand beside the features, so that one product has all."""
+    Y = Y.reshape(len(Y), -1)
     m, t = width_of(features), Y.shape[1]
-    total, shift = np.zeros((m + t + 1, m + t + 1)), np.zeros(m)
-    for rows, R in raw_blocks(features, problem.X, meter, beside=t + 1):
+    total = np.zeros((m + t + 1, m + t + 1))
+    for rows, R in raw_blocks(features, X, meter, beside=t + 1):
         R[:, m:-1], R[:, -1] = Y[rows], 1.0
         if whitened:
             R[:, :m] = whiten(features, R[:, :m].T).T
-        if problem.fit_intercept:
-            if rows.start == 0:  # the first mean is near enough to the mean to keep the digits of centered sums
-                shift = R[:, :m].mean(axis=0)
+        if shift is not None:
             R[:, :m] -= shift
-        if problem.weights is not None:
-            R *= np.sqrt(problem.weights[rows])[:, None]
+        if weights is not None:
+            R *= np.sqrt(weights[rows])[:, None]
         total += R.T @ R
-    gram, moment, sums = total[:m, :m].copy(), total[:m, m:-1].copy(), total[:m, -1].copy()
-    w = np.ones(problem.n) if problem.weights is None else problem.weights
-    return NormalEquations(gram, moment, sums, w @ Y, float(w.sum()), shift, problem.fit_intercept, problem.Y.shape[1:])
+    return total
 
 
 def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
@@ -224,7 +269,7 @@ def fit_large(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
     features = feature_map(problem, solver)
     sums = equations(problem, features, meter)
     solved = [solve_primal(sums, float(a)) for a in np.unique(problem.alpha)]
-    value, intercept = _of_each_target(solved, problem)
+    value, intercept = of_each_target(solved, problem)
     shape, message = problem.Y.shape[1:], solved[-1].message
     return RidgeFit(
         None, intercept.reshape(shape), None,
@@ -241,7 +286,7 @@ def residuals_of(problem: Problem, fitted: RidgeFit) -> Array:  # -> (n, *t)
     return np.asarray(problem.Y - predict_large(fitted.features, problem.X, fitted.weights, fitted.intercept))
 
 
-def _of_each_target(solved: list[PrimalFit], problem: Problem) -> tuple[Array, Array]:  # -> (m, t), (t,)
+def of_each_target(solved: list[PrimalFit], problem: Problem) -> tuple[Array, Array]:  # -> (m, t), (t,)
     """Weights and intercepts, each target's at its own alpha."""
     value = solved[0].value.reshape(len(solved[0].value), -1).copy()
     intercept = np.atleast_1d(solved[0].intercept).astype(np.float64).copy()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution
@@ -37,7 +38,7 @@ class Problem:
 
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
-        "X": "rows n",
+        "X": "None | rows n",
         "Y": "float (n, *t)",
         "alpha": "float () | float (*t)",
         "weights": "None | float (n,) >= 0",
@@ -46,8 +47,8 @@ class Problem:
     }
 
     kernel: Kernel
-    X: Any  # a collection, or Rows that share what other kernels have made of it
-    Y: Array  # (n, *t)
+    X: Any  # a collection, Rows that share what other kernels have made of it, or chunks; None in a model made of chunks
+    Y: Array  # (n, *t); (0, *t) for chunks, which have their targets with them
     alpha: Array  # () or (t,)
     weights: Array | None  # (n,)
     fit_intercept: bool
@@ -57,11 +58,12 @@ class Problem:
     n_components: int | None = None  # landmarks or Fourier features of a route that takes them
     features: Any = None  # the feature map of such a route, once it is chosen
     memory: Any = None  # the budget within which kernel values may be held
+    operator: Any = None  # what multiplies by the kernel matrix, where the rows are also held in chunks
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        return len(self.Y)
+        return self.X.n if isinstance(self.X, ChunkedRows) else len(self.Y)
 
     @property
     def counts(self) -> bool:
@@ -110,6 +112,7 @@ class RidgeSolution:
     fitted: RidgeFit
     loo: Array | None = None  # (n, *t) leave-one-out residuals, where a surface knows them
     robust: Any = None  # the weights of Huber's loss
+    classes: Any = None  # (C,) the classes that were found in chunks
 
 
 @record()

@@ -11,7 +11,8 @@ import numpy as np
 
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge import large, many_landmarks, mixed
+from mercer.estimators.ridge import chunked, large, many_landmarks, mixed
+from mercer.estimators.ridge.chunked import FEATURE_ROWS
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.dual import DualFit, fit_rows
 from mercer.estimators.ridge.eigen import EigenPath
@@ -28,14 +29,12 @@ from mercer.estimators.ridge.problem import (
     right_sides,
 )
 from mercer.gram import GramOperator, gram
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import as_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import split_rows
 from mercer.numeric.encodings import dense
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
-
-#: Rows of explicit features made at a time.
-FEATURE_ROWS = 2048
 
 #: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
 NORM_ROWS = 3000
@@ -250,6 +249,8 @@ def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator
 
 
 def _primal(problem: Problem, meter: Meter) -> RidgeFit:
+    if isinstance(problem.X, ChunkedRows):
+        return chunked.fit_primal(problem, meter)
     if problem.alpha.ndim:
         return _primal_each(problem, meter)
     alpha = float(problem.alpha)
@@ -291,7 +292,7 @@ def _primal_each(problem: Problem, meter: Meter) -> RidgeFit:
 
 
 def _cg(problem: Problem, meter: Meter) -> RidgeFit:
-    K = GramOperator(problem.kernel, problem.X)
+    K = problem.operator or GramOperator(problem.kernel, problem.X)
     if problem.alpha.ndim:
         raise InputError("solver cg takes one alpha for all targets; give a number, or fit the targets one by one.")
     weights = np.ones(problem.n) if problem.weights is None else problem.weights

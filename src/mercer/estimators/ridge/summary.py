@@ -21,6 +21,8 @@ MAX_COLUMNS, MAX_CELLS = 500, 20_000_000
 
 def summarize(model: Any) -> Summary:
     """The facts of a fitted ridge."""
+    if model._problem.X is None:
+        return summarize_chunked(model)
     problem, route = model._problem, model.route_
     Y = problem.Y.reshape(problem.n, -1)
     loo = None if model._loo is None else model._loo.reshape(problem.n, -1)
@@ -65,8 +67,23 @@ def _function(model: Any) -> str:
         return ""
 
 
+def summarize_chunked(model: Any) -> Summary:
+    """The facts of a ridge whose training rows came in chunks and were not kept."""
+    route = model.route_
+    lines = (
+        ("kernel", str(model.kernel_)),
+        ("alpha", _short(model._problem.alpha)),
+        ("route", f"{route.solver}: {route.reason}"),
+        ("passes over the chunks", str(route.passes)),
+        ("memory of the fit", format_bytes(route.bytes)),
+    )
+    return Summary(repr(model), lines, {"passes": route.passes})
+
+
 def summarize_classifier(model: Any) -> Summary:
     """The facts of a fitted ridge classifier."""
+    if model._problem.X is None:
+        return summarize_chunked(model)
     problem, route = model._problem, model.route_
     labels = problem.Y > 0 if problem.Y.ndim == 1 else problem.Y.argmax(axis=1)
     decision = problem.Y - (model._residuals if model._loo is None else model._loo)

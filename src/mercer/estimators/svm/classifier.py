@@ -14,8 +14,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet, check_is_fitted, stands
+from mercer.estimators.base import TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.float32_predict import screened_classes, worth_screening
 from mercer.estimators.svm.hinge import HINGE, HingeSolver
@@ -121,7 +122,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     classes_: Array
     _pairs_found: FittedPairs  # kept for the ledgers until they are asked for, copied or saved
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X with class labels y; a weight multiplies the C of its row, and 0 leaves the row out."""
         return self._fit(X, y, sample_weight)
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from mercer.errors import check_number
-from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, stands
+from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import SupportFunction, one_class, support_function

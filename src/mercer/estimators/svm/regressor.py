@@ -11,9 +11,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from mercer.errors import InputError
-from mercer.estimators.base import TrainingSet, check_is_fitted, stands
+from mercer.estimators.base import TrainingSet, check_is_fitted
 from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
+from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.intervals import FoldResiduals, crossed, hold_out
@@ -29,7 +30,7 @@ Array = NDArray[Any]
 class SupportRegressor(RegressorMixin, SupportModel):
     """Abstract: support vector regression."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X with targets y (n,); a weight multiplies the C of its row, and 0 leaves the row out."""
         return self._fit(X, y, sample_weight)
 

@@ -115,7 +115,7 @@ class SVCCV(SupportClassifier):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SVCCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> SVCCV:
         """Compute the surface, choose_point, and fit on all rows; weights count in the fits, not in the scores."""
         fitted: SVCCV = self._fit(X, y, sample_weight, groups=groups)
         return fitted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mercer.persist.writing import umask, write_whole
 from mercer.report.document.material import Material
 from mercer.report.document.page import page
 from mercer.report.document.sections.classes import classes
@@ -17,6 +16,7 @@ from mercer.report.document.sections.overview import overview
 from mercer.report.document.sections.predictions import predictions
 from mercer.report.document.sections.rows import rows
 from mercer.workflow.training import Training
+from mercer.writing import umask, write_whole
 
 
 def training_report(training: Training) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.persist.writing import publish_folder, temporary, write_whole
+from mercer.writing import publish_folder, temporary, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions, links and pipes of POSIX")
 
@@ -87,7 +87,7 @@ def test_a_publisher_killed_at_any_moment_mixes_nothing(tmp_path: Path, one_step
     code = f"""
 import os, signal, sys
 from pathlib import Path
-import mercer.persist.writing as writing
+import mercer.writing as writing
 kill_at, calls = int(sys.argv[1]), 0
 def counted(rename):
     def call(*a):
@@ -126,4 +126,4 @@ def test_nobody_else_opens_files_for_writing() -> None:
         if writers.search(line) and not line.lstrip().startswith((">>>", "...", "#"))
     }
     # sources.py keeps standard input in a temporary file
-    assert found <= {"inputs/sources.py", "persist/writing.py"}
+    assert found <= {"inputs/sources.py", "writing.py"}

@@ -1,0 +1,59 @@
+"""The kernel matrix of rows in chunks as an operator: what solvers ask of a matrix, `shape`, `@` and `diag()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.gram.chunked import ChunkedRows
+from mercer.gram.operator import GramOperator
+from mercer.inputs.chunks import Chunk
+from mercer.kernels.base import Kernel
+from mercer.numeric.threads import Progress
+
+
+class ChunkOperator:
+    """K = k(X, X) for rows in chunks, with `shape`, `@` and `diag()`: products of pairs of chunks, summed in their order."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, kernel: Kernel, rows: ChunkedRows, progress: Progress | None = None) -> None:
+        if rows.lengths is None:
+            raise InputError("products with a kernel matrix go through the chunks again; an iterator is read once only.")
+        self.kernel, self.progress, self._rows = kernel, progress, rows
+        self.shape = (rows.n, rows.n)
+        self._runner, self._held = rows.held()
+        self._ends = np.cumsum([n for n in rows.lengths if n])
+
+    def __matmul__(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (n,) or (n, r) -> the same
+        """K V."""
+        if not np.isfinite(V).all():
+            raise InputError("ChunkOperator: the vector to multiply has NaN or infinite entries.")
+        cut, found = np.split(np.asarray(V, dtype=np.float64), self._ends[:-1]), []
+        for done, part in enumerate(self._runner.products(self.kernel, self._held, cut), 1):
+            found.append(part)
+            if self.progress is not None:
+                self.progress(done, len(self._held))
+        return np.concatenate(found)
+
+    def diag(self) -> NDArray[np.float64]:
+        """k(x_i, x_i)."""
+        return self._rows.column(diagonal_of, self.kernel)
+
+
+def diagonal_of(chunk: Chunk, kernel: Kernel) -> NDArray[np.float64]:
+    """k(x, x) of the rows of a chunk."""
+    return np.asarray(kernel.diag(chunk.X), dtype=np.float64)
+
+
+def operator_of(kernel: Kernel, X: Any, progress: Progress | None = None) -> Any:
+    """The kernel matrix of rows, in chunks or in memory, as something with `shape`, `@` and `diag()`."""
+    return ChunkOperator(kernel, X, progress) if isinstance(X, ChunkedRows) else GramOperator(kernel, X, progress=progress)
+
+
+def diagonal(kernel: Kernel, X: Any) -> NDArray[Any]:
+    """k(x, x) of rows, in chunks or in memory."""
+    return X.column(diagonal_of, kernel) if isinstance(X, ChunkedRows) else kernel.diag(X)

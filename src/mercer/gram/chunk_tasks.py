@@ -1,0 +1,160 @@
+"""Work on one chunk after the other, or on many at once: what a task is, who runs tasks, and the order of their sums.
+
+Sums of arrays are taken in a fixed order: eight chunks after each other make a group, eight groups a wave, and waves are
+added up. Who runs the tasks, this process (`Here`) or the workers of a cluster (`mercer.gram.distributed`), changes nothing
+else, so that both give the same digits where BLAS has as many threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.operator import GramOperator
+from mercer.inputs.chunks import Chunk, Door, Part
+from mercer.inputs.rows import take
+from mercer.kernels.base import Kernel
+
+#: Chunks that are added up one after the other before their sum goes on, and groups of them that make a wave.
+GROUP = 8
+WAVE = GROUP * GROUP
+
+Arrays = tuple[NDArray[Any], ...]
+Work = Callable[..., Any]  # (chunk, *own, *shared) -> anything
+
+
+@dataclass(frozen=True)
+class Task:
+    """One part to work on: its number, and arguments of its own."""
+
+    number: int
+    part: Part
+    own: tuple[Any, ...] = ()
+
+
+class Runner(Protocol):
+    """Who applies a function to parts: results come in the order of the parts, None for empty ones."""
+
+    def map(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[Any]:
+        """The results, one by one."""
+
+    def fold(
+        self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...], waves: bool
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Sums of results: the level (0 a chunk, 1 a group, 2 a wave), how many chunks it has, and the sum."""
+
+    def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
+        """The rows of every part that has some, held where they are read."""
+
+    def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+        """sum_j k(X_i, X_j) V_j for every held i."""
+
+
+def apply(work: Work, door: Door, number: int, where: str, loaded: Any, arguments: tuple[Any, ...]) -> Any:
+    """Read one part and do the work on it; None where it is empty."""
+    chunk = door.read(number, where, loaded)
+    return None if chunk is None else work(chunk, *arguments)
+
+
+def plus(total: Arrays | None, part: Arrays | None) -> Arrays | None:
+    """total + part, in the memory of the total; None is nothing."""
+    if part is None or total is None:
+        return part if total is None else total
+    for whole, more in zip(total, part, strict=True):
+        whole += more
+    return total
+
+
+def total_of(parts: Iterable[Arrays | None]) -> Arrays | None:
+    """The sum of arrays that belong to somebody else, one after the other."""
+    total: Arrays | None = None
+    for part in parts:
+        total = tuple(np.array(a) for a in part) if total is None and part is not None else plus(total, part)
+    return total
+
+
+def product_of(kernel: Kernel, left: Any, right: Any, V: NDArray[Any], same: bool) -> Arrays:
+    """k(left, right) @ V for two held chunks; `same` says that they are one."""
+    return (GramOperator(kernel, left, None if same else right).times(V),)
+
+
+class Here:
+    """This process, one chunk after the other, each on all cores."""
+
+    def map(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[Any]:
+        """The results, one by one."""
+        for task in tasks:
+            yield apply(work, door, task.number, task.part.where, task.part.load(), task.own + shared)
+
+    def fold(
+        self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...], waves: bool
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Every result by itself: it is added up at once."""
+        for result in self.map(tasks, work, door, shared):
+            yield 0, 1, result
+
+    def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
+        """The rows of every part that has some."""
+        return [X for X in self.map(tasks, rows_of, door, ()) if X is not None]
+
+    def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+        """sum_j k(X_i, X_j) V_j for every held i."""
+        for left in held:
+            found = total_of(product_of(kernel, left, X, v, X is left) for X, v in zip(held, V, strict=True))
+            assert found is not None
+            yield found[0]
+
+
+def rows_of(chunk: Chunk) -> Any:
+    """The rows of a chunk."""
+    return chunk.X
+
+
+def length_of(chunk: Chunk) -> int:
+    """The number of rows of a chunk."""
+    return len(chunk)
+
+
+def head_of(chunk: Chunk, most: int) -> tuple[Chunk, tuple[str, ...] | None]:
+    """The first rows of a chunk."""
+    part = slice(0, most)
+    y = None if chunk.y is None else chunk.y[part]
+    weights = None if chunk.weights is None else chunk.weights[part]
+    return replace(chunk, X=take(chunk.X, part), y=y, weights=weights), chunk.names
+
+
+def taken_of(chunk: Chunk, index: NDArray[np.intp]) -> Chunk:
+    """Some rows of a chunk."""
+    y = None if chunk.y is None else chunk.y[index]
+    weights = None if chunk.weights is None else chunk.weights[index]
+    return replace(chunk, X=take(chunk.X, index), y=y, weights=weights)
+
+
+class Ledger:
+    """Sums on their way: of the open group, of the open wave, and of all waves before it."""
+
+    def __init__(self, done: int = 0, levels: Sequence[Arrays | None] = (None, None, None)) -> None:
+        self.done = done
+        self.group, self.wave, self.total = levels
+
+    def add(self, level: int, size: int, value: Arrays | None) -> None:
+        """Enter a sum of `size` chunks at its level; full groups and waves go up."""
+        self.done += size
+        if level == 0:
+            self.group = plus(self.group, value)
+        elif level == 1:
+            self.wave = plus(self.wave, value)
+        else:
+            self.total = plus(self.total, value)
+        if level == 0 and self.done % GROUP == 0:
+            self.wave, self.group = plus(self.wave, self.group), None
+        if level <= 1 and self.done % WAVE == 0:
+            self.total, self.wave = plus(self.total, self.wave), None
+
+    def close(self) -> Arrays | None:
+        """The sum of all, open groups and waves included."""
+        return plus(self.total, plus(self.wave, self.group))

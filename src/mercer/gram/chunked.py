@@ -1,0 +1,230 @@
+"""Rows that come in chunks, as one fit sees them: how many there are, and one ordered map and one ordered sum over them.
+
+A function of one chunk is applied to every chunk (`ChunkedRows.map`), its arrays are added up (`ChunkedRows.sum`), or stand
+below each other (`ChunkedRows.column`). `mercer.gram.chunk_tasks` has who applies it, and the order of the sums.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError
+from mercer.gram.chunk_tasks import GROUP, Arrays, Here, Ledger, Runner, Task, Work, head_of, length_of, taken_of
+from mercer.gram.journal import Journal
+from mercer.inputs.chunks import Chunk, Chunks, Door, Part, ReadTargets, stacked
+from mercer.inputs.rows import Rows
+from mercer.inputs.vectors import columns_of
+from mercer.numeric.threads import Progress
+
+#: Rows of the first chunk that a fit looks at before it begins.
+HEAD = 1024
+
+
+class ChunkedRows:
+    """The rows of `Chunks` as one fit reads them: their number and columns, and work on every chunk.
+
+    `passes` counts how often the chunks were gone through.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, source: Chunks, door: Door, runner: Runner, journal: Journal | None, head: Chunk) -> None:
+        self._source, self._door, self._runner, self._journal = source, door, runner, journal
+        self.head = head  # the first rows: all of the first chunk where chunks are read once
+        self.lengths = source.lengths
+        self.passes = 0
+        self._first: Iterator[Part] | None = None
+
+    @classmethod
+    def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str) -> ChunkedRows:
+        """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
+        runner: Runner = Here()
+        if source.client is not None:
+            from mercer.gram.distributed import Workers
+
+            runner = Workers(source.client)
+        door, parts, seen = Door(kind, targets), iter(source.parts), []
+        head = names = None
+        for number, part in enumerate(parts):
+            if source.once:
+                seen.append(part)
+            if source.lengths is not None and source.lengths[number] == 0:
+                continue
+            most = np.iinfo(np.intp).max if source.once else HEAD
+            found = next(iter(runner.map([Task(number, part)], head_of, door, (int(most),))))
+            if found is not None:
+                head, names = found
+                break
+        if head is None:
+            raise InputError("all chunks are empty: there are no rows.")
+        self = cls(source, replace(door, width=columns_of(head.X), names=names), runner, None, head)
+        if source.once:
+            self._first = chain(seen, parts)
+        elif source.lengths is None:
+            self.lengths = tuple(n or 0 for n in self.map(length_of))
+        if source.checkpoint is not None:
+            self._journal = Journal(source.checkpoint, fit, self.lengths or (), head)
+        return self
+
+    # -- what is known of the rows -----------------------------------------------------------------------------------
+
+    @property
+    def once(self) -> bool:
+        """Whether the chunks can be gone through once only."""
+        return self._source.once
+
+    @property
+    def distributed(self) -> bool:
+        """Whether workers of a cluster do the work."""
+        return self._source.client is not None
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of rows was known without a pass."""
+        return self._source.lengths is not None
+
+    @property
+    def n(self) -> int:
+        """The number of rows; those of the first chunk where chunks are read once and the others are yet to come."""
+        return sum(self.lengths) if self.lengths is not None else len(self.head)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d), or (n,) for objects."""
+        width = columns_of(self.head.X)
+        return (self.n,) if width is None else (self.n, width)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, for tables."""
+        return self._door.names
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows have weights."""
+        return self.head.weights is not None
+
+    # -- work on every chunk -----------------------------------------------------------------------------------------
+
+    def read_as(self, targets: ReadTargets) -> ChunkedRows:
+        """The same rows with targets read in another way."""
+        other = copy.copy(self)
+        other._door = replace(self._door, targets=targets)
+        return other
+
+    def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
+        """work(chunk, *shared) of every chunk in order, None for empty ones; `each` has one more argument per chunk."""
+        self.passes += 1
+        return self._runner.map(self._tasks(each), work, self._door, shared)
+
+    def sum(self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None) -> Arrays:
+        """The sum of work(chunk, *shared), arrays in a tuple, in the fixed order; a checkpoint keeps what is done of it."""
+        self.passes += 1
+        journal, of = self._journal, 0 if self.lengths is None else len(self.lengths)
+        ledger = Ledger()
+        if journal is not None:
+            known = journal.result(work)
+            if known is not None:
+                return known
+            ledger = Ledger(*journal.partial())
+        left = (task for task in self._tasks(each) if task.number >= ledger.done)
+        for level, size, value in self._runner.fold(left, work, self._door, shared, waves=journal is None):
+            ledger.add(level, size, value)
+            if progress is not None:
+                progress(ledger.done, max(of, ledger.done))
+            if journal is not None and ledger.done % GROUP == 0:
+                journal.note(ledger.done, (ledger.group, ledger.wave, ledger.total))
+        total = ledger.close()
+        if total is None:
+            raise InputError("all chunks are empty: there are no rows.")
+        if journal is not None:
+            journal.finish(total)
+        return total
+
+    def column(
+        self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None
+    ) -> NDArray[Any]:
+        """work(chunk, *shared), one row per row of the chunk, for all chunks below each other."""
+        known = None if self._journal is None else self._journal.result(work)
+        if known is not None:
+            self.passes += 1
+            return known[0]
+        found = []
+        for done, part in enumerate(self.map(work, *shared, each=each), 1):
+            if part is not None:
+                found.append(part)
+            if progress is not None:
+                progress(done, max(done, len(self.lengths or ())))
+        values = np.concatenate(found)
+        if self._journal is not None:
+            self._journal.finish((values,))
+        return values
+
+    def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:  # (n, …)
+        """Values of all rows, cut into those of every chunk."""
+        if self.lengths is None:
+            raise InputError("chunks that are read once have no known lengths; give a function that returns the iterator.")
+        return np.split(values, np.cumsum(self.lengths)[:-1])
+
+    def _tasks(self, each: Sequence[Any] | None) -> Iterator[Task]:
+        parts: Iterable[Part] = self._source.parts
+        if self._first is not None:
+            parts, self._first = self._first, None
+        for number, part in enumerate(parts):
+            yield Task(number, part, () if each is None else (each[number],))
+
+    # -- rows in memory ----------------------------------------------------------------------------------------------
+
+    def take(self, index: NDArray[np.intp]) -> Chunk:
+        """Rows by their numbers, ascending, with targets and weights; chunks without any of them are not read."""
+        if self.once:
+            return taken_of(self.head, index)
+        assert self.lengths is not None
+        ends = np.cumsum(self.lengths)
+        starts = ends - self.lengths
+        cuts = np.searchsorted(index, ends)
+        own = [np.asarray(i) - a for i, a in zip(np.split(index, cuts[:-1]), starts, strict=True)]
+        tasks = [task for task in self._tasks(own) if len(task.own[0])]
+        self.passes += 1
+        found = [part for part in self._runner.map(tasks, taken_of, self._door, ()) if part is not None]
+        return together(found)
+
+    def gathered(self) -> Chunk:
+        """All rows in memory, for models that keep them."""
+        self.passes += 1
+        everything = np.iinfo(np.intp).max
+        parts = self._runner.map(self._tasks(None), head_of, self._door, (int(everything),))
+        return together([part[0] for part in parts if part is not None])
+
+    def held(self) -> tuple[Runner, list[Any]]:
+        """Who multiplies, and the rows of the chunks where they are held."""
+        self.passes += 1
+        return self._runner, self._runner.hold(self._tasks(None), self._door)
+
+    def close(self) -> None:
+        """The fit is done: forget its checkpoint."""
+        if self._journal is not None:
+            self._journal.remove()
+
+
+def together(parts: Sequence[Chunk]) -> Chunk:
+    """Some chunks as one."""
+    first = parts[0]
+    y = None if first.y is None else np.concatenate([part.y for part in parts])
+    weights = None if first.weights is None else np.concatenate([part.weights for part in parts])
+    return replace(first, X=stacked([part.X for part in parts]), y=y, weights=weights)
+
+
+def pool(X: Any) -> tuple[int, Callable[[NDArray[np.intp]], Any]]:
+    """How many rows can be drawn from, in chunks or in memory, and what takes some of them by ascending numbers."""
+    if isinstance(X, ChunkedRows):
+        return X.n, lambda index: X.take(index).X
+    rows = Rows(X)
+    return len(rows), lambda index: rows.take(index).data

@@ -1,0 +1,83 @@
+"""Every kind of fit on chunks: what is fitted, to what, and the numbers that it must give again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import mercer
+
+ROWS, STEP = 1003, 100  # eleven chunks: a whole group and a part of one
+
+RNG = np.random.default_rng(20)
+X = RNG.normal(size=(ROWS, 4))
+NEW = RNG.normal(size=(31, 4))
+Y = np.sin(X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.05 * RNG.normal(size=ROWS)
+LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [0.0, 0.6])]
+GAUSSIAN = mercer.Gaussian(length_scale="median")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit with chunks of the rows, and what it says afterwards."""
+
+    name: str
+    fit: Callable[[Any], Any]  # (the model, fitted to chunks(X, y))
+    says: Callable[[Any], Any]  # numbers of the fitted model
+    target: Any = None
+
+
+def _predicts(model: Any) -> Any:
+    return model.predict(NEW)
+
+
+def _fits(make: Callable[[], Any]) -> Callable[[Any], Any]:
+    return lambda chunks: make().fit(chunks)
+
+
+CASES = [
+    Case(
+        "ridge-nystroem",
+        _fits(lambda: mercer.KernelRidge(GAUSSIAN, alpha=0.1, n_components=60)),
+        _predicts,
+        Y,
+    ),
+    Case(
+        "ridge-fourier",
+        _fits(lambda: mercer.KernelRidge(GAUSSIAN, alpha=0.1, n_components=60, solver="fourier", fit_intercept=True)),
+        _predicts,
+        Y,
+    ),
+    Case(
+        "ridge-primal",
+        _fits(lambda: mercer.KernelRidge(mercer.Polynomial(2), fit_intercept=True)),
+        _predicts,
+        Y,
+    ),
+    Case(
+        "ridge-cg",
+        _fits(lambda: mercer.KernelRidge(GAUSSIAN, alpha=30.0, solver="cg", tol=1e-6)),
+        _predicts,
+        Y,
+    ),
+    Case(
+        "classifier",
+        _fits(lambda: mercer.KernelRidgeClassifier(n_components=60)),
+        lambda m: m.decision_function(NEW),
+        LABELS,
+    ),
+    Case(
+        "random-features",
+        _fits(lambda: mercer.RandomFourierFeatures(GAUSSIAN, n_components=20, random_state=0)),
+        lambda m: m.transform(NEW),
+    ),
+    Case(
+        "landmarks",
+        _fits(lambda: mercer.Nystroem(GAUSSIAN, n_components=20, random_state=0)),
+        lambda m: np.column_stack([m.transform(NEW), np.full(len(NEW), m.missed_)]),
+    ),
+]
+BY_NAME = {case.name: case for case in CASES}
