@@ -18,6 +18,7 @@ from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
 from mercer.kernels.derivation import Arithmetic
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import real
+from mercer.kernels.notation import latex
 from mercer.kernels.pointwise import Power
 from mercer.kernels.text import MAX_LENGTH, Kernels, read
 from mercer.kernels.vectors import Constant, Linear, Polynomial
@@ -92,6 +93,21 @@ class Difference(Kernel):
 
     def _text(self) -> str:
         return f"{self.left._bracketed(SUM)} - {self.right._bracketed(PRODUCT)}"
+
+
+@latex.register
+def _(kernel: Negative) -> str:
+    return rf"{kernel.factor:g} \, {_bracketed(kernel.inner, POWER)}"
+
+
+@latex.register
+def _(kernel: Difference) -> str:
+    return rf"{_bracketed(kernel.left, SUM)} - {_bracketed(kernel.right, PRODUCT)}"
+
+
+def _bracketed(kernel: Kernel, at_least: int) -> str:
+    text = latex(kernel)
+    return text if kernel._precedence >= at_least else rf"\left({text}\right)"
 
 
 def multiple(factor: float, kernel: Kernel) -> Kernel:

@@ -1,0 +1,158 @@
+"""Bokeh's server for one person: on the loopback only, for pages that it served itself, and for nobody else.
+
+Three guards stand before every request. The socket is bound to 127.0.0.1, so that no other machine reaches it. The Host
+header must name that address (a foreign name that resolves to 127.0.0.1 is how a web page would get around the first
+guard). And a request that says where it comes from, as every socket does, must come from here.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.resources import Resources
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
+from tornado.web import RequestHandler
+
+from mercer.errors import InputError
+from mercer.numeric.threads import one_blas_thread
+
+HOST = "127.0.0.1"
+
+#: Where the lab listens if nothing else does.
+PORT = 5080
+
+#: What is served; Bokeh has more doors, for pages that embed its applications, and none of those is needed.
+_PATHS = ("/", "/ws", "/favicon.ico")
+
+#: Bokeh compiles small scripts of its own, and the page has a style; everything else comes from this server.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self' ws://{host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+class Refused(RequestHandler):
+    """The answer to a request that is not ours."""
+
+    def initialize(self, reason: str) -> None:
+        """Say why."""
+        self.reason = reason
+
+    def prepare(self) -> None:
+        """Answer any method in one line."""
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"refused: {self.reason}\n")
+
+
+@cache
+def _with_headers(kind: Any) -> Any:
+    """A handler whose answers say that nothing but this server has a part in the page."""
+
+    class WithHeaders(kind):
+        def set_default_headers(self) -> None:
+            super().set_default_headers()
+            self.set_header("Content-Security-Policy", _POLICY.format(host=f"{HOST}:* ws://localhost:*"))
+            self.set_header("X-Content-Type-Options", "nosniff")
+            self.set_header("X-Frame-Options", "DENY")
+            self.set_header("Referrer-Policy", "no-referrer")
+            self.set_header("Cross-Origin-Resource-Policy", "same-origin")
+
+    return WithHeaders
+
+
+class GuardedTornado(BokehTornado):
+    """Bokeh's application behind the guards."""
+
+    guarded_hosts: frozenset[str]
+
+    def guard(self, port: int) -> None:
+        """Take requests for this port of the loopback only."""
+        self.guarded_hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
+        self._websocket_origins = set(self.guarded_hosts)
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        """The handler of a request, or a refusal."""
+        reason = self._objection(request)
+        if reason:
+            return self.get_handler_delegate(request, Refused, {"reason": reason})
+        return super().find_handler(request, **kwargs)
+
+    def get_handler_delegate(self, request: HTTPServerRequest, target_class: Any, *args: Any, **kwargs: Any) -> Any:
+        """Handlers as they are, with the headers that every answer carries."""
+        return super().get_handler_delegate(request, _with_headers(target_class), *args, **kwargs)
+
+    def resources(self, absolute_url: str | bool | None = None) -> Resources:
+        """Scripts from Bokeh's wheel through this server, whatever the environment says."""
+        return Resources(mode="server", root_url="/", path_versioner=None)
+
+    def _objection(self, request: HTTPServerRequest) -> str:
+        if request.host not in self.guarded_hosts:
+            return "this server answers to its own address only"
+        origins = {f"http://{host}" for host in self.guarded_hosts}
+        origin = request.headers.get("Origin") or request.headers.get("Sec-WebSocket-Origin")
+        if (origin is not None or request.path == "/ws") and origin not in origins:
+            return "the request comes from another page"
+        if request.path not in _PATHS and not request.path.startswith("/static/js/"):
+            return "there is nothing at this address"
+        return ""
+
+
+class LabServer:
+    """The server with its loop: `url` says where, `run` serves until it is interrupted."""
+
+    def __init__(self, build: Callable[[Any], None], port: int | None = None) -> None:
+        for name in ("bokeh", "tornado.access", "tornado.general"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        self.loop = IOLoop()
+        sockets = _sockets(port)
+        self.port = int(sockets[0].getsockname()[1])
+        tornado = GuardedTornado({"/": Application(FunctionHandler(build))}, generate_session_ids=True, use_index=False)
+        tornado.guard(self.port)
+        http = HTTPServer(tornado)
+        http.add_sockets(sockets)
+        self._server = BaseServer(self.loop, tornado, http)
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.port}/"
+
+    def run(self, ready: Callable[[], None] | None = None) -> None:
+        """Serve until KeyboardInterrupt, which is raised again when everything is closed."""
+        try:
+            self._server.start()
+            if ready is not None:
+                self.loop.add_callback(ready)
+            with one_blas_thread():  # matrices are small: a second thread costs more than it does
+                self.loop.start()
+        finally:
+            self._server.stop(wait=False)
+            self._server._http.stop()
+            self.loop.close(all_fds=True)
+
+    def stop(self) -> None:
+        """End `run`, from any thread."""
+        self.loop.add_callback(self.loop.stop)
+
+
+def _sockets(port: int | None) -> list[socket.socket]:
+    """Sockets of the loopback: at the port that was asked for, else at the usual one or any that is free."""
+    for candidate in (PORT, 0) if port is None else (port,):
+        try:
+            return bind_sockets(candidate, HOST, family=socket.AF_INET)
+        except OSError as error:
+            if port is not None:
+                raise InputError(f"port {port} of {HOST} cannot be used ({error.strerror}); leave --port out.") from None
+    raise InputError(f"no port of {HOST} is free.")
