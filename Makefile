@@ -8,6 +8,7 @@ STAMPS := $(VENV)/.stamps
 # Two workers: the tests themselves use threads, and more workers only fight over the cores.
 WORKERS ?= 2
 ROW    ?=
+PORT   ?= 8000
 # the revision that bench-old-new compares with
 OLD    ?= faaf473
 
@@ -63,7 +64,17 @@ test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
-test-docs: $(STAMPS)/dev  ## the chapters' examples, every script of examples/ as a reader runs it, reports in a browser
+SITE := build/site
+
+docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gallery; warnings are errors, no network
+	$(PY) -m sphinx -b html -n -W --keep-going -d build/doctrees docs $(SITE)
+	@echo "Look at $(SITE)/index.html, or: make show-docs"
+
+show-docs: docs  ## serve the documentation site on this machine alone: make show-docs PORT=8000
+	$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
+
+test-docs: docs  ## the site and its links, reports and pages in a browser, the chapters' examples, every script of examples/
+	$(PY) -m pytest -n $(WORKERS) -m site tests/site
 	$(PY) -m pytest -rs -m browser tests/browser
 	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures
 	$(PY) -m pytest -n $(WORKERS) -m slow tests/lectures/test_every_example.py
@@ -149,5 +160,5 @@ show-walk: $(STAMPS)/dev  ## the files that a call passes through, in order
 	$(PY) -m benchmarks.walk
 
 clean:  ## remove .venv and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/api docs/gallery docs/repository docs/sg_execution_times.rst
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

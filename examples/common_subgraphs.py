@@ -1,4 +1,6 @@
-"""Common subgraphs of size p = 3: four classes, their counts in two graphs, and the kernel as an inner product.
+"""Common subgraphs of two graphs
+
+Subgraphs of p = 3 nodes: four classes, their counts in two graphs, and the kernel as an inner product.
 
     python examples/common_subgraphs.py [--out FOLDER]
 

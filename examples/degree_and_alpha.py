@@ -1,4 +1,6 @@
-"""Under- and overfitting in the feature space: polynomials of growing degree, damped more and more.
+"""Degree and penalty: under- and overfitting
+
+Polynomials of growing degree in the feature space, damped more and more.
 
     python examples/degree_and_alpha.py [--out FOLDER]
 

@@ -1,12 +1,14 @@
-"""Write the tables of the demo: the Palmer penguins, with numbers, categories, dates, text and holes; run by `make demo`.
+"""The penguins of the demo
+
+Write the tables of `make demo`: the Palmer penguins, with numbers, categories, dates, text and holes.
 
 Most of the rows go into one file to learn from; the others, without the target, into a second file to predict.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,5 +40,28 @@ def main(folder: Path) -> None:
     print(f"{folder / 'penguins-new.csv'}: {NEW} rows without {data.target!r}")
 
 
+def draw(out: Path) -> None:
+    """What there is to learn: body mass against flipper length, by species."""
+    from lecture import save
+
+    from mercer.report.drawing import BLUE, GREEN, VERMILLION, pyplot
+
+    table, mass = mercer.datasets.load_penguins().split()
+    species = np.array([str(name).split()[0] for name in table["Species"].to_numpy()])
+    figure, ax = pyplot().subplots(figsize=(6.4, 4.0), layout="constrained")
+    for name, color in zip(np.unique(species), (BLUE, VERMILLION, GREEN), strict=True):
+        own = species == name
+        ax.plot(table["Flipper Length (mm)"].to_numpy()[own], np.asarray(mass)[own], "o", color=color, alpha=0.6, label=name)
+    ax.set(xlabel="flipper length (mm)", ylabel="body mass (g)")
+    ax.legend(frameon=False)
+    save(figure, out / "penguins.png")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo"))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("build/demo"), help="where the tables go")
+    parser.add_argument("--out", type=Path, help="a folder for a picture of the table")
+    options = parser.parse_args()
+    main(options.folder)
+    if options.out is not None:
+        draw(options.out)

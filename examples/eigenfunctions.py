@@ -1,4 +1,6 @@
-"""Eigenfunctions of a Gaussian kernel under a normal law: exact ones by Hermite functions, drawn ones at new points.
+"""Eigenfunctions of a Gaussian kernel
+
+Eigenfunctions of a Gaussian kernel under a normal law: exact ones by Hermite functions, drawn ones at new points.
 
     python examples/eigenfunctions.py [--out FOLDER]
 

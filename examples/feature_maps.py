@@ -1,4 +1,6 @@
-"""Data that no line separates, made separable by a feature map; the inner product as similarity.
+"""Feature maps that make data separable
+
+Data that no line separates, made separable by a feature map; the inner product as similarity.
 
     python examples/feature_maps.py [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""A long record explained by a sum of kernels: trend, season, medium-term wiggles, noise.
+"""A long record as a sum of kernels
+
+A long record explained by a sum of kernels: trend, season, medium-term wiggles, noise.
 
 The record is made up in the manner of monthly carbon dioxide: a rising trend, a yearly season whose shape drifts slowly,
 irregular swings over some years. The process is fitted to the first 20 years, finds the exact period from a start that is
@@ -28,7 +30,7 @@ def record(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build") / "examples")
     folder = parser.parse_args().out
     X, y = record()

@@ -1,4 +1,6 @@
-"""A conditioned Gaussian, kernel ridge and a Gaussian process are one thing, shown in numbers.
+"""Gaussian process, ridge, conditioned Gaussian: one thing
+
+A conditioned Gaussian, kernel ridge and a Gaussian process are one thing, shown in numbers.
 
 Take the function values at the training and the new rows as one Gaussian vector with covariance K, and the observations
 as these values plus noise. Its conditional mean, E f* = K* (K + noise I)^-1 y, is the ridge fit with alpha = noise; its
@@ -27,7 +29,7 @@ def conditioned(K: np.ndarray, y: np.ndarray, noise: float) -> tuple[np.ndarray,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build") / "examples")
     folder = parser.parse_args().out
     rng = np.random.default_rng(0)

@@ -1,4 +1,6 @@
-"""A Gaussian process on molecules: solubility from the letters of a SMILES string, with error bars.
+"""Solubility of molecules, with error bars
+
+A Gaussian process on molecules: solubility from the letters of a SMILES string.
 
 The kernel counts common substrings of one to four letters, each length normalized and with a weight of its own; the weights
 and the noise are fitted by marginal likelihood. The data are 1128 molecules with measured log solubility (ESOL).
@@ -18,7 +20,7 @@ from mercer.datasets import load_solubility
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build") / "examples")
     options = parser.parse_args()
     table, targets = load_solubility().split()

@@ -1,4 +1,6 @@
-"""The health warning of high dimensions: what hurts is a small margin against the radius, not the number of columns.
+"""High dimensions: the margin counts, not the columns
+
+The health warning of high dimensions: what hurts is a small margin against the radius.
 
     python examples/health_warning.py [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""Handwritten digits without their noise: clean, noisy, linear PCA, kernel PCA, in one figure.
+"""Digits without their noise
+
+Handwritten digits without their noise: clean, noisy, linear PCA, kernel PCA, in one figure.
 
     python examples/kernel_pca_digits.py [--data usps.npz] [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""Components in the plane: contours of kernel PCA, projections of new points, and the way back.
+"""Kernel PCA in the plane
+
+Components in the plane: contours of kernel PCA, projections of new points, and the way back.
 
     python examples/kernel_pca_plane.py [--out FOLDER]
 

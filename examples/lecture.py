@@ -21,6 +21,7 @@ def save(figure: Any, path: Path) -> None:
     """Write a figure, and forget it."""
     from mercer.report.drawing import pyplot
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
     pyplot().close(figure)
     print(f"picture: {path}")

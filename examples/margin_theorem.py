@@ -1,4 +1,6 @@
-"""The margin theorem with explicit constants: four linear machines, the bound over rho and over the number of rows.
+"""The margin theorem with explicit constants
+
+Four linear machines, and the bound over rho and over the number of rows.
 
     python examples/margin_theorem.py [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""Which molecules are mutagenic, and which atoms say so? Weisfeiler-Lehman kernels, explanations and pictures.
+"""Which molecules are mutagenic, and which atoms say so?
+
+Weisfeiler-Lehman kernels on molecules, explanations and pictures.
 
     python examples/molecules.py [--data FOLDER] [--out FOLDER]
 
@@ -12,17 +14,16 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from string_data import DATA
 
 from mercer import SVC, Graph, WeisfeilerLehman, explain
 from mercer.datasets import load_solubility_graphs
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ATOMS = {0: "C", 1: "N", 2: "O", 3: "F", 4: "I", 5: "Cl", 6: "Br"}
 BONDS = {0: ":", 1: "-", 2: "=", 3: "#"}
 
@@ -63,7 +64,7 @@ def draw(found: list[Any], folder: Path) -> None:
     print(f"pictures: {folder / 'mutagenic.png'}, {folder / 'atlas5.png'}")
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with graph_MUTAG.json.gz")
     parser.add_argument("--out", type=Path, help="a folder to write pictures to")
@@ -83,8 +84,7 @@ def main() -> int:
         print(f"\n{one}")
     if options.out is not None:
         draw(found, options.out)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

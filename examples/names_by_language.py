@@ -1,4 +1,6 @@
-"""Which language does a surname come from? Eighteen languages, told apart by short substrings.
+"""Which language is a surname from?
+
+Surnames of eighteen languages, told apart by short substrings.
 
     python examples/names_by_language.py [--rows N] [--out FOLDER]
 
@@ -8,18 +10,18 @@ several languages cannot be right for all of them.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 
 import numpy as np
 from string_data import arguments, labeled, write_page
+from string_pictures import draw_shares
 
 from mercer import KernelRidgeClassifier, Spectrum, explain
 
 SHOWN = ["Kowalczyk", "Papadopoulos", "Fitzgerald", "Yamamoto", "Rossellini", "Grigorovich"]
 
 
-def main() -> int:
+def main() -> None:
     options = arguments(__doc__, rows=6000).parse_args()
     names, languages = labeled("names_language", options.data, options.rows)
     marked = [f"<{name}>" for name in names]
@@ -36,9 +38,9 @@ def main() -> int:
     for name, one in zip(SHOWN, found, strict=True):
         top = ", ".join(f"{part.name} {part.contribution:+.2f}" for part in one.top(4))
         print(f"{name:>14}: {one.label.removeprefix('class '):<12} {top}")
+    draw_shares(options.out, "names_by_language", truth, predicted)
     write_page(options.out, "names_by_language", found, SHOWN, "Surnames by language")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

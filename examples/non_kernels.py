@@ -1,4 +1,6 @@
-"""A similarity that is no kernel, used with success: tanh beside a Gaussian, and beside its repairs.
+"""A similarity that is no kernel, used with success
+
+The hyperbolic tangent beside a Gaussian, and beside its repairs.
 
     python examples/non_kernels.py [--out FOLDER]
 

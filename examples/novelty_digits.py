@@ -1,4 +1,6 @@
-"""Novelty on handwritten digits: a ball round the mean of one digit, and which other digits fall outside.
+"""Novelty on handwritten digits
+
+A ball around the mean of one digit, and which other digits fall outside.
 
     python examples/novelty_digits.py [--digit D] [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""The perceptron's mistakes against Novikoff's bound R^2 / gamma^2, as the margin shrinks.
+"""The perceptron's mistakes and Novikoff's bound
+
+The perceptron's mistakes against Novikoff's bound R^2 / gamma^2, as the margin shrinks.
 
     python examples/perceptron_mistakes.py [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""Four pictures of the plane: signs of inner products, the nearest mean, the ball round the mean, and two hyperplanes.
+"""Four pictures of the plane
+
+Signs of inner products, the nearest mean, the ball around the mean, and two hyperplanes.
 
     python examples/plane_geometry.py [--out FOLDER]
 

@@ -1,4 +1,6 @@
-"""Which stretches of E. coli DNA are promoters? Leave-one-out, with everything chosen inside.
+"""Promoters of E. coli, letter by letter
+
+Which stretches of E. coli DNA are promoters? Leave-one-out, with everything chosen inside.
 
     python examples/promoters.py [--out FOLDER]
 
@@ -10,10 +12,9 @@ gather where biologists know the two boxes near positions -35 and -10.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from string_data import arguments, labeled, write_page
+from string_pictures import draw_letters
 
 from mercer import KernelRidgeClassifier, WeightedDegree, explain
 
@@ -39,7 +40,7 @@ def nested(strings: list[str], labels: np.ndarray, tested: int) -> tuple[int, li
     return errors, degrees
 
 
-def main() -> int:
+def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--tested", type=int, default=106, help="how many strings are left out in turn")
     options = parser.parse_args()
@@ -54,9 +55,9 @@ def main() -> int:
     print("the clearest promoter (the gene begins after letter 50):")
     print(found[0])
     headings = [f"{labels[i]}: the {word} decision" for i, word in zip(shown, ("highest", "lowest"), strict=True)]
+    draw_letters(options.out, "promoters", found, headings)
     write_page(options.out, "promoters", found, headings, "Promoters of E. coli")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,6 @@
-"""Remote homology: which proteins belong to a superfamily whose other families the model has seen?
+"""Remote relatives among proteins
+
+Remote homology: which proteins belong to a superfamily whose other families the model has seen?
 
     python examples/protein_family.py [--task 1.34] [--rows N] [--out FOLDER]
 
@@ -14,11 +16,12 @@ import sys
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from string_data import arguments, load, write_page
+from string_pictures import draw_roc
 
 from mercer import GappedSpectrum, KernelRidgeClassifier, explain
 
 
-def main() -> int:
+def main() -> None:
     parser = arguments(__doc__, rows=1500)
     parser.add_argument("--task", default="1.34", help="the name of a superfamily")
     options = parser.parse_args()
@@ -41,9 +44,9 @@ def main() -> int:
     best = int(np.where(truth == 1, scores, -np.inf).argmax())
     one = explain(model, test[best])
     print(one)
+    draw_roc(options.out, "protein_family", scores, truth)
     write_page(options.out, "protein_family", [one], [f"superfamily {options.task}"], "A protein family")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

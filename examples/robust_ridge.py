@@ -1,6 +1,8 @@
-"""Plain ridge works well only without outliers; Huber's loss counts a far point less, in a picture.
+"""Ridge with outliers
 
-python examples/robust_ridge.py --out figures
+Plain ridge works well only without outliers; Huber's loss counts a far point less, in a picture.
+
+    python examples/robust_ridge.py --out figures
 """
 
 from __future__ import annotations

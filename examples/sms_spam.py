@@ -1,4 +1,6 @@
-"""Spam among text messages, by the substrings of raw characters; and which characters gave it away.
+"""Spam among text messages
+
+Spam among text messages, by the substrings of raw characters; and which characters gave it away.
 
     python examples/sms_spam.py [--rows N] [--out FOLDER]
 
@@ -8,16 +10,15 @@ more than once stay on one side of the split.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from sklearn.metrics import f1_score, precision_score, recall_score
 from string_data import arguments, labeled, write_page
+from string_pictures import draw_scores
 
 from mercer import SVC, Spectrum, explain
 
 
-def main() -> int:
+def main() -> None:
     options = arguments(__doc__, rows=3000).parse_args()
     messages, labels = labeled("sms_spam", options.data, options.rows)
     first = {message: i for i, message in reversed(list(enumerate(messages)))}
@@ -38,9 +39,9 @@ def main() -> int:
     found = [explain(model, tested[i]) for i in shown.values()]
     for heading, one in zip(shown, found, strict=True):
         print(f"{heading}:\n{one}\n")
+    draw_scores(options.out, "sms_spam", scores, truth, ("ham", "spam"))
     write_page(options.out, "sms_spam", found, list(shown), "Spam among text messages")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,11 +1,12 @@
-"""Bochner in pictures: a kernel beside its spectral measure, the error of random features, and universality.
+"""Kernels and their spectral measures
 
-Run with a folder as argument; it writes three figures.
+Bochner in pictures: a kernel beside its spectral measure, the error of random features, and universality.
+
+    python examples/spectral_measures.py [--out FOLDER]
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -13,11 +14,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from lecture import folder
 
 import mercer
 
 
-def measures(folder: Path) -> None:
+def measures(out: Path) -> None:
     """Kernels of one column beside their spectral densities."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
     t, w = np.linspace(0, 4, 400), np.linspace(0, 8, 400)
@@ -28,10 +30,10 @@ def measures(folder: Path) -> None:
     right.set(xlabel="frequency (radians per unit)", title="spectral density", ylim=(1e-5, 2))
     left.legend()
     figure.tight_layout()
-    figure.savefig(folder / "measures.png", dpi=120)
+    figure.savefig(out / "measures.png", dpi=120)
 
 
-def errors(folder: Path) -> None:
+def errors(out: Path) -> None:
     """The error of random features against their number, with the line of the theory."""
     rng = np.random.default_rng(0)
     X, kernel = rng.normal(size=(150, 3)), mercer.Gaussian(1.5)
@@ -53,10 +55,10 @@ def errors(folder: Path) -> None:
     axis.set(xlabel="columns of features", ylabel="root mean square error of k")
     axis.legend()
     figure.tight_layout()
-    figure.savefig(folder / "errors.png", dpi=120)
+    figure.savefig(out / "errors.png", dpi=120)
 
 
-def universality(folder: Path) -> None:
+def universality(out: Path) -> None:
     """Finer and finer targets: Gaussian features follow, a polynomial of fixed degree does not."""
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(-1, 1, 3000))[:, None]
@@ -70,12 +72,11 @@ def universality(folder: Path) -> None:
         axis.plot(x[:, 0], power.predict(x), label=f"degree 9, error {np.std(y - power.predict(x)):.2g}")
         axis.legend(fontsize=7, loc="lower left")
     figure.tight_layout()
-    figure.savefig(folder / "universality.png", dpi=120)
+    figure.savefig(out / "universality.png", dpi=120)
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1] if len(sys.argv) > 1 else "build/spectral")
-    place.mkdir(parents=True, exist_ok=True)
+    place = folder(__doc__)
     for picture in (measures, errors, universality):
         picture(place)
         print(f"{place / picture.__name__}.png")

@@ -1,4 +1,6 @@
-"""Where does an exon end, where does it begin? Three classes of DNA strings, aligned at the place in question.
+"""Where exons begin and end
+
+Where does an exon end, where does it begin? Three classes of DNA strings, aligned at the place in question.
 
     python examples/splice_junctions.py [--rows N] [--out FOLDER]
 
@@ -8,15 +10,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from string_data import arguments, labeled, write_page
+from string_pictures import draw_letters
 
 from mercer import KernelRidgeClassifier, WeightedDegree, explain
 
 
-def main() -> int:
+def main() -> None:
     options = arguments(__doc__, rows=2400).parse_args()
     strings, labels = labeled("splice", options.data, options.rows)
     # a string that occurs twice must not be on both sides
@@ -46,9 +47,10 @@ def main() -> int:
         scores = model.decision_function(tested)[:, list(model.classes_).index(name)]
         found.append(explain(model, tested[int(scores.argmax())], target=name))
         print(f"\n{found[-1]}")
-    write_page(options.out, "splice_junctions", found, ["exon, then intron", "intron, then exon"], "Splice junctions")
-    return 0
+    headings = ["exon, then intron", "intron, then exon"]
+    draw_letters(options.out, "splice_junctions", found, headings)
+    write_page(options.out, "splice_junctions", found, headings, "Splice junctions")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

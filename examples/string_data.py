@@ -19,7 +19,7 @@ def arguments(text: str | None, rows: int | None = None) -> argparse.ArgumentPar
     """A parser with what every example on strings takes."""
     parser = argparse.ArgumentParser(description=(text or "").split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the str_*.json.gz files")
-    parser.add_argument("--out", type=Path, help="a folder to write an HTML page of explanations to")
+    parser.add_argument("--out", type=Path, help="a folder for pictures and an HTML page of explanations")
     if rows is not None:
         parser.add_argument("--rows", type=int, default=rows, help="how many strings, drawn by seed")
     return parser

@@ -1,4 +1,6 @@
-"""Decision regions of support vector machines, with margins and support vectors, as the lectures draw them.
+"""Margins of support vector machines
+
+Decision regions of support vector machines, with margins and support vectors, as the lectures draw them.
 
     python examples/svm_margins.py --out pictures
 
@@ -24,7 +26,7 @@ POLYNOMIALS = [(mercer.Polynomial(degree, offset=1.0), 10.0) for degree in (1, 2
 
 def main() -> None:
     """Fit, draw, and tell how many support vectors each picture has."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("pictures"))
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)

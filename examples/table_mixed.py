@@ -1,11 +1,15 @@
-"""A table with numbers, categories, dates and holes: one kernel with a proof, then TableRegressor with intervals.
+"""A table with categories, dates and holes
 
-    python examples/table_mixed.py
+Numbers, categories, dates and missing cells in one kernel with a proof, then `TableRegressor` with intervals.
+
+    python examples/table_mixed.py [--out FOLDER]
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -33,6 +37,9 @@ def bicycles(n: int, seed: int = 0) -> pl.DataFrame:
 
 def main() -> None:
     """Fit on 500 hours, predict 200 others."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="a folder for the picture")
+    out = parser.parse_args().out
     table = bicycles(700)
     order = np.random.default_rng(1).permutation(700)
     train, test = table[order[:500].tolist()], table[order[500:].tolist()]
@@ -48,6 +55,14 @@ def main() -> None:
     print()
     print(f"test RMSE {np.sqrt(np.mean((prediction - truth) ** 2)):.1f}, standard deviation {truth.std():.1f}")
     print(f"90 % intervals hold {100 * np.mean((low <= truth) & (truth <= high)):.0f} % of {len(truth)} hours")
+    if out is not None:
+        from lecture import save
+
+        from mercer.report.ridge import PredictionDisplay
+
+        interval = np.column_stack([low, high])
+        display = PredictionDisplay.from_predictions(truth, prediction, interval=interval, coverage=0.9)
+        save(display.figure_, out / "table_mixed.png")
 
 
 if __name__ == "__main__":

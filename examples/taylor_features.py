@@ -1,4 +1,6 @@
-"""The Gaussian kernel cut off after some degree, against random features of the same size.
+"""The Gaussian kernel cut off at a degree
+
+The Gaussian kernel cut off after some degree, against random features of the same size.
 
     python examples/taylor_features.py [--out FOLDER]
 

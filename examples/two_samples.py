@@ -1,6 +1,8 @@
-"""What a feature map sees of a distribution: the difference of feature means, for three maps and three differences.
+"""What a feature map sees of a distribution
 
-    python examples/two_samples.py [--pictures FOLDER]
+The difference of feature means, for three maps and three differences.
+
+    python examples/two_samples.py [--out FOLDER]
 
 phi(x) = x sees means; [x, x^2] sees means and variances; a characteristic kernel sees every difference. Each cell of the
 table is the p-value of `mercer.mmd_test`: small where the map sees the difference, anything where it is blind. Then one
@@ -105,14 +107,14 @@ def draw(folder: Path, reasons: Any) -> None:
 
 def main() -> None:
     """Print the tables; draw on request."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=Path, help="a folder to write pictures to")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="a folder to write pictures to")
     options = parser.parse_args()
     print_table(table())
     reasons = many_columns()
     circle()
-    if options.pictures is not None:
-        draw(options.pictures, reasons)
+    if options.out is not None:
+        draw(options.out, reasons)
 
 
 if __name__ == "__main__":

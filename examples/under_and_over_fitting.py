@@ -1,6 +1,8 @@
-"""Under- and over-fitting in one dimension, in pictures: fits, surface, path, smoothness, predictions.
+"""Under- and overfitting in one dimension
 
-python examples/under_and_over_fitting.py --out figures
+Fits, surface, path, smoothness and predictions of ridge regression, in pictures.
+
+    python examples/under_and_over_fitting.py --out figures
 """
 
 from __future__ import annotations

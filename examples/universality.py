@@ -1,4 +1,6 @@
-"""Universal kernels come close to every continuous function on a compact set; polynomials of fixed degree do not.
+"""Universal kernels
+
+Universal kernels come close to every continuous function on a compact set; polynomials of fixed degree do not.
 
     python examples/universality.py [--out FOLDER]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -110,3 +112,9 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_what_a_kernel_can_do_does_not_wait_for_other_modules(asked: str) -> None:
     """A new process that has loaded one kernel knows every operator."""
     run_python(f"import mercer; mercer.Linear().{asked}")
+
+
+def test_the_reference_lists_every_name(project_root: Path) -> None:
+    """docs/api.rst orders them by subject; a name that it does not list has no page."""
+    listed = re.findall(r"^   (\w+)$", (project_root / "docs" / "api.rst").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(public_names())

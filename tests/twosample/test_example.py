@@ -27,7 +27,7 @@ def test_each_map_sees_what_it_should(example):
 
 def test_it_runs_and_draws(example, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(sys, "argv", ["two_samples.py", "--pictures", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["two_samples.py", "--out", str(tmp_path)])
     example.main()
     printed = capsys.readouterr().out
     assert "which columns?" in printed and "a circle" in printed

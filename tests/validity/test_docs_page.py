@@ -19,7 +19,8 @@ def test_every_output_on_the_page_is_real() -> None:
     assert outcome.failed == 0
 
 
-def test_the_demo_proves_refutes_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_proves_refutes_and_refuses(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["is_it_a_kernel.py"])
     runpy.run_path(str(ROOT / "examples" / "is_it_a_kernel.py"), run_name="__main__")
     text = capsys.readouterr().out
     assert text.count("is a kernel. Proof:") == 5
