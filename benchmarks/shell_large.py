@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-#: Address space of a fit, in bytes.
-LIMIT = 3 * 2**30
+#: Address spaces of a fit, in GiB.
+LIMITS = (1, 2, 3, 4)
 
 
 def write(path: Path, rows: int) -> None:
@@ -39,7 +39,8 @@ def run(words: str, *arguments: Any, limit: int | None = None) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
     seconds = time.perf_counter() - start
     said = (result.stdout + result.stderr).strip().splitlines()
-    print(f"{words}: {seconds:.1f} s, exit code {result.returncode}\n  {said[-1] if said else ''}", flush=True)
+    last = next((line for line in said if line.startswith("  written")), said[-1] if said else "")
+    print(f"{words}: {seconds:.1f} s, exit code {result.returncode}\n  {last.strip()}", flush=True)
 
 
 def main() -> None:
@@ -53,9 +54,10 @@ def main() -> None:
         write(folder / "two.csv", 12_300_000)
         print(f"two.csv: {(folder / 'two.csv').stat().st_size / 1e9:.2f} GB")
         out = ("--target", "y", "--out", folder / "out")
-        run(f"all rows with {LIMIT / 2**30:g} GiB of address space", "fit", folder / "two.csv", *out, limit=LIMIT)
-        some = (*out, "--rows", 20_000, "--time", 30)
-        run("20,000 rows of it, drawn", "fit", folder / "two.csv", *some, limit=LIMIT)
+        for size in LIMITS:
+            run(f"all rows, {size} GiB of address space", "fit", folder / "two.csv", *out, limit=size * 2**30)
+            some = (*out, "--rows", 20_000, "--time", 20)
+            run(f"20,000 rows, {size} GiB of address space", "fit", folder / "two.csv", *some, limit=size * 2**30)
         print(f"left in the folder: {sorted(path.name for path in folder.iterdir())}")
 
 

@@ -52,6 +52,7 @@ def test_help_and_version() -> None:
         (["check", "Linear()", "Linear()"], "unexpected extra argument"),
         (["chek"], "No such command 'chek'"),
         (["--nonsense"], "No such option: --nonsense"),
+        (["fit", "d.csv", "--alpha", "1.0"], "--alpha: the penalty is now chosen for every kernel"),
         (["check", "-Linear"], "behind two dashes: mercer check -- EXPRESSION"),
     ],
 )
@@ -131,14 +132,27 @@ def test_output_is_plain_where_there_is_no_terminal() -> None:
     assert "\x1b" not in shell("check", "Linear()").stdout
 
 
-def test_a_reader_who_leaves_is_not_a_crash() -> None:
-    command = [sys.executable, "-m", "mercer.cli", "check", "Linear()"]
+@pytest.mark.parametrize("words", ["check Linear()", "--help", "fit --help", "--version"])
+def test_a_reader_who_leaves_is_not_a_crash(words: str) -> None:
+    command = [sys.executable, "-m", "mercer.cli", *words.split()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         said = process.stderr.read()
     assert process.returncode == 141
     assert said == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full here")
+def test_an_output_that_is_full_or_closed() -> None:
+    command = [sys.executable, "-m", "mercer.cli", "check", "Linear()"]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert result.returncode == 70
+    assert result.stderr == "Error: cannot write: No space left on device; make room, or write elsewhere.\n"
+    result = subprocess.run(["/bin/sh", "-c", f"'{sys.executable}' -m mercer.cli check 'Linear()' >&-"], check=False,
+                            stderr=subprocess.PIPE, encoding="utf-8")  # fmt: skip
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_any_encoding_of_the_terminal_will_do() -> None:

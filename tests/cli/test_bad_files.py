@@ -33,7 +33,7 @@ BAD = {
     "unknown drop": ("a,b\n1,2\n", ["--target", "b", "--drop", "c"], "there is no column 'c'"),
     "unknown id": ("a,b\n1,2\n", ["--target", "b", "--id", "c"], "there is no column 'c'"),
     "too large": ("a,b\n" + "1e200,1\n2e200,2\n" * 9, ["--target", "b", "--task", "regression"], "must be below 1e150"),
-    "infinite": ("a,b\n" + "1,1\ninf,2\n" * 9, ["--target", "b"], "has an infinite value"),
+    "infinite": ("a,b\n" + ",\n" * 3 + "1,1\ninf,2\n" * 9, ["--target", "b"], "'a' has an infinite value (row 5)"),
     "infinite target": ("a,b\n" + "1,1\n2,inf\n3,2.5\n" * 9, ["--target", "b"], "holds infinite numbers"),
     "nothing to fit": ("a,b\n" + "1,2\n3,4\n" * 6, ["--target", "b", "--holdout", "0.99"], "leaves too few rows"),
     "constant target": ("a,b\n" + "1,2\n" * 12, ["--target", "b"], "the same value in every row"),
@@ -145,7 +145,7 @@ def test_a_table_beyond_the_memory_says_how_many_rows_fit(tmp_path: Path) -> Non
     data = table(tmp_path / "d.csv", 3000)
     out = ("--target", "y", "--out", tmp_path / "out", *QUICK)
     result = invoke("fit", data, *out, "--memory", "200 KB")
-    refused(result, "3,000 rows take 9.6e-05 GB in memory, and 5e-05 GB are allowed for them", 70)
+    refused(result, "3,000 rows take 0.096 MB in memory, and 0.05 MB are allowed for them", 70)
     rows = result.stderr.rpartition("--rows ")[2].strip()
     assert os.listdir(tmp_path) == ["d.csv"]
     assert invoke("fit", data, *out, "--memory", "20 MB", "--rows", 40, "--quiet").exit_code == 0 and 1000 < int(rows) < 2000
@@ -171,7 +171,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     data = table(tmp_path / "d.csv")
     monkeypatch.setattr(os, "fsync", full)
     result = invoke("fit", data, "--target", "y", "--out", tmp_path / "out", *QUICK)
-    refused(result, "No space left on device; choose another place")
+    refused(result, f"{tmp_path / 'out' / 'model.mercer'}: cannot be written: No space left on device; choose another place")
     assert os.listdir(tmp_path) == ["d.csv"]
 
 

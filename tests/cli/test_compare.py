@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.cli.tables import QUICK
 from typer.testing import CliRunner
 
 from mercer.cli.app import app
@@ -103,6 +105,51 @@ def test_novel_rows_are_found_and_written(tables: dict[str, Path], tmp_path: Pat
     assert len(rows) == 30 and sum(int(row["novel"]) for row in rows) >= 25
     facts = json.loads(invoke("novelty", tables["a"], tables["same"], "--json").stdout)
     assert facts["novel"] is False and facts["false_alarm_level"] == 0.05
+
+
+def test_ids_stay_with_their_rows(tables: dict[str, Path], tmp_path: Path) -> None:
+    lines = tables["far"].read_text(encoding="utf-8").splitlines()
+    named = ["who," + lines[0], *(f"=p{i},{line}" for i, line in enumerate(lines[1:]))]
+    (tmp_path / "new.csv").write_text("\n".join(named) + "\n", encoding="utf-8")
+    out = tmp_path / "scores.csv"
+    found = invoke("novelty", tables["a"], tmp_path / "new.csv", "--id", "who", "--out", out)
+    assert found.exit_code == 1 and "=p" in found.stdout
+    rows = list(csv.reader(out.open(encoding="utf-8")))
+    assert rows[0] == ["who", "row", "pvalue", "distance", "novel"]
+    assert [row[:2] for row in rows[1:]] == [[f"'=p{i}", str(i + 1)] for i in range(30)]  # no formula for a spreadsheet
+    facts = json.loads(invoke("novelty", tables["a"], tmp_path / "new.csv", "--id", "who", "--json").stdout)
+    assert all(one["id"] == f"=p{one['row'] - 1}" for one in facts["strange_rows"])
+    wrong = invoke("novelty", tables["a"], tmp_path / "new.csv", "--id", "whom")
+    assert wrong.exit_code == 64 and "Did you mean 'who'?" in wrong.stderr
+
+
+def test_rows_are_called_by_their_numbers_in_the_file(tmp_path: Path) -> None:
+    """Fifty rows without a target come first; nothing is near a row but itself."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=90), rng.normal(size=90)
+    lines = [f"{a[i]:.6f},{b[i]:.6f},{a[i] + 3:.6f}" if i >= 50 else f"{a[i]:.6f},{b[i]:.6f}," for i in range(90)]
+    data = tmp_path / "d.csv"
+    data.write_text("\n".join(["a,b,y", *lines]) + "\n", encoding="utf-8")
+    made = invoke("fit", data, "--target", "y", "--kernel", "Gaussian(0.01)", "--out", tmp_path / "m", "--quiet")
+    assert made.exit_code == 0, made.stderr
+    for row in (51, 70, 90):
+        facts = json.loads(invoke("explain", tmp_path / "m", data, "--row", row, "--json").stdout)
+        assert facts["training_rows"][0]["row"] == row
+    page = (tmp_path / "m" / "report.html").read_text(encoding="utf-8")
+    section = page[page.index('id="rows"') :]
+    named = re.findall(r"<tr><td[^>]*>(\d+)</td>.*?</tr>", section[: section.index("</section>")])
+    assert len(named) == 10 and all(51 <= int(row) <= 90 for row in named)
+
+
+def test_an_explanation_needs_what_the_model_looks_at(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{x:.4f},1,{3 * x:.4f}" for x in rng.normal(size=60)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,constant,y", *lines]) + "\n", encoding="utf-8")
+    assert invoke("fit", tmp_path / "d.csv", "--target", "y", *QUICK, "--out", tmp_path / "m", "--quiet").exit_code == 0
+    (tmp_path / "new.csv").write_text('x\n0.5\n""\n', encoding="utf-8")
+    assert invoke("explain", tmp_path / "m", tmp_path / "new.csv", "--row", 1).exit_code == 0
+    wrong = invoke("explain", tmp_path / "m", tmp_path / "new.csv", "--row", 2)
+    assert wrong.exit_code == 64 and "where training had none, the first is row 2 ('x'); fill them in." in wrong.stderr
 
 
 def test_an_explanation_adds_up(tables: dict[str, Path]) -> None:

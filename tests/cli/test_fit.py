@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,10 @@ def test_the_model_takes_data_frames_in_python(fitted: tuple[Path, Any]) -> None
     folder, _ = fitted
     frame = pandas.read_csv(folder / "data.csv")
     model = mercer.load(folder / "new" / "out" / "model.mercer")
-    assert model.predict(frame[["large", "small", "constant"]]).shape == (80,)  # by name, whatever the order
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict(frame[["large", "small", "constant"]]).shape == (80,)  # by name, whatever the order
+        assert model.predict(frame).shape == (80,)
 
 
 def test_the_same_seed_gives_the_same_result(fitted: tuple[Path, Any], tmp_path: Path) -> None:

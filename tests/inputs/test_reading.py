@@ -179,6 +179,9 @@ def test_columns_and_rows_that_are_asked_for(tmp_path: Path) -> None:
     a = table["a"].to_numpy()
     assert (np.diff(a) > 0).all() and [f"x{int(v)}" for v in a] == list(table["c"])  # in their order, each once
     same(table, read_table(tmp_path / "a.csv", columns=["c", "a"], rows=50, seed=1))
+    whole = read_table(tmp_path / "a.csv", columns=["c", "a"])
+    same(table, whole[table.numbers])  # rows know where they come from
+    assert table[10:20].numbers.tolist() == table.numbers.tolist()[10:20] and whole.numbers.tolist() == [*range(len(whole))]
     assert list(read_table(tmp_path / "a.csv", rows=50, seed=2)["a"]) != a.tolist()
     assert abs(a.mean() - 250) < 75
     with pytest.raises(InputError, match="there is no column 'd'"):

@@ -90,10 +90,11 @@ def test_influence_is_what_a_row_adds(rng: np.random.Generator) -> None:
         Expansion(Gaussian(1.0), X, dual, np.zeros(1), 1.0),
         1.0,
     )
-    found = influences((one,), {"standard": X}, {"standard": X}, 3)
+    found = influences((one,), {"standard": X}, 3)
     assert found[0].row == 7 and found[0].share > 0.9
-    landmarks = Member("one", "standard", one.transform, Expansion(Gaussian(1.0), X[5:9], dual[5:9], np.zeros(1), 1.0), 1.0)
-    assert influences((landmarks,), {"standard": X}, {"standard": X}, 3)[0].row == 7
+    some = Expansion(Gaussian(1.0), X[5:9], dual[5:9], np.zeros(1), 1.0, np.arange(5, 9))
+    landmarks = Member("one", "standard", one.transform, some, 1.0)
+    assert influences((landmarks,), {"standard": X}, 3)[0].row == 7
 
 
 def test_dependence_is_the_mean_over_rows(rng: np.random.Generator) -> None:

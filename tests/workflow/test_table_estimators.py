@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import TableClassifier, TableRegressor
 from mercer.errors import InputError
+from mercer.inputs.tables import Table
 
 QUICK = 1e-6  # seconds: the first candidate alone
 
@@ -195,3 +197,29 @@ def test_a_skewed_target_is_tried_after_a_transform() -> None:
 @parametrize_with_checks([TableRegressor(time=QUICK), TableClassifier(time=QUICK)])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_names_are_matched_and_tables_without_names_go_by_place(rng: np.random.Generator) -> None:
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    frame, table = pl.DataFrame(X, schema=["a", "b", "c"]), Table({name: X[:, i] for i, name in enumerate("abc")})
+    kinds = {"array": X, "frame": frame, "table": table}
+    models = {kind: TableRegressor(kernel="Gaussian(1.0)").fit(data, y) for kind, data in kinds.items()}
+    expected = models["array"].predict(X)
+    for fitted, given, words in (
+        ("frame", "array", "does not have valid feature names"),
+        ("array", "frame", "was fitted without feature names"),
+    ):
+        with pytest.warns(UserWarning, match=words):
+            np.testing.assert_allclose(models[fitted].predict(kinds[given]), expected, rtol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for fitted, given in (("frame", "table"), ("table", "frame"), ("table", "array"), ("array", "array")):
+            np.testing.assert_allclose(models[fitted].predict(kinds[given]), expected, rtol=1e-12)
+        # by name: other columns and another order do not matter to a table of ours
+        other = Table({"d": X[:, 0], "c": X[:, 2], "a": X[:, 0], "b": X[:, 1]})
+        np.testing.assert_allclose(models["frame"].predict(other), expected, rtol=1e-12)
+        np.testing.assert_allclose(models["table"].predict(frame.select("c", "a", "b", d="a")), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        models["frame"].predict(frame.select("c", "a", "b"))
+    with pytest.raises(InputError, match="X has no column 'c'"):
+        models["table"].predict(frame.select("a", "b"))

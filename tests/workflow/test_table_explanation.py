@@ -14,6 +14,7 @@ from mercer.estimators.metric.ridge import Expansion
 from mercer.workflow import table_explanation
 from mercer.workflow.table_explanation import _closed, _orders, _subsets
 from mercer.workflow.table_model import Member
+from mercer.workflow.table_refit import refitted, renumbered
 from mercer.workflow.table_targets import transform_of
 
 
@@ -87,6 +88,21 @@ def test_a_table_with_holes_is_explained_in_closed_form(frame: pl.DataFrame) -> 
         explain(model, frame[:1], target="a")
     with pytest.raises(InputError, match="background is a table"):
         explain(model, frame[:1], background="baseline")
+
+
+@pytest.mark.parametrize(("n", "memory"), [(60, None), (2600, None), (300, "100 KB")], ids=["exact", "judged", "landmarks"])
+def test_rows_are_those_of_the_training_table(n: int, memory: str | None, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(n, 2))
+    model = TableRegressor(kernel="Gaussian(0.001)", memory=memory).fit(X, np.sin(X[:, 0]) + 2.0)
+    for fitted in (model, refitted(model, X, np.sin(X[:, 0]) + 2.0)):
+        [member] = fitted.members_
+        numbers = member.model.numbers()
+        np.testing.assert_array_equal(fitted._new_inputs(X)[member.scaling][numbers], member.model.X)
+        row = int(numbers[11])
+        found = explain(fitted, X[row : row + 1])
+        assert found.examples[0][0] == row  # nothing but the row itself is near
+        far = renumbered(fitted, np.arange(n) + 1000)
+        assert explain(far, X[row : row + 1]).examples[0][0] == row + 1000
 
 
 def test_a_classifier_explains_the_score_of_a_class(frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from mercer.cli.address_space import refuse_too_little, save_addresses
 from mercer.cli.check import check
 from mercer.cli.compare import compare
 from mercer.cli.compile import compile
@@ -48,7 +49,12 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it raises becomes a message and a code here, before typer sees it."""
-        return guarded(lambda: super(Commands, self).invoke(ctx))
+
+        def run() -> Any:
+            refuse_too_little()
+            return super(Commands, self).invoke(ctx)
+
+        return guarded(run)
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Read the arguments, run, and leave with the code."""
@@ -59,6 +65,7 @@ class Commands(TyperGroup):
         settings["prog_name"] = "mercer"  # whatever the file is called that was started
         if isinstance(sys.stdout, TextIOWrapper):  # a terminal without the letter gets its code, not a crash
             sys.stdout.reconfigure(errors="backslashreplace")
+        save_addresses()
         with termination():
             code = guarded(lambda: super(Commands, self).main(*args, **settings))
         sys.exit(code)

@@ -43,7 +43,7 @@ def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_
     from mercer.explanations import explain as taken_apart
     from mercer.inputs.reading import read_table
     from mercer.persist import load_with_notes
-    from mercer.workflow.prediction import refuse_lacking
+    from mercer.workflow.prediction import OfTable, refuse_holes, refuse_lacking
     from mercer.workflow.table_estimator import TableEstimator
 
     path = model / MODEL if model.is_dir() else model
@@ -56,23 +56,24 @@ def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_
     name = "standard input" if data == "-" else data
     if not 1 <= row <= len(table):
         raise InputError(f"--row {row}: {name} has rows 1 to {len(table):,}.")
-    used = [column.name for column in fitted.result_.columns]
-    refuse_lacking(name, used, table.columns)
+    asked = OfTable(fitted, [column.name for column in fitted.result_.columns])
+    refuse_lacking(name, asked.needed, table.columns)
     chosen = table[np.array([row - 1])]
-    found: Any = taken_apart(fitted, chosen[used], target=label)
-    facts = _facts(fitted, chosen, found, row, str(notes.get("target", "the target")))
+    refuse_holes(name, asked, chosen, asked.known(chosen))
+    X = asked.table(chosen)
+    found: Any = taken_apart(fitted, X, target=label)
+    facts = _facts(fitted, X, found, row, str(notes.get("target", "the target")))
     if as_json:
         print_json(facts)
     else:
-        _print(facts, found, chosen)
+        _print(facts)
     return 0
 
 
 def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[str, Any]:
     import numpy as np
 
-    names = [column.name for column in fitted.result_.columns]
-    said = fitted.predict(chosen[names])[0]
+    said = fitted.predict(chosen)[0]
     order = np.argsort(-np.abs(found.contributions), kind="stable")
     facts = {
         "row": row,
@@ -90,7 +91,7 @@ def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[
         "training_rows": [{"row": place + 1, "adds": value} for place, value in found.examples],
     }  # fmt: skip
     if hasattr(fitted, "classes_"):
-        shares = fitted.predict_proba(chosen[names])[0]
+        shares = fitted.predict_proba(chosen)[0]
         facts["probabilities"] = {str(c): float(p) for c, p in zip(fitted.classes_, shares, strict=True)}
     return facts
 
@@ -98,13 +99,17 @@ def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[
 def _cell(chosen: Any, name: str) -> Any:
     import numpy as np
 
+    from mercer.inputs.cells import time_text
+
     value = chosen[name].to_numpy()[0]
     if value is None or value != value:
         return None
+    if isinstance(value, np.datetime64):
+        return time_text(value)
     return value.item() if isinstance(value, (np.floating, np.integer)) else str(value)
 
 
-def _print(facts: dict[str, Any], found: Any, chosen: Any) -> None:
+def _print(facts: dict[str, Any]) -> None:
     said = facts["prediction"]
     words = f"{said:.6g}" if isinstance(said, float) else str(said)
     print_text(f"row {facts['row']}: {facts['target']} = ", heading(words, "bold"))

@@ -12,6 +12,7 @@ None of them is 0, 1 or 2: those are answers of a command, and a failure must ne
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -22,11 +23,24 @@ from typing import Any
 
 import typer
 
+from mercer.cli.address_space import ran_out
 from mercer.cli.exit_codes import BAD_INPUT, UNAVAILABLE
 from mercer.cli.terminal import visible
 from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
 
 FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 70, 130, 141, 143
+
+#: What a system says where a disk, a quota or a limit of file sizes is full.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+#: Options of earlier versions, and what to do now.
+GONE = {
+    (
+        "mercer fit",
+        "--alpha",
+    ): "the penalty is now chosen for every kernel by its error on rows left out: leave this out; "
+    "a penalty of your own takes Python: mercer.KernelRidge(kernel, alpha=…)."
+}
 
 #: Characters of an expression shown on either side of the place where reading stopped.
 AROUND = 60
@@ -60,13 +74,19 @@ def guarded(call: Callable[[], Any]) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _note
             code = call()
-            sys.stdout.flush()  # a reader who has gone is noticed here, not while Python shuts down
+            if sys.stdout is not None:  # it is None where the caller has closed it
+                sys.stdout.flush()  # a reader who has gone is noticed here, not while Python shuts down
         return code if isinstance(code, int) else 0
     except Terminated:
         return _say("Terminated.", TERMINATED)
     except (KeyboardInterrupt, typer.Abort):
         return _say("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
+        _forget_output()
+        return BROKEN_PIPE
+    except SystemExit as leave:  # rich and typer leave with 1 where the reader has gone while they print their help
+        if not isinstance(leave.__context__, BrokenPipeError):
+            raise
         _forget_output()
         return BROKEN_PIPE
     except typer.Exit as leave:
@@ -88,6 +108,12 @@ def _explain(error: Exception) -> int:
         return _say(_usage(error), BAD_INPUT)
     if os.environ.get("MERCER_DEBUG"):
         raise error
+    if isinstance(error, OSError) and error.errno in FULL:
+        _forget_output()
+        return _say(f"Error: cannot write: {error.strerror}; make room, or write elsewhere.", FAILED)
+    reason = ran_out(error)
+    if reason is not None:
+        return _say(f"Error: {reason}", FAILED)
     return _say(
         f"Error: this is a bug in mercer, please report it: {type(error).__name__}: {error} "
         "(MERCER_DEBUG=1 shows where it happened)",
@@ -99,7 +125,10 @@ def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "mercer"
     hint = ""
-    if str(getattr(error, "option_name", "--"))[:2] != "--":  # there is no short option but -h: likely an expression
+    option = str(getattr(error, "option_name", "--"))
+    if (path, option) in GONE:
+        return f"Error: {option}: {GONE[path, option]} See {path} --help."
+    if option[:2] != "--":  # there is no short option but -h: likely an expression
         hint = " An expression that begins with - goes behind two dashes: mercer check -- EXPRESSION."
     return f"Error: {error.format_message().rstrip('.')}. See {path} --help.{hint}"
 

@@ -181,7 +181,7 @@ def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
 
     found = list_table(data, sql, delimiter)
     print_text("\n".join(describe_columns(found.head)))
-    about = f"{found.rows:,} rows" + (
+    about = f"{found.rows:,} row{'s' if found.rows != 1 else ''}" + (
         f" (the first {len(found.head):,} are described)" if len(found.head) < found.rows else ""
     )
     query = "" if sql is None else f" --sql {shlex.quote(sql)}"
@@ -229,6 +229,7 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
     """All results into a folder; returns the metrics."""
     from mercer.persist import save, write_whole
     from mercer.report.document.training_report import write_report
+    from mercer.workflow.table_refit import renumbered
 
     question = training.question
     metrics = training.metrics()
@@ -239,7 +240,9 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
         "id": question.id,
         "held_out": metrics["held_out"],
     }
-    metrics["model_bytes"] = save(training.final, made / MODEL, notes=notes)
+    kept = question.X if training.final is not training.model else training.X_train
+    named = renumbered(training.final, kept.numbers)  # rows of the file, of which some were left out or held out
+    metrics["model_bytes"] = save(named, made / MODEL, notes=notes)
     write_report(training, made / REPORT)
     write_whole(made / METRICS, strict_json(metrics).encode() + b"\n")
     return metrics

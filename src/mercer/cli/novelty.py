@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +31,11 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
 ]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="A column of NEW that names its rows: not looked at, kept in the answers.",
+                 show_default=False),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(metavar="N", help="Of the known rows that are drawn where there are many.")]
 Out = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the score of every row to this CSV file.", show_default=False)
@@ -45,6 +48,7 @@ def novelty(
     new: New,
     alpha: Alpha = 0.05,
     drop: Drop = None,
+    id: Id = None,
     seed: Seed = 0,
     out: Out = None,
     as_json: AsJson = False,
@@ -54,7 +58,7 @@ def novelty(
     Every row gets a p-value: of rows that are like the known ones, at most that share looks so strange.
     Exit code: 0 no more than false alarms explain, 1 novelty, 64 bad input.
     """
-    from mercer.inputs.reading import read_table
+    from mercer.inputs.reading import read_table, refuse_unknown
     from mercer.workflow.novelty import novelty as judge
 
     if not 0 < alpha < 1:
@@ -67,24 +71,28 @@ def novelty(
     wrong = sorted(omitted - set(known.columns))
     if wrong:
         raise InputError(f"--drop {wrong[0]!r}: {train} has no such column.")
-    kept = [name for name in known.columns if name not in omitted]
+    if id is not None:
+        refuse_unknown(new, unknown.columns, [id])
+    ids = None if id is None else unknown[id].to_numpy()
+    kept = [name for name in known.columns if name not in {*omitted, id}]
     if not kept:
-        raise InputError(f"{train}: no column is left after --drop.")
+        raise InputError(f"{train}: no column is left to look at.")
     found = judge(known[kept], unknown, level=alpha, seed=seed, names=(train, new))
     if out is not None:
-        _write(found, out)
+        _write(found, {} if id is None else {id: ids}, out)
     if as_json:
-        print_json(_as_dict(found))
+        print_json(_as_dict(found, ids))
     else:
-        _print(found, new)
+        _print(found, new, ids)
     return NOVEL if found.alarm else USUAL
 
 
-def _as_dict(found: NoveltyReport) -> dict[str, object]:
+def _as_dict(found: NoveltyReport, ids: Any) -> dict[str, object]:
     rows = [
-        {"row": int(row) + 1, "pvalue": found.pvalues[row], "distance": found.distances[row], "why": why}
+        {"row": int(row) + 1, **({} if ids is None else {"id": ids[row]}), "pvalue": found.pvalues[row],
+         "distance": found.distances[row], "why": why}
         for row, why in zip(found.novel, found.reasons, strict=True)
-    ]
+    ]  # fmt: skip
     return {
         "novel": found.alarm,
         "rows": len(found.pvalues),
@@ -98,7 +106,7 @@ def _as_dict(found: NoveltyReport) -> dict[str, object]:
     }
 
 
-def _print(found: NoveltyReport, name: str) -> None:
+def _print(found: NoveltyReport, name: str, ids: Any) -> None:
     n, count = len(found.pvalues), len(found.novel)
     word = "novelty" if found.alarm else "no novelty beyond false alarms"
     print_text(f"{name}: ", heading(word, "bold red" if found.alarm else "bold green"))
@@ -110,18 +118,24 @@ def _print(found: NoveltyReport, name: str) -> None:
     if count:
         print_text("\n   row         p  least usual cells")
     for row, why in list(zip(found.novel.tolist(), found.reasons, strict=True))[:SHOWN]:
-        print_text(f"{row + 1:6d}  {found.pvalues[row]:8.3g}  {why or 'the combination of its cells'}")
+        called = "" if ids is None else f"{ids[row]}: "
+        print_text(f"{row + 1:6d}  {found.pvalues[row]:8.3g}  {called}{why or 'the combination of its cells'}")
     if count > SHOWN:
         print_text(f"{count - SHOWN} more: --out FILE.csv or --json lists all")
 
 
-def _write(found: NoveltyReport, out: Path) -> None:
+def _write(found: NoveltyReport, ids: dict[str, Any], out: Path) -> None:
+    import numpy as np
+
+    from mercer.cli.columns_file import as_csv
     from mercer.writing import umask, write_whole
 
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["row", "pvalue", "distance", "novel"])
-    for row, (p, distance) in enumerate(zip(found.pvalues.tolist(), found.distances.tolist(), strict=True), 1):
-        writer.writerow([row, f"{p:.10g}", f"{distance:.10g}", int(p <= found.level)])
-    write_whole(out, stream.getvalue().encode(), 0o666 & ~umask())
-    note(f"{len(found.pvalues):,} rows written to {out}", word="")
+    n = len(found.pvalues)
+    answers = {
+        "row": np.arange(1, n + 1),
+        "pvalue": found.pvalues,
+        "distance": found.distances,
+        "novel": (found.pvalues <= found.level).astype(int),
+    }
+    write_whole(out, as_csv(ids, answers, np.ones(n, dtype=bool)).encode(), 0o666 & ~umask())
+    note(f"{n:,} rows written to {out}", word="")

@@ -79,7 +79,7 @@ def predict(
     _say_ignored([column for column in table.columns if column not in used])
     known = asked.known(table)
     if not skip_missing:
-        refuse_holes(name, asked, table, known)
+        refuse_holes(name, asked, table, known, "fill them in, or leave their predictions empty with --skip-missing")
     answers = asked.answers(table[known.nonzero()[0]], interval, probabilities) if known.any() else {"prediction": known[:0]}
     _write(out, _with_id(notes.get("id"), table), answers, known)
     if out is not None:

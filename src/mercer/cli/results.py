@@ -50,6 +50,8 @@ def results_folder(folder: Path) -> Iterator[Path]:
     try:
         yield made
         _publish(made, folder)
+    except InputError as error:  # a person knows the place by its own name
+        raise InputError(str(error).replace(str(made), str(folder))) if str(made) in str(error) else error from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -53,6 +53,17 @@ def as_days(cells: Sequence[Any], name: str) -> NDArray[np.float64]:  # n cells 
     return np.array(days, dtype=np.float64)[:, None]
 
 
+def time_text(cell: Any) -> str:
+    """A date or time for people: without seconds that are all 0, and without the time where it is midnight.
+
+    >>> time_text(np.datetime64("2026-11-16T00:00:00.000000")), time_text(datetime.datetime(2026, 11, 16, 9, 30))
+    ('2026-11-16', '2026-11-16T09:30')
+    """
+    text = str(cell).replace(" ", "T").removesuffix(".000000")
+    text = text.removesuffix(":00") if text.count(":") == 2 else text
+    return text.removesuffix("T00:00")
+
+
 def _day(cell: Any, name: str, row: int) -> float:
     if is_missing(cell):
         raise InputError(f"{name} has a missing date at row {row}; say what a hole is: k.dates().missing(sample).")

@@ -116,7 +116,8 @@ def _parquet(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict
             rows = f"file_row_number >= {start} AND file_row_number < {stop}"
             files = duck.parquet_files([Path(path)]).replace("union_by_name=true", "file_row_number=true")
             table = duck.relation(connection, f"SELECT {', '.join(map(duck.quoted, columns))} FROM ({files}) WHERE {rows}")
-            return duck.fetched(connection, table, duck.shape_of_types(table, stop - start), None, 0)
+            found = duck.fetched(connection, table, duck.shape_of_types(table, stop - start), None, 0)
+            return {name: found[name].to_numpy() for name in found.columns}
         except Exception as error:
             raise duck.said(error, path) from None
 

@@ -20,14 +20,19 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
 from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, not_utf8
+from mercer.inputs.tables import Table
 
 NUMBER, DATE, TRUTH, WORDS = "number", "date", "truth", "words"
 
 #: Bytes of a Python text beside its letters.
 TEXT_BYTES = 60
 
-#: The column that decides which rows are drawn; no file of ours has such a name.
-DRAW = '"mercer: drawn"'
+#: Bytes of a line of text, at most. A reader's buffer holds two such lines: DuckDB's own choice would be sixteen, 256 MB for
+#: every thread, and large files would be read by one thread only.
+LONGEST_LINE = 16_000_000
+
+#: The column that numbers the rows where some are drawn; no file of ours has such a name.
+NUMBER_OF_ROW = '"mercer: row"'
 
 #: DuckDB's types that are numbers.
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL.*|DOUBLE|FLOAT)$")
@@ -80,7 +85,10 @@ def database(memory: int | None = None) -> Iterator[Any]:
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
-        raise MemoryBudgetError("reading the table needs more memory than there is; read some rows: --rows N") from None
+        raise MemoryBudgetError(
+            "reading the table needs more memory than it may take; allow more (--memory, ulimit -v), or read less of it: "
+            "--rows N, or some columns with --sql"
+        ) from None
     finally:
         connection.close()
 
@@ -107,7 +115,8 @@ def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
         ordered = ", ".join(f"c{i}" for i in range(len(names)))
         parts.append(
             f"SELECT {ordered} FROM read_csv([{listed}], auto_detect=false, header=true, delim={literal(header.delimiter)}, "
-            f"quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, max_line_size=16000000)"
+            f"quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, max_line_size={LONGEST_LINE}, "
+            f"buffer_size={2 * LONGEST_LINE})"
         )
     return Relation(" UNION ALL ".join(parts), names, tuple(f"c{i}" for i in range(len(names))), ("TEXT",) * len(names))
 
@@ -192,7 +201,7 @@ def define_view(connection: Any, name: str, table: Relation, shape: Shape) -> No
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(asked)} FROM ({table.sql})")
 
 
-def fetched(connection: Any, table: Relation, shape: Shape, rows: int | None, seed: int) -> dict[str, NDArray[Any]]:
+def fetched(connection: Any, table: Relation, shape: Shape, rows: int | None, seed: int) -> Table:
     """The columns; with `rows`, that many of the rows, drawn by the seed and in their order."""
     asked = []
     for place, (column, kind, found) in enumerate(zip(table.columns, table.kinds, shape.kinds, strict=True)):
@@ -201,16 +210,19 @@ def fetched(connection: Any, table: Relation, shape: Shape, rows: int | None, se
     if rows is not None and rows < shape.rows:
         # a row whose number hashes to little is taken: nothing is sorted or kept but a few more rows than asked for
         most = int(min(1.0, (rows + 6.0 * rows**0.5 + 10.0) / shape.rows) * (2**64 - 1))
-        numbered = f"SELECT *, hash(row_number() OVER () + {seed} * 4294967296) AS {DRAW} FROM {source}"
-        source, asked = f"({numbered}) WHERE {DRAW} <= {most}", [*asked, f"{DRAW} AS drawn"]
+        numbered = f"SELECT *, row_number() OVER () AS {NUMBER_OF_ROW} FROM {source}"
+        draw = f"hash({NUMBER_OF_ROW} + {seed} * 4294967296)"
+        source, asked = f"({numbered}) WHERE {draw} <= {most}", [*asked, f"{draw} AS drawn", f"{NUMBER_OF_ROW} AS numbers"]
     got = connection.execute(f"SELECT {', '.join(asked)} FROM {source}").fetchnumpy()
+    numbers = None
     if "drawn" in got:
         picked = np.sort(np.argsort(np.asarray(got.pop("drawn")), kind="stable")[:rows])
+        numbers = np.asarray(got.pop("numbers"))[picked].astype(np.intp) - 1
     out = {}
     for place, (name, kind, raw) in enumerate(zip(table.names, shape.kinds, table.kinds, strict=True)):
         values = _array(got.pop(f"v{place}"), kind, raw)
         out[name] = values if picked is None else values[picked]
-    return out
+    return Table(out, numbers)
 
 
 def _value(column: str, kind: str, found: str, dates: bool = False) -> str:

@@ -95,8 +95,8 @@ def list_table(source: str | os.PathLike[str], sql: str | None = None, delimiter
             try:
                 whole = _relation(connection, found, _headers(found, delimiter), sql)
                 part = replace(whole, sql=f"SELECT * FROM ({whole.sql}) LIMIT {HEAD}")
-                data = duck.fetched(connection, part, duck.looked_at(connection, part), None, 0)
-                return Listing(Table(data), duck.count(connection, whole))
+                head = duck.fetched(connection, part, duck.looked_at(connection, part), None, 0)
+                return Listing(head, duck.count(connection, whole))
             except Exception as error:
                 raise duck.said(error, found.name) from None
 
@@ -139,13 +139,13 @@ def _read(found: Source, wish: _Wish) -> Table:
                 table = duck.chosen(table, wish.columns)
             shape = duck.looked_at(connection, table)
             _refuse_large(found, shape, wish)
-            data = duck.fetched(connection, table, shape, wish.rows, wish.seed)
+            read = duck.fetched(connection, table, shape, wish.rows, wish.seed)
         except Exception as error:
             reason = duck.said(error, found.name)
             if found.kind != CSV or wish.sql is not None or sum(p.stat().st_size for p in found.files) > DIAGNOSED:
                 raise reason from None
             return _some(found, Table(_cell_by_cell(found, headers)), wish)
-    return _checked(found, Table(data))
+    return _checked(found, read)
 
 
 def _headers(found: Source, delimiter: str | None) -> list[Header]:
@@ -244,11 +244,15 @@ def _checked(found: Source, table: Table) -> Table:
 def _refuse_large(found: Source, shape: duck.Shape, wish: _Wish) -> None:
     rows = shape.rows if wish.rows is None else min(shape.rows, wish.rows)
     if wish.memory is not None and rows * shape.bytes_per_row > wish.memory:
-        needed, allowed = (f"{count / 1e9:.2g} GB" for count in (rows * shape.bytes_per_row, wish.memory))
+        needed, allowed = _size(rows * shape.bytes_per_row), _size(wish.memory)
         raise MemoryBudgetError(
-            f"{found.name}: {rows:,} rows take {needed} in memory, and {allowed} are allowed for them; give more with "
-            f"--memory, or fit on some of the rows: --rows {_round(int(wish.memory / shape.bytes_per_row))}"
+            f"{found.name}: {rows:,} rows take {needed} in memory, and {allowed} are allowed for them; allow more "
+            f"(--memory, ulimit -v), or fit on some of the rows: --rows {_round(int(wish.memory / shape.bytes_per_row))}"
         )
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:.2g} GB" if count >= 1e9 else f"{count / 1e6:.2g} MB"
 
 
 def _round(count: int) -> int:

@@ -85,7 +85,7 @@ def _standard_input() -> Iterator[Path]:
 
 def _files(given: str) -> tuple[Path, ...]:
     if _ADDRESS.match(given):
-        raise InputError(f"{given}: this is a network address; mercer opens none. Download the file first: curl -O")
+        raise InputError(f"{given}: this is a network address; mercer opens none. Download the file first (curl -O).")
     path = Path(given)
     with _readable(path):
         if path.is_dir():

@@ -36,10 +36,13 @@ class Column:
 
 
 class Table:
-    """Columns with names: as much of a data frame as kernels ask for, so that no data-frame library is needed."""
+    """Columns with names: as much of a data frame as kernels ask for, so that no data-frame library is needed.
 
-    def __init__(self, data: dict[str, NDArray[Any]]) -> None:
-        self._data = data
+    Its rows have `numbers` in the source that they come from, which some of the rows keep.
+    """
+
+    def __init__(self, data: dict[str, NDArray[Any]], numbers: NDArray[np.intp] | None = None) -> None:
+        self._data, self._numbers = data, numbers
         self.columns = list(data)
         self.shape = (len(next(iter(data.values()))), len(data))
 
@@ -51,8 +54,13 @@ class Table:
         if isinstance(key, str):
             return Column(self._data[key])
         if isinstance(key, list) and all(isinstance(name, str) for name in key):
-            return Table({name: self._data[name] for name in key})
-        return Table({name: values[key] for name, values in self._data.items()})
+            return Table({name: self._data[name] for name in key}, self._numbers)
+        return Table({name: values[key] for name, values in self._data.items()}, self.numbers[key])
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:  # -> (n,)
+        """The place of every row in the source; the first is 0."""
+        return np.arange(len(self)) if self._numbers is None else self._numbers
 
     def vstack(self, other: Table) -> Table:
         """The rows of both tables, columns by the names of this one; one that is of two types keeps its cells as objects."""

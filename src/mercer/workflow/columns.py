@@ -59,6 +59,7 @@ def ask(
     rows, notes = _rows(name, table, target, names, y, drop_missing)
     if drop:
         notes.append(f"left out as asked: {listed(list(drop))}")
+    _refuse_infinite(name, table, names, rows)
     ids = None if id is None else table[id].to_numpy()[rows]
     found, reason = _task(target, y[rows], task)
     y = _labels(y[rows]) if found == CLASSIFICATION else y[rows]
@@ -85,6 +86,18 @@ def _rows(
             "some can be held out."
         )
     return np.flatnonzero(here), notes
+
+
+def _refuse_infinite(name: str, table: Table, names: list[str], rows: NDArray[np.intp]) -> None:
+    """Here and not in the fit, which sees some of the rows and cannot say which row of the file it is."""
+    for column in names:
+        values = table[column].to_numpy()[rows]
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            row = int(table.numbers[rows[np.argmax(np.isinf(values))]]) + 1
+            raise InputError(
+                f"{name}: the column {column!r} has an infinite value (row {row:,}); correct it, empty the cell, or leave "
+                "the row out with --sql."
+            )
 
 
 def holes(values: NDArray[Any]) -> NDArray[np.bool_]:  # (n,) -> (n,)

@@ -24,11 +24,11 @@ class Influence:
     share: float
 
 
-def influences(members: tuple[Member, ...], known: dict[str, Any], new: dict[str, Any], most: int = 10) -> list[Influence]:
+def influences(members: tuple[Member, ...], new: dict[str, Any], most: int = 10) -> list[Influence]:
     """The training rows that add most to the predictions at new rows, as shares of what all rows add.
 
-    The part of row i is the mean over new rows of |a_i k(x_i, x)|, summed over the members by their weights. `known` holds
-    the encoded training rows: a member that has landmarks has some of them only.
+    The part of row i is the mean over new rows of |a_i k(x_i, x)|, summed over the members by their weights; a member that
+    has landmarks holds some of the rows only.
     """
     total: dict[int, float] = {}
     whole = 0.0
@@ -40,25 +40,7 @@ def influences(members: tuple[Member, ...], known: dict[str, Any], new: dict[str
         scale = member.weight * float(np.mean(member.transform.spread))
         whole += scale * float(parts.sum())
         order = np.argsort(-parts, kind="stable")[: 4 * most]
-        places = _places(model.X, known[member.scaling], order)
-        for i, place in zip(order.tolist(), places, strict=True):
-            if place is not None:
-                total[place] = total.get(place, 0.0) + scale * float(parts[i])
+        for i, place in zip(order.tolist(), model.numbers()[order].tolist(), strict=True):
+            total[place] = total.get(place, 0.0) + scale * float(parts[i])
     best = sorted(total, key=lambda row: (-total[row], row))[:most]
     return [Influence(row, total[row] / whole if whole > 0 else 0.0) for row in best]
-
-
-def _places(held: Any, known: Any, chosen: NDArray[np.intp]) -> list[int | None]:
-    """The places of rows that a model holds in the training table: the same ones where it holds all of them."""
-    if len(held) == len(known):
-        return [int(i) for i in chosen]
-    return [_find(held[i], known) for i in chosen]
-
-
-def _find(row: Any, known: Any) -> int | None:
-    same = np.ones(len(known), dtype=bool)
-    for j, value in enumerate(row):
-        column = known[:, j]
-        same &= (column == value) | ((column != column) & (value != value))
-    found = np.flatnonzero(same)
-    return int(found[0]) if len(found) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.inputs.cells import time_text
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, TEXT, Column, noted, read_columns
 from mercer.inputs.tables import Table
 
@@ -38,7 +39,6 @@ def _examples(values: list[Any], kind: str, width: int = 48) -> str:
 
 def _short(value: Any, kind: str) -> str:
     if kind == DATE:
-        text = str(value)
-        return text[:10] if text[10:] in ("", "T00:00:00", "T00:00:00.000000", " 00:00:00") else text[:16]
+        return time_text(value)[:16]
     text = f"{value:g}" if kind == NUMBER else " ".join(str(value).split())
     return text if len(text) <= 16 else text[:15] + "…"

@@ -11,6 +11,7 @@ from scipy.stats import betabinom
 
 from mercer.errors import InputError
 from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.inputs.cells import time_text
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.kernels.tables.frame import column_product
@@ -139,7 +140,7 @@ def _rarity(known: Column, new: Column, row: int) -> tuple[float, str]:
         here = values[~np.isnan(values)]
         tail = 2.0 * min(float(np.mean(here <= one)), float(np.mean(here >= one)))
         cell = new.cells[row]
-        return tail, f"{one:.4g}" if known.kind == NUMBER else str(cell)
+        return tail, f"{one:.4g}" if known.kind == NUMBER else time_text(cell) if known.kind == DATE else str(cell)
     if known.kind == CATEGORY:
         cell = new.cells[row]
         cells = known.observed()

@@ -62,10 +62,14 @@ class OfTable(Predictor):
         known = np.ones(len(values), dtype=bool) if had else ~holes(values)
         return known & ~np.isinf(values) if values.dtype.kind == "f" else known
 
+    def table(self, table: Table) -> Table:
+        """The columns of the fit, in its order; those that the model leaves out need not be there."""
+        here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
+        return Table({n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names})
+
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
         """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""
-        here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
-        X = Table({n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names})
+        X = self.table(table)
         if not hasattr(self.model, "classes_"):
             found = {"prediction": self.model.predict(X)}
             return found if coverage is None else found | bounds(self.model.predict_interval(X, coverage))
@@ -123,7 +127,7 @@ def refuse_lacking(name: str, needed: Sequence[str], here: Sequence[str]) -> Non
     )
 
 
-def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bool_]) -> None:
+def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bool_], remedy: str = "fill them in") -> None:
     """Say where cells are missing for which the model has no rule."""
     if known.all():
         return
@@ -132,5 +136,5 @@ def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bo
     where = [column for column in asked.needed if not asked.known_in(column, one[column].to_numpy())[0]]
     raise InputError(
         f"{name}: {int((~known).sum())} of {len(known)} rows have missing or infinite values where training had none, the "
-        f"first is row {row + 1} ({listed(where)}); fill them in, or leave their predictions empty with --skip-missing."
+        f"first is row {int(table.numbers[row]) + 1} ({listed(where)}); {remedy}."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import InputError
 from mercer.inputs.frames import Column, like, noted, read_columns
+from mercer.inputs.tables import Table
 from mercer.registry import record
 from mercer.workflow.table_encoding import Encoding, Numbered
 from mercer.workflow.table_given import NOT_NAMED, named, read_kernel
@@ -89,8 +91,25 @@ class TableEstimator(BaseEstimator):
         if sp.issparse(X):
             raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
         columns = read_columns(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        if not self._by_name(X, columns):
+            validate_data(self, X, reset=False, skip_check_array=True)  # warns where one of the two has no names
+            known = self.result_.columns
+            columns = [replace(column, name=old.name) for column, old in zip(columns, known, strict=True)]
         return self._inputs_of(columns)
+
+    def _by_name(self, X: Any, columns: list[Column]) -> bool:
+        """Whether columns are looked up by name, in any order: in tables of ours, and where such a table was fitted.
+
+        Between data frames scikit-learn asks for the same names in the same order; an array goes by place.
+        """
+        if isinstance(X, Table):
+            return True
+        known = {column.name for column in self._used}
+        return (
+            not hasattr(self, "feature_names_in_")  # scikit-learn keeps the names of data frames only
+            and hasattr(X, "columns")
+            and any(column.name in known for column in columns)
+        )
 
     def _inputs_of(self, columns: list[Column]) -> dict[str, Any]:
         """New columns in every scaling that a member or the intervals need."""

@@ -211,5 +211,5 @@ def _examples(member: Member, x: Any, output: int) -> dict[int, float]:
     if len(member.transform.power):  # by the slope of the transform at the prediction
         f = member.model.predict(x)
         scale = float((member.transform.backward(f + 1e-4) - member.transform.backward(f - 1e-4))[0, output] / 2e-4)
-    order = np.argsort(-np.abs(parts), kind="stable")[: 4 * SHOWN]
-    return {int(i): scale * float(parts[i]) for i in order}
+    order, numbers = np.argsort(-np.abs(parts), kind="stable")[: 4 * SHOWN], member.model.numbers()
+    return {int(numbers[i]): scale * float(parts[i]) for i in order}

@@ -219,6 +219,7 @@ class Fitting:
             Z, Y = self.inputs[candidate.scaling][rows], transform.forward(self.targets[rows])
             alone = np.arange(judges)
             model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, alone, landmarks, self.seed)
+            model = replace(model, rows=rows[model.numbers()])
             members.append(Member(trial.label, candidate.scaling, transform, model, weight))
             predictions.append(transform.backward(Y[first:] - residuals))
         return tuple(members), predictions

@@ -35,6 +35,15 @@ def refitted(model: TableEstimator, X: Any, y: NDArray[Any]) -> Any:
     return again
 
 
+def renumbered(model: Any, numbers: NDArray[np.intp]) -> Any:  # numbers: (n,) of the rows of the fit
+    """The model with its rows called by other numbers, such as those of a file of which some rows were not fitted."""
+    again = copy.copy(model)
+    again.members_ = tuple(
+        replace(member, model=replace(member.model, rows=numbers[member.model.numbers()])) for member in model.members_
+    )
+    return again
+
+
 def _member(member: Member, inputs: dict[str, Any], Y: NDArray[np.float64], landmarks: int | None) -> Member:
     targets = member.transform.forward(Y)
     old = member.model

@@ -36,6 +36,7 @@ class Expansion:
         "X": "rows n",
         "dual": "float (n, t)",
         "intercept": "float (t,)",
+        "rows": "None | absent | int (n,) >= 0",
     }
 
     kernel: Kernel
@@ -43,6 +44,11 @@ class Expansion:
     dual: Array  # (n, t)
     intercept: Array  # (t,)
     alpha: float
+    rows: Indices | None = None  # (n,) the numbers of the rows X in the table they come from; None: 0, 1, …
+
+    def numbers(self) -> Indices:  # -> (n,)
+        """The number of every row in the table that it comes from."""
+        return np.arange(len(self.dual)) if self.rows is None else self.rows
 
     def predict(self, X: Any) -> Array:  # -> (m, t)
         """f at new rows."""
@@ -229,7 +235,8 @@ def _by_landmarks(
     factor = la.cho_factor(normal, lower=True, overwrite_a=True, check_finite=False)
     w = la.cho_solve(factor, F.T @ (Y - middle), check_finite=False)
     intercept = middle - center @ w
-    expansion = Expansion(kernel, found.features.landmarks, found.features.expansion(w), intercept, alpha)
+    own = found.features
+    expansion = Expansion(kernel, own.landmarks, own.expansion(w), intercept, alpha, own.index)
     last = F[n - len(groups) :]
     half = la.solve_triangular(factor[0], (last - center).T, lower=True, check_finite=False)
     block = np.eye(len(groups)) - half.T @ half - 1.0 / n

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs.frames import Column
+from mercer.inputs.cells import time_text
+from mercer.inputs.frames import DATE, Column
 from mercer.report.document.html import Html, Section, join, paragraph, table
 from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent
@@ -22,13 +23,12 @@ def rows(material: Material) -> Section:
     """A table of rows with their share, target and main cells."""
     model = material.model
     new = model._inputs_of(some_rows(material.test, np.arange(min(material.m, MEASURED))))
-    known = model._inputs_of(material.used)
-    found = influences(model.members_, known, new)
-    places, ids = _numbers(material)
+    found = influences(model.members_, new)
+    numbers, ids = _numbers(material)
     names = [name for name, _ in material.relevance[:SHOWN]] or [column.name for column in material.used[:SHOWN]]
     by_name = {column.name: column for column in material.train}
     lines = [
-        [_called(places, ids, one.row), percent(one.share), _target(material.training.y_train[one.row]),
+        [_called(numbers, ids, one.row), percent(one.share), _target(material.training.y_train[one.row]),
          *[_cell(by_name[name], one.row) for name in names]]
         for one in found
     ]  # fmt: skip
@@ -43,14 +43,14 @@ def rows(material: Material) -> Section:
 
 
 def _numbers(material: Material) -> tuple[Any, Any]:
-    """The places of the training rows among all rows, and their ids where there are."""
+    """The numbers of the training rows in the file, and their ids where there are."""
     question = material.training.question
     trained, _ = split(question, material.training.settings)
-    return trained, question.ids
+    return material.training.X_train.numbers, None if question.ids is None else question.ids[trained]
 
 
-def _called(places: Any, ids: Any, row: int) -> str:
-    return str(ids[places[row]]) if ids is not None else f"{int(places[row]) + 1:,}"
+def _called(numbers: Any, ids: Any, row: int) -> str:
+    return str(ids[row]) if ids is not None else f"{int(numbers[row]) + 1:,}"
 
 
 def _target(value: Any) -> str:
@@ -63,5 +63,5 @@ def _cell(column: Column, row: int) -> Html | str:
     value = column.cells[row]
     if isinstance(value, (float, np.floating)):
         return human(float(value))
-    words = str(value)
+    words = time_text(value) if column.kind == DATE else str(value)
     return words if len(words) <= 40 else f"{words[:39]}…"
