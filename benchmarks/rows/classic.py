@@ -158,24 +158,31 @@ def overlapping(n: int = 4000) -> Split:
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def stopping(epochs: int = 1000) -> Row:
-    """A perceptron as it is by default, beside the lectures' rule."""
+def stopping(epochs: int = 200) -> Row:
+    """A perceptron as it is by default, beside a part of the 1,000 epochs that the lectures' rule takes here."""
 
     def fitted(data: Split, **settings: Any) -> NDArray[Any]:
         import mercer
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = mercer.KernelPerceptron(random_state=0, max_iter=epochs, **settings)
+            model = mercer.KernelPerceptron(random_state=0, **settings)
             return model.fit(data[0], data[1]).predict(data[2])
 
     return Row(
         name="perceptron-stopping",
-        title=f"KernelPerceptron() on 4000 rows that cannot be separated, beside stopping='mistakes' ({epochs} epochs)",
+        title=f"KernelPerceptron() on 4000 rows without a margin, beside stopping='mistakes' cut after {epochs} epochs",
         data=overlapping,
         mercer=fitted,
-        peers=(Peer(name="mistakes", run=partial(fitted, stopping="mistakes"), modules=("mercer",), once=True),),
-        claims=(Claim(measure="ratio", at_least=10.0),),
+        peers=(
+            Peer(
+                name="mistakes",
+                run=partial(fitted, stopping="mistakes", max_iter=epochs),
+                modules=("mercer",),
+                once=True,
+            ),
+        ),
+        claims=(Claim(measure="ratio", at_least=3.0),),
         agreement=None,
         quality=lambda data, found: {"test accuracy %": 100.0 * float((found == data[3]).mean())},
         repeats=1,

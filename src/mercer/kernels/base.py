@@ -56,6 +56,7 @@ class Kernel(Operators, abc.ABC):
     _domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
     _quiet: ClassVar[tuple[str, ...]] = ()  # options that are not printed where they are off, as None never is
     _dense: bool = False  # True where sparse arrays are refused
+    _unit: ClassVar[bool] = False  # True where k(x, x) = 1 whatever x is: such a diagonal need not be looked at
     _symmetric: bool = True  # False where the formula does not promise k(x, z) = k(z, x)
 
     def __post_init__(self) -> None:

@@ -166,7 +166,8 @@ class Evaluation:
         self.dtype: np.dtype[Any] = dtype_of(self.pair.A)
         self.symmetric = same and kernel._symmetric
         self.strip = strip_of(self.pair.B)  # rows of a tile that spans the whole width; 0 for square tiles
-        if kernel._symmetric:  # values from outside (Function, Precomputed) have no cheap diagonal, and are checked there
+        # values from outside (Function, Precomputed) have no cheap diagonal, and are checked there
+        if kernel._symmetric and not kernel._unit:
             for encoding, rows in {id(rows): (e, rows) for e, rows in ((self.pair.A, left), (self.pair.B, right))}.values():
                 checked_diag(kernel, encoding, rows.name)
 

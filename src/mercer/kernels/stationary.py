@@ -37,6 +37,7 @@ class Stationary(Kernel):
     """
 
     length_scale: float | tuple[float, ...] | str
+    _unit: ClassVar[bool] = True
     _steady: ClassVar[bool] = False  # the slope is a function of the value alone, so that gradients per column need no s
     _rough: ClassVar[bool] = False  # g depends on sqrt(s) near 0, so that small errors of s are large errors of g
 
