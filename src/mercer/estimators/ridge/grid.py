@@ -46,7 +46,7 @@ def grid_route(shape: Shape, frequencies: int) -> Route:
     padded = 2**d * M
     needed = 16 * 2**d * padded + 24 * padded + 8 * M * (10 + 6 * t) + 8 * n * (2 * d + 2 * t + 6)
     work = 60.0 * (t + 1) * 10.0 * padded * float(np.log2(max(padded, 2)))
-    seconds = work / (0.1 * gemm_rate()) + 2e-7 * 2.0**d * n * (t + 3)
+    seconds = work / (0.1 * gemm_rate()) + 1e-8 * 8.0**d * n * (t + 3)  # a row touches some points per column
     return Route("fourier", int(needed), seconds, f"{M} frequencies on a grid, the rows transformed", exact=False)
 
 

@@ -32,7 +32,7 @@ from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
 from mercer.numeric.tiles import fill
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.plan import LOADING, Route, Shape, entry_rate, gemm_rate
 from mercer.registry import record
 
 record()(FourierMap)  # a kernel knows nothing of model files, and fitted ridges hold its map
@@ -75,10 +75,11 @@ def large_routes(shape: Shape, asked: int | None, memory: Any = None) -> Iterato
     kept = 8 * 4 * shape.n * t
     entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
     drawn = rows_drawn(shape.n, m)
-    seconds = (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
+    seconds = LOADING + (n * m * m + drawn * m * m + 5.0 * m**3) / rate + 2.0 * entries
+    choosing = 0.4 * (seconds - LOADING)  # pivots are drawn in small products
     reason = f"{m} landmarks, one pass over the rows"
     held = max(8 * (rows * (m + shape.width) + 5 * m * m), 8 * (drawn * (m + shape.width) + 3 * m * m))
-    yield Route("nystroem", held + kept, seconds, reason, exact=False)
+    yield Route("nystroem", held + kept, seconds + choosing, reason, exact=False)
     if shape.n_frequencies is not None:
         yield grid_route(shape, shape.n_frequencies)
     else:

@@ -26,7 +26,7 @@ from mercer.inputs import Rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.numeric.memory import within
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.plan import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
 
 NAME = "nystroem-cg"
 
@@ -51,7 +51,8 @@ def many_route(shape: Shape, m: int, memory: Any) -> Route:
     needed = 8 * (3 * m * m + 2 * rows * m) + held + 8 * 6 * shape.n * t
     entries = n * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
     steps = 25.0
-    seconds = float(m) ** 3 / rate + (1.0 if held else steps) * entries + steps * (8.0 * n * m * t + 8.0 * m * m * t) / rate
+    reading = 16.0 * n * m / READ_RATE + 8.0 * (n * m + m * m) * t / rate  # there and back, bound by memory
+    seconds = LOADING + 3.0 * float(m) ** 3 / rate + (1.0 if held else steps) * entries + steps * reading
     reason = f"{m} landmarks, {'held kernel values' if held else 'a pass over the rows'} for each of some tens of steps"
     return Route(NAME, int(needed), seconds, reason, exact=False)
 

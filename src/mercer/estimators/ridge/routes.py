@@ -92,7 +92,7 @@ def _all_routes(shape: Shape, n_components: int | None) -> Iterator[Route]:
     yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: eigenvalues decide the rank")
     rank = rank_for(shape.n, n_components)
     reason = f"products in tiles, solved to tol; {f'{rank} landmarks' if rank else 'the diagonal'} as preconditioner"
-    steps = 40 if rank else 100
+    steps = 15 if rank else 100
     seconds = steps * gram_seconds + 2 * n * float(rank) ** 2 / rate
     yield Route("cg", 8 * shape.n * (8 * (t + shape.width) + int(1.3 * rank)), seconds, reason, exact=False)
 

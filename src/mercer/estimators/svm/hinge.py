@@ -31,7 +31,7 @@ from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_feat
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import within
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.plan import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
 
@@ -69,9 +69,10 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
     held = _held(own, m, memory)
     needed = 8 * (3 * m * m + 12 * n) + max(block + held, 8 * 2 * drawn * (m // 2))
     rate, pairs = gemm_rate(), k * (k - 1) / 2
-    passes = 60.0 if held else 40.0
+    passes = 120.0 if held else 40.0
     entries = own * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
-    seconds = pairs * (own * m * (m + 4.0 * passes) / rate + (1.0 if held else passes) * entries)
+    reading = 16.0 * own * m / READ_RATE if held else 4.0 * own * m / rate
+    seconds = LOADING + pairs * (own * m * m / rate + (1.0 if held else passes) * entries + passes * reading)
     reason = f"the hinge loss on {m} landmarks of each pair of classes, not the dual problem on all rows"
     return Route(HINGE, int(needed), seconds, reason, exact=False)
 
