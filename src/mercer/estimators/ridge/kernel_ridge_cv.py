@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from mercer.estimators.ridge.routes import fit_ridge
 from mercer.estimators.ridge.surface import Data
 from mercer.inputs import widened
 from mercer.kernels.base import Kernel
-from mercer.plan import Route, Shape, gemm_rate
+from mercer.plan import LOADING, Route, Shape, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import Scoring, as_scoring
 from mercer.selection.surface import (
@@ -227,22 +228,31 @@ def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
     n, d, rate = float(shape.n), float(shape.n_features or 1), gemm_rate()
     factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
     flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
-    reason = f"{len(alphas)} alphas per kernel setting; seconds are for ten settings"
+    settings = _n_settings(model)
+    reason = f"{len(alphas)} alphas per kernel setting; seconds are for {settings} settings"
     if model.solver in LARGE:
         return (_surface_route(model, len(alphas), shape, model.solver),)
     names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
     size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
-    exact = tuple(Route(name, size[name], 10 * flops[name] / rate, reason) for name in names)
+    exact = tuple(Route(name, size[name], settings * flops[name] / rate, reason) for name in names)
     if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
         return exact
     return (*exact, _surface_route(model, len(alphas), shape, "nystroem"))
+
+
+def _n_settings(model: Any) -> int:
+    """How many kernels a grid compares; where the data will say, ten."""
+    if model.param_grid is not None:
+        return prod(len(values) for values in model.param_grid.values())
+    return 10 if model.length_scales is None else len(model.length_scales)
 
 
 def _surface_route(model: Any, n_alphas: int, shape: Shape, solver: str) -> Route:
     """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
     route = next(route for route in large_routes(shape, model.n_components) if route.solver == solver)
     n_components = components(shape, model.n_components)
-    reason = f"{route.reason}, twice per kernel setting; seconds are for ten settings"
+    settings = _n_settings(model)
+    reason = f"{route.reason}, twice per kernel setting; seconds are for {settings} settings"
     turned = 16 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors, twice
     held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets
-    return replace(route, bytes=held, seconds=30 * route.seconds, reason=reason)
+    return replace(route, bytes=held, seconds=LOADING + 3 * settings * (route.seconds - LOADING), reason=reason)
