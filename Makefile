@@ -64,6 +64,9 @@ test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
+test-cluster: $(STAMPS)/dev  ## workers killed in the middle of every kind of fit, checkpoints after kill -9, files larger than memory
+	$(PY) -m pytest -n 0 -m "slow or not slow" tests/cluster
+
 SITE := build/site
 
 docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gallery; warnings are errors, no network

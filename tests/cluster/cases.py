@@ -70,6 +70,12 @@ CASES = [
         LABELS,
     ),
     Case(
+        "ridge-cv",
+        _fits(lambda: mercer.KernelRidgeCV(n_components=40, alphas=[0.01, 1.0], length_scales=[1.0, 3.0])),
+        lambda m: np.append(m.predict(NEW), m.surface_.mean_scores),
+        Y,
+    ),
+    Case(
         "random-features",
         _fits(lambda: mercer.RandomFourierFeatures(GAUSSIAN, n_components=20, random_state=0)),
         lambda m: m.transform(NEW),
@@ -78,6 +84,14 @@ CASES = [
         "landmarks",
         _fits(lambda: mercer.Nystroem(GAUSSIAN, n_components=20, random_state=0)),
         lambda m: np.column_stack([m.transform(NEW), np.full(len(NEW), m.missed_)]),
+    ),
+    Case("nearest-mean", _fits(lambda: mercer.NearestMean(GAUSSIAN)), lambda m: m.decision_function(NEW), LABELS),
+    Case("nearest-mean-primal", _fits(lambda: mercer.NearestMean(mercer.Linear())), lambda m: m.predict_proba(NEW), LABELS),
+    Case("ball", _fits(lambda: mercer.NoveltyBall(GAUSSIAN)), lambda m: np.append(m.score_samples(NEW), m.radius_)),
+    Case(
+        "components",
+        _fits(lambda: mercer.KernelPCA(GAUSSIAN, n_components=3, n_landmarks=60)),
+        lambda m: np.append(m.transform(NEW).ravel(), m.explained_variance_ratio_),
     ),
 ]
 BY_NAME = {case.name: case for case in CASES}

@@ -66,6 +66,57 @@ def test_nystroem_draws_the_same_landmarks(rule: Any) -> None:
     assert there.missed_ == here.missed_
 
 
+@pytest.mark.parametrize("solver", ["nystroem", "fourier"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_surface_of_chunks_is_that_of_the_rows(solver: str, weighted: bool) -> None:
+    w = np.random.default_rng(3).integers(1, 4, len(X)).astype(float) if weighted else None
+    settings: dict[str, Any] = {"n_components": 40, "solver": solver, "alphas": [0.01, 1.0], "length_scales": [1.0, 3.0]}
+    for T in (Y, np.column_stack([Y, Y**2])):
+        here = mercer.KernelRidgeCV(mercer.Gaussian(1.0), **settings).fit(X, T, w)
+        there = mercer.KernelRidgeCV(mercer.Gaussian(1.0), **settings).fit(mercer.chunks(X, T, w, rows=STEP))
+        np.testing.assert_allclose(there.surface_.mean_scores, here.surface_.mean_scores, rtol=1e-6)
+        np.testing.assert_allclose(there.cv_results_["std_test_score"], here.cv_results_["std_test_score"], rtol=1e-5)
+        assert there.best_params_ == here.best_params_
+        np.testing.assert_allclose(there.predict(NEW), here.predict(NEW), atol=1e-6)
+
+
+def test_a_grid_of_our_own_is_narrowed_on_a_sample() -> None:
+    n = 2500
+    rows = np.random.default_rng(1).normal(size=(n, 2))
+    y = np.sin(rows[:, 0])
+    model = mercer.KernelRidgeCV(n_components=50).fit(mercer.chunks(rows, y, rows=600))
+    here = mercer.KernelRidgeCV(n_components=50, solver="nystroem").fit(rows, y)
+    assert model.best_length_scale_ == here.best_length_scale_ and model.best_alpha_ == here.best_alpha_
+    with pytest.raises(InputError, match="leave cv=None"):
+        mercer.KernelRidgeCV(cv=5).fit(mercer.chunks(rows, y))
+
+
+def test_means_balls_and_components_are_those_of_the_rows() -> None:
+    weights = np.random.default_rng(3).integers(0, 4, len(X)).astype(float)
+    for kernel in (mercer.Gaussian(2.0), mercer.Linear()):
+        here = mercer.NearestMean(kernel).fit(X, LABELS, weights)
+        there = mercer.NearestMean(kernel).fit(mercer.chunks(X, LABELS, weights, rows=STEP))
+        np.testing.assert_allclose(there.predict_proba(NEW), here.predict_proba(NEW), atol=1e-9)
+        np.testing.assert_allclose(there.loo_scores_, here.loo_scores_, atol=1e-9)
+        ball = mercer.NoveltyBall(kernel).fit(X)
+        other = mercer.NoveltyBall(kernel).fit(mercer.chunks(X, rows=STEP))
+        np.testing.assert_allclose(other.score_samples(NEW), ball.score_samples(NEW), atol=1e-9)
+        np.testing.assert_allclose(other.p_values(NEW), ball.p_values(NEW))
+        assert other.guaranteed_radius_ == pytest.approx(ball.guaranteed_radius_)
+    for w in (None, weights):
+        settings = {"n_components": 3, "eigen_solver": "landmarks", "n_landmarks": 80}
+        here = mercer.KernelPCA(mercer.Gaussian(2.0), **settings)
+        here.fit(X if w is None else X[w > 0], sample_weight=None if w is None else w[w > 0])
+        there = mercer.KernelPCA(mercer.Gaussian(2.0), **settings)
+        there.fit(mercer.chunks(X if w is None else X[w > 0], None, None if w is None else w[w > 0], rows=STEP))
+        np.testing.assert_allclose(there.transform(NEW), here.transform(NEW), atol=1e-7)
+        np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-8)
+        np.testing.assert_allclose(there.explained_variance_ratio_, here.explained_variance_ratio_, rtol=1e-7)
+        np.testing.assert_allclose(there.score_samples(NEW), here.score_samples(NEW), atol=1e-7)
+    with pytest.raises(InputError, match="on chunks it is 'landmarks'"):
+        mercer.KernelPCA(n_components=2, eigen_solver="eigh").fit(mercer.chunks(X, rows=STEP))
+
+
 def test_classes_that_are_not_in_every_chunk() -> None:
     order = np.argsort(LABELS, kind="stable")  # the first chunks hold one class only
     model = mercer.KernelRidgeClassifier(n_components=60).fit(mercer.chunks(X[order], LABELS[order], rows=STEP))
@@ -107,6 +158,10 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
             mercer.Nystroem(n_components=10, landmarks="uniform"),
             mercer.Nystroem(n_components=10),
             mercer.RandomFourierFeatures(),
+            mercer.NoveltyBall(mercer.Linear()),
+            mercer.KernelRidgeCV(n_components=20, alphas=[1.0], length_scales=[1.0, 2.0]),
+            mercer.NoveltyBall(),
+            mercer.KernelPCA(n_components=2, n_landmarks=30),
         ):
             planned = mercer.plan(model, given()).route
             model.fit(given())
@@ -155,10 +210,14 @@ def test_a_model_of_chunks_is_saved_and_loaded(tmp_path: Any) -> None:
         (mercer.KernelRidge(n_components=20), Y),
         (mercer.KernelRidge(mercer.Polynomial(2)), Y),
         (mercer.KernelRidgeClassifier(n_components=20), LABELS),
+        (mercer.NearestMean(), LABELS),
+        (mercer.KernelPCA(n_components=2, n_landmarks=20), None),
     ):
         model.fit(mercer.chunks(X, y, rows=STEP))
         mercer.save(model, tmp_path / "model.mercer")
-        np.testing.assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(NEW), model.predict(NEW))
+        name = "transform" if y is None else "predict"
+        there = getattr(mercer.load(tmp_path / "model.mercer"), name)(NEW)
+        np.testing.assert_array_equal(there, getattr(model, name)(NEW))
 
 
 def _everything() -> list[type]:

@@ -26,7 +26,7 @@ from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import TrainingSet as TrainingSet
-from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks
+from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks, with_rows
 from mercer.gram import GramOperator
 from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
@@ -136,6 +136,7 @@ class KernelEstimator(BaseEstimator):
     X_fit_: Any
     route_: Route
     _takes_chunks = False  # whether rows may come in chunks
+    _gathers_chunks = False  # whether the model is an expansion on all rows, so that those of chunks are kept
     _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
@@ -158,6 +159,9 @@ class KernelEstimator(BaseEstimator):
         self._check_parameters()
         chunks = as_chunks(X, y, sample_weight)
         data = self._read_training(X, y, sample_weight, more) if chunks is None else read_chunks(self, chunks, more)
+        source = data.X if data.chunked else None
+        if source is not None and self._gathers_chunks:
+            data = with_rows(data)
         route = self._choose_route(data)
         with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter, _blas_for(data.n):
             solution = self._solve(data, route, meter)
@@ -166,8 +170,8 @@ class KernelEstimator(BaseEstimator):
         if self._keeps_rows and not data.chunked:
             self.X_fit_ = data.X
         self._store(data, solution)
-        if data.chunked:
-            data.X.close()
+        if source is not None:
+            source.close()
         return self
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> TrainingSet:
@@ -187,8 +191,8 @@ class KernelEstimator(BaseEstimator):
 
     def _choose_route(self, data: TrainingSet) -> Route:
         """The first route of `_routes` within the budget."""
-        if data.chunked:
-            offered = self._chunk_routes(shape_of_chunks(data.kernel, data.X), data.X)
+        if data.chunked or data.source is not None:
+            offered = self._chunk_routes(shape_of_chunks(data.kernel, data.factors), data.factors)
             return choose_route(offered, self.memory, type(self).__name__, announce=False)
         return choose_route(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
 

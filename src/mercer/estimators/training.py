@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class TrainingSet:
     kernel: Kernel
     rows: Any  # Rows of X with what kernels have made of it: shared by all that evaluate kernels on it, gone with the fit
     more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
+    source: ChunkedRows | None = None  # the chunks, where the rows are in memory too because the model keeps them
 
     @property
     def n(self) -> int:
@@ -43,6 +44,11 @@ class TrainingSet:
     def chunked(self) -> bool:
         """Whether the rows come in chunks."""
         return isinstance(self.X, ChunkedRows)
+
+    @property
+    def factors(self) -> Any:
+        """The rows for products with the kernel matrix: by chunks where they came so."""
+        return self.X if self.source is None else self.source
 
     @property
     def counted(self) -> NDArray[np.float64]:  # (n,)
@@ -78,6 +84,15 @@ def read_chunks(model: Any, chunks: Chunks, more: Mapping[str, Any]) -> Training
             model.feature_names_in_ = np.array(rows.names, dtype=object)
     y = None if rows.head.y is None else rows.head.y[:0]
     return TrainingSet(rows, y, None, resolved(model._given_kernel(), rows), rows, more)
+
+
+def with_rows(data: TrainingSet) -> TrainingSet:
+    """The same data with all rows in memory, for models that are expansions on them; products still go by chunks."""
+    chunks: ChunkedRows = data.X
+    if chunks.once:
+        raise InputError("this fit goes through the rows several times, and an iterator is read once; give a function.")
+    whole = chunks.gathered()
+    return replace(data, X=whole.X, y=whole.y, weights=whole.weights, rows=Rows(whole.X), source=chunks)
 
 
 def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:

@@ -7,7 +7,10 @@ made on the workers; the client adds up what comes back. Each task runs on one t
 
 from __future__ import annotations
 
+import pickle
+import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError, MissingExtraError
 from mercer.gram.chunk_tasks import GROUP, Task, Work, apply, product_of, rows_of, total_of
-from mercer.inputs.chunks import Door
+from mercer.inputs.chunks import Chunk, Door
 from mercer.inputs.dask_parts import DaskPart
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import one_thread
@@ -63,6 +66,7 @@ class Workers:
     def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """sum_j k(X_i, X_j) V_j for every held i; rows travel between workers, vectors from and to the client."""
         submit, nodes = self._client.submit, []
+        V = [np.ascontiguousarray(v) for v in V]
         for i, left in enumerate(held):
             pairs = enumerate(zip(held, V, strict=True))
             terms = [submit(_multiplied, kernel, left, right, v, i == j, pure=False) for j, (right, v) in pairs]
@@ -74,7 +78,7 @@ class Workers:
         import dask
 
         # one node that all tasks depend on: sent once to a worker, and again to one that takes the place of a lost one
-        common = dask.delayed(_Shared(work, door, shared), traverse=False, pure=False)
+        common = dask.delayed(_Packed((work, door, shared)), traverse=False, pure=False)
         run = dask.delayed(_applied, pure=False)
         for task in tasks:
             load = task.part.load
@@ -87,7 +91,7 @@ class Workers:
     def _in_order(self, futures: list[Any]) -> Iterator[Any]:
         try:
             for place, future in enumerate(futures):
-                yield future.result()
+                yield aligned(future.result())
                 futures[place] = None  # its memory on the worker is free
         finally:  # an error, or Ctrl-C: nothing goes on for a fit that has ended
             left = [future for future in futures if future is not None]
@@ -95,20 +99,44 @@ class Workers:
                 self._client.cancel(left, force=True)
 
 
-class _Shared:
-    """What all tasks of a pass have in common."""
+class _Packed:
+    """What all tasks of a pass have in common, as bytes: unpacked once per worker, into memory of NumPy's own."""
 
-    def __init__(self, work: Work, door: Door, arguments: tuple[Any, ...]) -> None:
-        self.work, self.door, self.arguments = work, door, arguments
+    def __init__(self, common: tuple[Work, Door, tuple[Any, ...]]) -> None:
+        import cloudpickle
+
+        self.content = cloudpickle.dumps(common, protocol=4)
+        self.name = uuid.uuid4().hex
+
+    def opened(self) -> Any:
+        """The function, the door and the arguments."""
+        if _unpacked.get("name") != self.name:
+            _unpacked.update(name=self.name, common=pickle.loads(self.content))
+        return _unpacked["common"]
+
+
+#: The last thing that this worker has unpacked.
+_unpacked: dict[str, Any] = {}
+
+
+def aligned(value: Any) -> Any:
+    """Arrays as NumPy allocates them. Those that came over a wire may begin at odd addresses, where products of matrices do
+    not go through BLAS, and end in other digits."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.aligned else value.copy()
+    if isinstance(value, Chunk):
+        return replace(value, X=aligned(value.X), y=aligned(value.y), weights=aligned(value.weights))
+    return tuple(aligned(item) for item in value) if type(value) is tuple else value
 
 
 def _loaded(load: Any) -> Any:
     return load()
 
 
-def _applied(shared: _Shared, number: int, where: str, loaded: Any, own: tuple[Any, ...]) -> Any:
+def _applied(common: _Packed, number: int, where: str, loaded: Any, own: tuple[Any, ...]) -> Any:
+    work, door, shared = common.opened()
     with one_thread():
-        return apply(shared.work, shared.door, number, where, loaded, tuple(own) + shared.arguments)
+        return apply(work, door, number, where, aligned(tuple(loaded)), aligned(tuple(own)) + shared)
 
 
 def _summed(parts: list[Any]) -> Any:
@@ -121,4 +149,4 @@ def _is_there(rows: Any) -> bool:
 
 def _multiplied(kernel: Kernel, left: Any, right: Any, V: NDArray[Any], same: bool) -> Any:
     with one_thread():
-        return product_of(kernel, left, right, np.asarray(V), same)
+        return product_of(kernel, aligned(left), aligned(right), aligned(V), same)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.gram import GramOperator
+from mercer.gram.chunk_operator import ChunkOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
@@ -23,10 +27,29 @@ FEATURE_ROWS = 2048
 def product(
     kernel: Kernel, X: Any, Z: Any, A: NDArray[Any], explicit: bool, progress: Progress | None = None
 ) -> NDArray[np.float64]:
-    """Return k(X, Z) @ A for A (m,) or (m, r); explicit=True goes through the features."""
+    """Return k(X, Z) @ A for A (m,) or (m, r); explicit=True goes through the features. Chunks X have themselves as Z."""
+    if isinstance(X, ChunkedRows):
+        return _of_chunks(kernel, X, A, explicit, progress)
     if explicit:
         return from_features(kernel, X, to_features(kernel, Z, A))
     return np.asarray(GramOperator(kernel, X, None if Z is X else Z, progress=progress) @ A)
+
+
+def _of_chunks(
+    kernel: Kernel, rows: ChunkedRows, A: NDArray[Any], explicit: bool, progress: Progress | None
+) -> NDArray[np.float64]:
+    if not explicit:
+        return ChunkOperator(kernel, rows, progress) @ A
+    (coef,) = rows.sum(_chunk_to_features, kernel, each=rows.split(A), progress=progress)
+    return rows.column(_chunk_from_features, kernel, coef, progress=progress)
+
+
+def _chunk_to_features(chunk: Chunk, A: NDArray[Any], kernel: Kernel) -> tuple[NDArray[np.float64]]:
+    return (to_features(kernel, chunk.X, A),)
+
+
+def _chunk_from_features(chunk: Chunk, kernel: Kernel, coef: NDArray[Any]) -> NDArray[np.float64]:
+    return from_features(kernel, chunk.X, coef)
 
 
 def to_features(kernel: Kernel, Z: Any, A: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (D, r)
@@ -72,3 +95,13 @@ def product_routes(shape: Shape) -> tuple[Route, ...]:
     needed = int(8 * n * (shape.width + 8))
     offered.append(Route("dual", needed, seconds, "one pass over the Gram matrix in tiles, which is never held"))
     return tuple(offered)
+
+
+def chunk_product_routes(shape: Shape, passes: int) -> tuple[Route, ...]:
+    """The same routes for rows in chunks, which the model keeps: `passes` come before."""
+    # rows brought together; then the diagonal, and products: by features two passes, by pairs of chunks one that holds them
+    found = product_routes(shape)
+    rows = 8 * shape.n * shape.width
+    return tuple(
+        replace(route, bytes=route.bytes + rows, passes=passes + (4 if route.solver == "primal" else 3)) for route in found
+    )

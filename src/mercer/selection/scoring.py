@@ -54,6 +54,22 @@ class Scoring:
             found = over_folds(np.stack([_weighted_mean(self.rows(y, p), own)[0] for y, p, own in parts]))
         return self.of_squares(found)
 
+    def sums(self, Y: Array, errors: Array, weights: Array) -> tuple[Array, ...]:  # (f, *t), (L, f, *t), (f,)
+        """Sums over some rows from which `of_sums` makes the scores of leave-one-out."""
+        if self.rows is None:
+            raise InputError(f"scoring={self.name!r} looks at all rows at once, which chunks are not; take a score per row.")
+        values = self.rows(Y, Y - errors)
+        shaped = weights.reshape(-1, *[1] * (values.ndim - 2))
+        first, second = (values * shaped).sum(axis=1), (np.square(values) * shaped).sum(axis=1)
+        return first, second, np.array([weights.sum(), np.square(weights).sum()])
+
+    def of_sums(self, first: Array, second: Array, weights: Array) -> Scores:  # (L, *t), (L, *t), (2,)
+        """The scores of leave-one-out from sums over all rows."""
+        mean = first / weights[0]
+        deviation = np.sqrt(np.maximum(second / weights[0] - mean**2, 0.0))
+        count = float(weights[0] ** 2 / weights[1])
+        return self.of_squares(Scores(mean, deviation / max(count - 1, 1.0) ** 0.5, deviation, None))
+
     @property
     def squared(self) -> bool:
         """Whether sums of squared errors say it all."""

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from mercer.errors import InputError
 from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
@@ -304,9 +305,10 @@ def read_grid(kernel: Kernel, length_scales: Sequence[float] | None, param_grid:
     return Grid(kernel, tuple({paths[0]: scale} for scale in length_scale_steps(center)), paths[0])
 
 
-def alpha_axis(alphas: Sequence[float] | None, kernel: Kernel, rows: Rows) -> PenaltyAxis:
+def alpha_axis(alphas: Sequence[float] | None, kernel: Kernel, rows: Rows | ChunkedRows) -> PenaltyAxis:
     """The values of alpha to compare: as given, or half decades in units of the mean of k(x, x)."""
-    values = default_alphas(kernel.diag(rows)) if alphas is None else _numbers(alphas)
+    near = rows.head.X if isinstance(rows, ChunkedRows) else rows  # the first rows of chunks say how large k(x, x) is
+    values = default_alphas(kernel.diag(near)) if alphas is None else _numbers(alphas)
     if values.min(initial=0.0) < 0 or not len(values):
         raise InputError(f"alphas must be finite numbers >= 0, at least one; got {alphas!r}.")
     return PenaltyAxis("alpha", values, larger_is_simpler=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,14 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.estimators.training import passes_before
+from mercer.gram.chunk_operator import diagonal
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import from_features, product, product_routes, to_features
+from mercer.gram.products import chunk_product_routes, from_features, product, product_routes, to_features
 from mercer.inputs import append, count
-from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.labels import classes_of, encode, read_chunk_labels, read_labels, stream_classes
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route, Shape, choose_route
 from mercer.registry import estimator
@@ -74,6 +79,8 @@ class NearestMean(ClassifierMixin, DualModel):
         self.memory = memory
         self.verbose = verbose
 
+    _takes_chunks = _gathers_chunks = True
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NearestMean:
         """Take the mean of every class; a weight counts as that many copies of its row."""
         return self._fit(X, y, sample_weight)
@@ -84,8 +91,8 @@ class NearestMean(ClassifierMixin, DualModel):
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[NDArray[Any], ClassMeans]:
         classes = classes_of(type(self).__name__, data.y, data.weights)
         A = self._memberships(data.y, classes, data.weights)
-        S = product(data.kernel, data.X, data.X, A, route.solver == "primal", meter)
-        return classes, ClassMeans(S, A, np.asarray(data.kernel.diag(data.X), dtype=np.float64))
+        S = product(data.kernel, data.factors, data.factors, A, route.solver == "primal", meter)
+        return classes, ClassMeans(S, A, np.asarray(diagonal(data.kernel, data.factors), dtype=np.float64))
 
     def _store(self, data: TrainingSet, solution: tuple[NDArray[Any], ClassMeans]) -> None:
         self.classes_, means = solution
@@ -170,6 +177,12 @@ class NearestMean(ClassifierMixin, DualModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return product_routes(shape)
+
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_chunk_labels, type(self).__name__)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        return chunk_product_routes(shape, passes_before(self._given_kernel(), rows))
 
     def _summary(self) -> Summary:
         loo, A = self.loo_scores_, self._means.memberships

@@ -15,9 +15,12 @@ from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radi
 from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
+from mercer.estimators.training import passes_before
 from mercer.gram import GramOperator
+from mercer.gram.chunk_operator import diagonal
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import from_features, product, product_routes, to_features
+from mercer.gram.products import chunk_product_routes, from_features, product, product_routes, to_features
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.tiles import walk
 from mercer.plan import Route, Shape
@@ -81,6 +84,8 @@ class NoveltyBall(OutlierMixin, DualModel):
         self.memory = memory
         self.verbose = verbose
 
+    _takes_chunks = _gathers_chunks = True
+
     def fit(self, X: Any, y: Any = None) -> NoveltyBall:
         """Put the ball around the mean of X; y is ignored."""
         return self._fit(X)
@@ -90,10 +95,10 @@ class NoveltyBall(OutlierMixin, DualModel):
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Ball:
         mean = np.full(data.n, 1.0 / data.n)
-        means = product(data.kernel, data.X, data.X, mean, route.solver == "primal", meter)
-        diagonal = data.kernel.diag(data.X)
-        rounding = 64.0 * float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
-        return Ball(means, np.asarray(diagonal, dtype=np.float64), rounding)
+        means = product(data.kernel, data.factors, data.factors, mean, route.solver == "primal", meter)
+        own = diagonal(data.kernel, data.factors)
+        rounding = 64.0 * float(np.finfo(own.dtype).eps) * float(np.abs(own).max())
+        return Ball(means, np.asarray(own, dtype=np.float64), rounding)
 
     def _store(self, data: TrainingSet, solution: Ball) -> None:
         self._ball, m = solution, data.n
@@ -174,6 +179,9 @@ class NoveltyBall(OutlierMixin, DualModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return product_routes(shape)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        return chunk_product_routes(shape, passes_before(self._given_kernel(), rows))
 
     def _summary(self) -> Summary:
         rule = "the largest distance" if self.quantile is None else f"quantile {self.quantile:g} of leave-one-out distances"

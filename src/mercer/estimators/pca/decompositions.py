@@ -12,8 +12,11 @@ from mercer.errors import NumericalError
 from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
 from mercer.estimators.pca.components import NEGATIVE, Components, inverse_roots, settle
 from mercer.gram import GramOperator, gram
-from mercer.gram.low_rank import low_rank
+from mercer.gram.chunked import ChunkedRows
+from mercer.gram.low_rank import LandmarkFeatures, landmark_features, low_rank
 from mercer.gram.products import feature_blocks, from_features
+from mercer.inputs import take
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.linalg.lanczos import largest_eigenpairs
 from mercer.numeric.encodings import dense
@@ -23,6 +26,9 @@ Array = NDArray[Any]
 
 #: Residuals that Lanczos iterates to when no tolerance is given, by the bytes of a kernel value.
 DEFAULT_TOL = {8: 1e-10, 4: 1e-6}
+
+#: Numbers of landmark features of a chunk that are held at a time.
+BLOCK_NUMBERS = 1 << 23
 
 #: Explicit features are centered before they are multiplied, so that only the square of their rounding is left.
 EXPLICIT = float(np.finfo(np.float64).eps)
@@ -172,6 +178,67 @@ def by_landmarks(
         values, vectors, coef, mean @ directions, mean_coef, square, inner, means, total, float(w.sum()), found.missed
     )
     return done, anchors
+
+
+def by_landmark_chunks(
+    kernel: Kernel, rows: ChunkedRows, q: int, *, m: int, seed: Any, progress: Progress | None
+) -> tuple[Components, Any]:
+    """The same of rows in chunks, in two passes after the landmarks are drawn: the covariance, and the signs."""
+    features, missed = landmark_features(kernel, rows, m, np.random.default_rng(seed))
+    shift = features(take(rows.head.X, slice(0, 1024))).mean(axis=0)
+    sums, unseen = rows.sum(landmark_moments, features, shift, progress=progress)
+    weight, moved = float(sums[-1, -1]), sums[:-1, -1]
+    mean = shift + moved / weight
+    covariance = sums[:-1, :-1] - np.outer(moved, moved / weight)
+    total = float(np.trace(covariance)) + float(unseen)
+    values, directions = _top(covariance, q)
+    values = np.where(values <= 2.0 * rows.n * EXPLICIT * float(mean @ mean), 0.0, values)
+    largest = np.zeros(q)
+    for found in rows.map(largest_projections, features, mean, directions):
+        if found is not None:
+            largest = np.where(np.abs(found) > np.abs(largest), found, largest)
+    values, _ = settle(values, largest[None, :], np.ones(1), 0.0, 8, 0.0, kernel)
+    directions = directions * (np.sign(largest) * (values > 0))
+    coef, mean_coef = features.expansion(directions), features.expansion(mean)
+    L = features.triangle
+    done = Components(
+        values, np.empty((0, q)), coef, mean @ directions, mean_coef, float(mean @ mean), L @ directions, L @ mean, total,
+        weight, missed,
+    )  # fmt: skip
+    return done, features.landmarks
+
+
+def landmark_moments(chunk: Chunk, features: LandmarkFeatures, shift: Array) -> tuple[Array, Array]:
+    """[F - shift, 1]' W [F - shift, 1] of the features of a chunk, and what the landmarks miss of its rows."""
+    m, step = features.n_components, _rows_at_a_time(features)
+    total, unseen = np.zeros((m + 1, m + 1)), 0.0
+    for start in range(0, len(chunk), step):
+        rows = slice(start, start + step)
+        X = take(chunk.X, rows)
+        F = features(X)
+        w = np.ones(len(F)) if chunk.weights is None else chunk.weights[rows]
+        left = np.asarray(features.kernel.diag(X), dtype=np.float64) - np.einsum("ij,ij->i", F, F)
+        unseen += float(w @ np.maximum(left, 0.0))
+        R = np.column_stack([F - shift, np.ones(len(F))]) * np.sqrt(w)[:, None]
+        total += R.T @ R
+    return total, np.array(unseen)
+
+
+def largest_projections(chunk: Chunk, features: LandmarkFeatures, mean: Array, directions: Array) -> Array:  # -> (q,)
+    """The projection of largest size on every direction, among the rows of a chunk that count."""
+    found, step = np.zeros(directions.shape[1]), _rows_at_a_time(features)
+    for start in range(0, len(chunk), step):
+        rows = slice(start, start + step)
+        P = (features(take(chunk.X, rows)) - mean) @ directions
+        if chunk.weights is not None:
+            P[chunk.weights[rows] == 0] = 0.0
+        top = P[np.abs(P).argmax(axis=0), np.arange(P.shape[1])]
+        found = np.where(np.abs(top) > np.abs(found), top, found)
+    return found
+
+
+def _rows_at_a_time(features: LandmarkFeatures) -> int:
+    return max(64, BLOCK_NUMBERS // features.n_components)
 
 
 def _mean_features(kernel: Kernel, X: Any, shares: Array) -> Array:

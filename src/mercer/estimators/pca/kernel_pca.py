@@ -15,11 +15,12 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.pca import decompositions
 from mercer.estimators.pca.components import Components
 from mercer.estimators.pca.preimages import Preimages, choose_method, find_preimages
-from mercer.estimators.pca.routes import check_solver, pca_routes
+from mercer.estimators.pca.routes import check_solver, landmarks_on_chunks, landmarks_route, pca_routes
 from mercer.estimators.pca.tuning import tune_denoising
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.products import from_features
 from mercer.inputs import is_float32, like, take
 from mercer.kernels.base import Kernel
@@ -142,12 +143,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
+    _takes_chunks = True
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelPCA:
         """Find the directions; a weight counts as that many copies of its row, y is ignored."""
         fitted: KernelPCA = self._fit(X, None, sample_weight)
         return fitted
 
     def _choose_route(self, data: TrainingSet) -> Route:
+        if data.chunked:
+            return super()._choose_route(data)
         if self.fit_inverse_transform:
             choose_method(data.kernel, data.X, "ridge", True)  # what has no way back is refused before the work
         shape = replace(self._shape(data.X), n=len(self._weighty(data)))
@@ -161,6 +166,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return kept
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Components, Any, NDArray[Any]]:
+        if data.chunked:
+            m = landmarks_on_chunks(data.n, self.n_components, self.n_landmarks)
+            q = m if self.n_components is None else min(self.n_components, m)
+            found, anchors = decompositions.by_landmark_chunks(
+                data.kernel, data.X, q, m=m, seed=self._seed(), progress=meter
+            )
+            return found, anchors, np.arange(0)
         kept = self._weighty(data)
         rows, w = data.X if len(kept) == data.n else take(data.X, kept), data.counted[kept]
         m = self._offered(replace(self._shape(data.X), n=len(kept))).get(route, 0)
@@ -171,14 +183,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         found, anchors, kept = solution
         own = isinstance(anchors, np.ndarray) and anchors is data.X  # X stays the caller's
         self.X_fit_ = anchors.copy() if own else anchors
-        self._keep(found, kept, data.n)
+        self._keep(found, kept, 0 if data.chunked else data.n)  # chunks keep no vector with an entry per row
         if self.fit_inverse_transform:
             find_preimages(self, self._components.inner[:1] - self._components.offset, method="ridge")
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
         """Fit, and return the coordinates of the training rows, (n, q)."""
         self.fit(X, sample_weight=sample_weight)
-        if sample_weight is not None:
+        if sample_weight is not None or self.route_.passes:
             return self.transform(X)
         values = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         return like(values, X)
@@ -303,6 +315,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return tuple(self._offered(shape))
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        m = landmarks_on_chunks(shape.n, self.n_components, self.n_landmarks)
+        return (landmarks_route(shape, m, check_solver(self.eigen_solver), rows, self._given_kernel()),)
 
     def _check_parameters(self) -> None:
         numbers = {"n_components": self.n_components, "n_landmarks": self.n_landmarks, "max_iter": self.max_iter}

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from mercer.errors import InputError, check_choice
+from mercer.estimators.training import passes_before
+from mercer.gram.chunked import ChunkedRows
+from mercer.gram.low_rank import rows_drawn
 from mercer.gram.products import FEATURE_ROWS
+from mercer.kernels.base import Kernel
 from mercer.linalg.lanczos import BLOCK_SIZE as VECTORS
 from mercer.plan import Route, Shape, entry_rate, gemm_rate
 
@@ -59,6 +63,25 @@ def pca_routes(shape: Shape, q: int, solver: str, held: int, n_landmarks: int | 
         counts = sorted({min(n, max(m, q)) for m in wanted}, reverse=True)
         found |= {_landmarks(shape, q, m): m for m in counts}
     return found
+
+
+def landmarks_on_chunks(n: int, n_components: int | None, n_landmarks: int | None) -> int:
+    """How many landmarks stand for rows in chunks: those asked for, or a thousand, and no fewer than components."""
+    return min(n, max(1000 if n_landmarks is None else n_landmarks, n_components or 1))
+
+
+def landmarks_route(shape: Shape, m: int, solver: str, rows: ChunkedRows, kernel: Kernel) -> Route:
+    """The one route for rows in chunks: landmarks."""
+    if solver not in ("auto", "landmarks"):
+        raise InputError(f"KernelPCA: eigen_solver={solver!r} needs all rows at once; on chunks it is 'landmarks'.")
+    if rows.once:
+        raise InputError("KernelPCA goes through the rows twice after its landmarks are drawn; an iterator is read once.")
+    n, most = float(shape.n), max(rows.lengths or (1,))
+    drawn = rows_drawn(shape.n, m)
+    seconds = 2.0 * n * m * (2.0 * (shape.width + m) / gemm_rate() + 0.5 / entry_rate())
+    needed = 16 * most * shape.width + max(24 * 2**23 + 48 * m * m, 8 * drawn * (m + shape.width) + 24 * m * m)
+    reason = f"{m} landmarks, {len(rows.lengths or ())} chunks"
+    return Route("landmarks", needed, seconds, reason, False, passes_before(kernel, rows) + 3)
 
 
 def _gram_seconds(shape: Shape) -> float:

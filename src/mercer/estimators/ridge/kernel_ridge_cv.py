@@ -14,6 +14,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
+from mercer.estimators.ridge.chunked import chunk_routes
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
 from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_routes
 from mercer.estimators.ridge.large import SURFACES as LARGE
@@ -21,12 +22,16 @@ from mercer.estimators.ridge.large_surface import large_surface
 from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit_ridge
 from mercer.estimators.ridge.surface import Data
+from mercer.estimators.training import passes_before
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import widened
 from mercer.kernels.base import Kernel
+from mercer.kernels.fields import MEDIAN
 from mercer.plan import LOADING, Route, Shape, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import Scoring, as_scoring
 from mercer.selection.surface import (
+    SAMPLE,
     Surface,
     alpha_axis,
     choose_per_target,
@@ -115,6 +120,8 @@ class KernelRidgeCV(RidgeModel):
         self.memory = memory
         self.verbose = verbose
 
+    _takes_chunks = True
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeCV:
         """Compute the surface, choose, and fit on all rows."""
         return self._fit(X, y, sample_weight, groups=groups)
@@ -135,7 +142,7 @@ class KernelRidgeCV(RidgeModel):
         return super()._read_y(y, n)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
-        splits = read_splits(self.cv, data.X, data.y, data.more["groups"])
+        splits = None if data.chunked else read_splits(self.cv, data.X, data.y, data.more["groups"])
         part = Data(data.rows, data.y, data.weights, self._intercept(), splits)
         surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
         return tuned(surface, choose_point(surface, self.rule), part, route, meter, self.n_components, self.alpha_per_target)
@@ -154,6 +161,23 @@ class KernelRidgeCV(RidgeModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         return surface_routes(self, shape)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if self.cv is not None:
+            raise InputError("KernelRidgeCV on chunks chooses by leave-one-out; leave cv=None.")
+        if rows.once:
+            raise InputError("KernelRidgeCV goes through the rows several times per kernel; an iterator is read once.")
+        solver = "nystroem" if self.solver == "auto" else self.solver
+        (route,) = chunk_routes(shape, rows, self._given_kernel(), solver, 1.0, self.n_components)
+        kernel = self._given_kernel()
+        unknown = [name for name, value in kernel.get_params().items() if isinstance(value, str) and value == MEDIAN]
+        known = kernel.set_params(**dict.fromkeys(unknown, 1.0))  # any number will do to count
+        grid = read_grid(known, self.length_scales, self.param_grid)
+        own = grid.path is not None
+        settings = 3 if own and shape.n > SAMPLE else len(grid.settings)
+        each = 3 if solver == "nystroem" else 2  # landmarks, sums, held-out residuals
+        passes = passes_before(kernel, rows) + int(own and shape.n > SAMPLE) + each * settings + each - 1
+        return (replace(route, passes=passes, seconds=3 * settings * route.seconds),)
 
 
 def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Route, meter: Meter) -> Surface:
@@ -204,7 +228,7 @@ def tuned(
     # the exact routes share what the surface has made of the rows; the model keeps the rows alone
     fitted = fit_ridge(problem if solver in LARGE else replace(problem, X=data.rows), solver, meter)
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
-    taken = Route(solver, route.bytes, 0.0, reason, route.exact)
+    taken = Route(solver, route.bytes, 0.0, reason, route.exact, route.passes)
     return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), taken)
 
 

@@ -7,6 +7,7 @@ leverage of every row follow for every alpha: f(x_i) = sum_k u_ik c_k / (s_k + a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,16 @@ from mercer.estimators.ridge.grid import grid_surface
 from mercer.estimators.ridge.large import equations, feature_map, on_raw, raw_blocks
 from mercer.estimators.ridge.problem import Array, Problem
 from mercer.estimators.ridge.surface import Data, assemble
+from mercer.gram.chunk_tasks import plus
 from mercer.gram.fourier_grid import has_grid
+from mercer.inputs import take
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface
+
+#: Rows of a chunk whose residuals at every alpha are held at a time.
+SCORED_ROWS = 1 << 16
 
 
 def large_surface(
@@ -38,21 +45,54 @@ def large_surface(
     alphas = axis.values
     if alphas.min() <= 0:
         raise InputError(f'route "{solver}" needs alphas > 0; got {alphas.min():g}.')
-    if solver == "fourier" and all(has_grid(kernel, data.X.shape[1]) for kernel in kernels):
+    if solver == "fourier" and not data.chunked and all(has_grid(kernel, data.X.shape[1]) for kernel in kernels):
         return grid_surface(params, kernels, data, axis, scoring, step)
     if data.splits is not None:
         raise InputError(f'route "{solver}" chooses by leave-one-out; leave cv=None, or raise memory= for the exact routes.')
     found = []
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     for index, kernel in enumerate(kernels):
-        held = held_out(kernel, data, alphas, solver, n_components)
-        found.append(scoring.evaluate(data.Y, [held], [np.arange(len(data.Y))], weights, leave_one_out=True))
+        left = leave_one_out(kernel, data, alphas, solver, n_components)
+        if data.chunked:
+            found.append(scoring.of_sums(*data.rows.sum(chunk_scores, left, scoring)))
+        else:
+            held = left.residuals(data.X, data.Y, data.weights)
+            found.append(scoring.evaluate(data.Y, [held], [np.arange(len(data.Y))], weights, leave_one_out=True))
         step(index + 1, len(kernels))
     return assemble(params, kernels, axis, found, solver, scoring.name)
 
 
-def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> Array:  # -> (L, n, *t)
-    """Leave-one-out residuals of one kernel at every alpha, in two passes."""
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """The fit of one kernel at every alpha, in the basis of eigenvectors: what a pass needs for held-out residuals."""
+
+    features: Any
+    rotation: Array  # (m, m): raw rows times it are V'z
+    center: Array  # (m,)
+    shrink: Array  # (m, L) 1 / (s_k + alpha)
+    turned: Array  # (m, t)
+    middle: Array  # (t,)
+    own: float  # what the intercept adds to a leverage
+
+    def residuals(self, X: Any, Y: Array, weights: Array | None) -> Array:  # (n, *t), (n,) -> (L, n, *t)
+        """Leave-one-out residuals of rows of the fit."""
+        T = Y.reshape(len(Y), -1)
+        loo, held = np.empty((self.shrink.shape[1], *T.shape)), None
+        for rows, R in raw_blocks(self.features, X):
+            held = np.empty(R.shape) if held is None else held  # the first block is the largest
+            U = np.matmul(R, self.rotation, out=held[: len(R)])
+            U -= self.center
+            h = np.multiply(U, U, out=R) @ self.shrink + self.own  # (b, L)
+            if weights is not None:
+                h *= weights[rows, None]
+            for number in range(len(loo)):
+                fitted = U @ (self.shrink[:, number, None] * self.turned) + self.middle
+                loo[number, rows] = (T[rows] - fitted) / (1.0 - h[:, number])[:, None]
+        return loo.reshape(len(loo), *Y.shape)
+
+
+def leave_one_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> LeaveOneOut:
+    """The fit of one kernel at every alpha, from one pass."""
     problem = Problem(
         kernel, data.X, data.Y, np.asarray(alphas.min()), data.weights, data.fit_intercept, n_components=n_components
     )  # fmt: skip
@@ -60,22 +100,20 @@ def held_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_component
     sums = equations(problem, features, Meter("surface", False))
     gram, moment, mean, middle = sums.centered()
     values, vectors = la.eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-    shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # (m, L)
-    turned = vectors.T @ moment  # (m, t)
-    rotation = on_raw(features, vectors)  # raw rows times it are V'z
-    center = vectors.T @ mean
-    Y = data.Y.reshape(len(data.Y), -1)
+    shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     own = 1.0 / sums.weight if data.fit_intercept else 0.0
-    loo = np.empty((len(alphas), *Y.shape))
-    held = None
-    for rows, R in raw_blocks(features, data.X):
-        held = np.empty(R.shape) if held is None else held  # the first block is the largest
-        U = np.matmul(R, rotation, out=held[: len(R)])
-        U -= center
-        h = np.multiply(U, U, out=R) @ shrink + own  # (b, L)
-        if data.weights is not None:
-            h *= data.weights[rows, None]
-        for number in range(len(alphas)):
-            fitted = U @ (shrink[:, number, None] * turned) + middle
-            loo[number, rows] = (Y[rows] - fitted) / (1.0 - h[:, number])[:, None]
-    return loo.reshape(len(alphas), *data.Y.shape)
+    return LeaveOneOut(
+        features, on_raw(features, vectors), vectors.T @ mean, shrink, vectors.T @ moment, np.atleast_1d(middle), own
+    )
+
+
+def chunk_scores(chunk: Chunk, left: LeaveOneOut, scoring: Scoring) -> tuple[Array, ...]:
+    """Sums of the scores of one chunk, some rows at a time: residuals of every alpha are many numbers."""
+    total: tuple[Array, ...] | None = None
+    for start in range(0, len(chunk), SCORED_ROWS):
+        rows = slice(start, min(start + SCORED_ROWS, len(chunk)))
+        Y, w = chunk.y[rows], None if chunk.weights is None else chunk.weights[rows]
+        held = left.residuals(take(chunk.X, rows), Y, w)
+        total = plus(total, scoring.sums(Y, held, np.ones(len(Y)) if w is None else w))
+    assert total is not None
+    return total

@@ -18,6 +18,7 @@ from mercer.estimators.ridge.eigen import EigenPath
 from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.tridiagonal import TridiagonalPath
 from mercer.gram import gram
+from mercer.gram.chunked import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
@@ -46,8 +47,8 @@ KEPT = 2**25
 class Data:
     """What a surface is computed on."""
 
-    rows: Rows  # encoded once for all kernel settings
-    Y: Array  # (n, *t)
+    rows: Any  # Rows, encoded once for all kernel settings, or rows in chunks
+    Y: Array  # (n, *t); (0, *t) for chunks, which have their targets with them
     weights: Array | None
     fit_intercept: bool
     splits: Splits | None  # (train, test) rows; None is leave-one-out
@@ -55,7 +56,12 @@ class Data:
     @property
     def X(self) -> Any:  # noqa: N802
         """The collection itself."""
-        return self.rows.data
+        return self.rows if self.chunked else self.rows.data
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the rows come in chunks."""
+        return isinstance(self.rows, ChunkedRows)
 
     @property
     def closed_form(self) -> bool:
@@ -68,10 +74,14 @@ class Data:
     @property
     def counted(self) -> NDArray[np.bool_]:  # (n,)
         """False for rows of weight 0."""
-        return np.ones(len(self.Y), bool) if self.weights is None else self.weights > 0
+        n = self.rows.n if self.chunked else len(self.Y)
+        return np.ones(n, bool) if self.weights is None else self.weights > 0
 
     def take(self, rows: NDArray[np.intp]) -> Data:
-        """Some of the rows, scored by leave-one-out."""
+        """Some of the rows, scored by leave-one-out; those of chunks are then in memory."""
+        if self.chunked:
+            some = self.rows.take(rows)
+            return Data(Rows(some.X), some.y, some.weights, self.fit_intercept, None)
         weights = None if self.weights is None else self.weights[rows]
         return Data(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept, None)
 
