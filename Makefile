@@ -76,7 +76,7 @@ docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gall
 show-docs: docs  ## serve the documentation site on this machine alone: make show-docs PORT=8000
 	$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
 
-test-docs: docs  ## the site and its links, reports and pages in a browser, the chapters' examples, every script of examples/
+test-docs: docs  ## the site and its links, reports, pages and the lab in a browser, the chapters' examples, every script of examples/
 	$(PY) -m pytest -n $(WORKERS) -m site tests/site
 	$(PY) -m pytest -rs -m browser tests/browser
 	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures
@@ -161,6 +161,9 @@ show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, p
 
 show-walk: $(STAMPS)/dev  ## the files that a call passes through, in order
 	$(PY) -m benchmarks.walk
+
+show-lab: $(STAMPS)/dev  ## milliseconds from an event to the new picture of the lab, in chromium
+	$(PY) -m benchmarks.lab_speed
 
 clean:  ## remove .venv and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/api docs/gallery docs/repository docs/sg_execution_times.rst

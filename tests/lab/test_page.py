@@ -81,7 +81,8 @@ def test_breaking_puts_the_points_into_the_picture() -> None:
     before = one.state.data
     one._break_it()
     assert isinstance(one.state.data, Points) and one.state.data != before
-    one._show_beside_and_kernel()
+    one._show_beside()
+    one._show_kernel()
     assert "Broken" in one.controls.proof.text and "negative eigenvalue" in one.controls.view_words.text
     one._typed("Linear()")
     one._show_kernel()
@@ -124,6 +125,18 @@ def test_sliders_turn_and_follow() -> None:
     C.value = 3.0
     one._run_waiting()
     assert one.state.parameters["C"] == 1000.0
+
+
+def test_a_picture_is_made_once_per_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = page(State(kernel="Gaussian(length_scale=1.0)"))
+    made: list[State] = []
+    show = one._show_picture
+    monkeypatch.setattr(one, "_show_picture", lambda: (made.append(one.state), show()))
+    one.kernel_sliders.column.children[0].value = 0.5  # the text of the kernel follows, and is no event of its own
+    one._run_waiting()
+    one._show_kernel()
+    one.controls.tour.value = "gp"  # and so do data, algorithm, sliders
+    assert not one._waiting and [state.tour for state in made] == ["", "gp"]
 
 
 def test_points_by_hand() -> None:

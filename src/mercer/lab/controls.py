@@ -63,26 +63,22 @@ class Turn:
 class Sliders:
     """A column of sliders that follows a list of numbers; by powers of ten where the scale says so."""
 
-    def __init__(self, turned: Callable[[str, float], None]) -> None:
+    def __init__(self, turned: Callable[[str, float], None], quiet: Callable[[], bool]) -> None:
         self.column = column(**_WIDE)
-        self._turned, self._quiet = turned, False
+        self._turned, self._quiet = turned, quiet  # quiet: they are being set, not used
         self._shown: list[Turn] = []
         self._sliders: list[Slider] = []
 
     def show(self, turns: list[Turn]) -> None:
         """Make the sliders of a list, or move those that are there."""
-        self._quiet = True
-        try:
-            if [_frame(turn) for turn in turns] != [_frame(turn) for turn in self._shown]:
-                self._sliders = [self._make(turn) for turn in turns]
-                self.column.children = list(self._sliders)
-            for slider, turn in zip(self._sliders, turns, strict=True):
-                place = float(np.log10(turn.value)) if turn.scale == "log" else turn.value
-                if abs(place - slider.value) > 0.51 * slider.step:
-                    slider.value = float(np.clip(place, slider.start, slider.end))
-            self._shown = turns
-        finally:
-            self._quiet = False
+        if [_frame(turn) for turn in turns] != [_frame(turn) for turn in self._shown]:
+            self._sliders = [self._make(turn) for turn in turns]
+            self.column.children = list(self._sliders)
+        for slider, turn in zip(self._sliders, turns, strict=True):
+            place = float(np.log10(turn.value)) if turn.scale == "log" else turn.value
+            if abs(place - slider.value) > 0.51 * slider.step:
+                slider.value = float(np.clip(place, slider.start, slider.end))
+        self._shown = turns
 
     def _make(self, turn: Turn) -> Slider:
         ends = np.log10([turn.least, turn.most]) if turn.scale == "log" else np.array([turn.least, turn.most])
@@ -93,7 +89,7 @@ class Sliders:
         slider = Slider(start=start, end=end, step=step, value=place, format=shown, title=turn.label, **_WIDE)
 
         def moved(attribute: str, old: Any, new: float) -> None:
-            if not self._quiet:
+            if not self._quiet():
                 value = 10.0**new if turn.scale == "log" else new
                 digits = float(f"{np.clip(value, turn.least, turn.most):.3g}")
                 self._turned(turn.key, digits if turn.scale != "whole" else float(round(value)))

@@ -7,7 +7,8 @@ one counts. The main picture comes first; what stands beside it, the proof and t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from mercer.lab.tour import PAGES, page_state
 from mercer.lab.views import at_point, view
 from mercer.lab.wording import facts_in_words, judged, lesson, problem, quiet
 
-#: Milliseconds: events are gathered, the side view follows, the address follows that.
-GATHER, BESIDE, ADDRESS = 2, 20, 400
+#: Milliseconds: events are gathered, the side view follows; the formula, which is slow to draw, and the address come when a
+#: hand rests.
+GATHER, BESIDE, KERNEL, ADDRESS = 2, 35, 150, 400
 
 HINTS = {
     CURVE: "Click: a new point. Drag: move it. Double-click: delete it. The height is the target.",
@@ -44,8 +46,8 @@ class Page:
     def __init__(self, doc: Document, state: State, message: str = "") -> None:
         self.doc, self.state, self.message = doc, state, message
         self.controls, self.main, self.side = Controls(), MainPicture(), SidePicture()
-        self.algorithm_sliders = Sliders(self._turn_parameter)
-        self.kernel_sliders = Sliders(self._turn_kernel)
+        self.algorithm_sliders = Sliders(self._turn_parameter, lambda: self._quiet)
+        self.kernel_sliders = Sliders(self._turn_kernel, lambda: self._quiet)
         self._waiting: dict[str, Callable[[], None]] = {}
         self._later: dict[str, Any] = {}
         self._held: int | None = None  # the point that is being dragged
@@ -207,19 +209,28 @@ class Page:
         if state.kernel != self.state.kernel and not broken:
             self._broken = ""
         self.state, self.message = state, ""
-        self.doc.hold("combine")
-        try:
+        with self._together():
             self._show_picture()
             self._show_widgets()
+        self._after("beside", BESIDE, self._show_beside)
+        self._after("kernel", KERNEL, self._show_kernel)
+        self._after("address", ADDRESS, self._show_address)
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Send what follows in one message. Bokeh tells of the changes at its end: those are not a person's."""
+        self._quiet = True
+        self.doc.hold("combine")
+        try:
+            yield
         finally:
             self.doc.unhold()
-        self._after("beside", BESIDE, self._show_beside_and_kernel)
-        self._after("address", ADDRESS, self._show_address)
+            self._quiet = False
 
     def _after(self, what: str, milliseconds: int, act: Callable[[], None]) -> None:
         """Do it later; a second wish before that changes nothing for what is near, and puts off what is far."""
         if what in self._later:
-            if milliseconds < ADDRESS:
+            if milliseconds < KERNEL:
                 return
             self.doc.remove_timeout_callback(self._later.pop(what))
 
@@ -230,9 +241,11 @@ class Page:
         self._later[what] = self.doc.add_timeout_callback(run, milliseconds)
 
     def _show_all(self) -> None:
-        self._show_picture()
-        self._show_widgets()
-        self._show_beside_and_kernel()
+        with self._together():
+            self._show_picture()
+            self._show_widgets()
+        self._show_beside()
+        self._show_kernel()
         self._show_address()
 
     def _show_picture(self) -> None:
@@ -248,13 +261,6 @@ class Page:
         self.controls.facts.text = problem(str(error))
 
     def _show_widgets(self) -> None:
-        self._quiet = True
-        try:
-            self._set_widgets()
-        finally:
-            self._quiet = False
-
-    def _set_widgets(self) -> None:
         c, state, kind = self.controls, self.state, kind_of(self.state.data)
         recipe = state.data if isinstance(state.data, Recipe) else None
         c.tour.value, c.algorithm.value, c.kernel.value = state.tour, state.algorithm, state.kernel
@@ -279,37 +285,29 @@ class Page:
         c.view.active = state.views.index(state.view) if state.view in state.views else 0
         c.lesson.text = lesson(state, self.message)
 
-    def _show_beside_and_kernel(self) -> None:
-        self._show_beside()
-        self._show_kernel()
-
     def _show_beside(self) -> None:
         found, _, wrong = _computed(lambda: view(self.state))
-        self.doc.hold("combine")
-        try:
+        with self._together():
             if found is None:
                 self.side.clear()
                 self.controls.view_words.text = problem(wrong)
             else:
                 self.side.show(found)
                 self.controls.view_words.text = quiet(". ".join(filter(None, (found.title, found.words))))
-        finally:
-            self.doc.unhold()
 
     def _show_kernel(self) -> None:
         c = self.controls
         try:
-            kernel = kernel_of(self.state)
-            known = verdict(kernel)
+            known = verdict(kernel_of(self.state))
         except MercerError as error:
             self._kernel_problem(str(error))
             return
-        c.problem.visible = False
-        c.formula.text = f"$$k(x, z) = {known.formula}$$"
-        c.proof.text = judged(known.status, self._broken or known.text)
-        self.kernel_sliders.show(
-            [Turn(k.path, k.label, k.value, k.scale, k.least, k.most) for k in knobs(read(self.state.kernel))]
-        )
+        with self._together():
+            c.problem.visible = False
+            c.formula.text = f"$$k(x, z) = {known.formula}$$"
+            c.proof.text = judged(known.status, self._broken or known.text)
+            found = knobs(read(self.state.kernel))
+            self.kernel_sliders.show([Turn(k.path, k.label, k.value, k.scale, k.least, k.most) for k in found])
 
     def _kernel_problem(self, words: str) -> None:
         self.controls.problem.text = problem(words)
@@ -348,5 +346,4 @@ def _bare(state: State) -> tuple[Any, Any]:
 
 
 def _turn(one: Parameter, value: float) -> Turn:
-    label = f"{one.name}, {one.words}" if one.words else one.name
-    return Turn(one.name, label, value, one.scale, one.least, one.most)
+    return Turn(one.name, one.words or one.name, value, one.scale, one.least, one.most)

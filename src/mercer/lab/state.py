@@ -52,32 +52,41 @@ class Algorithm:
     views: tuple[str, ...] = ()  # beside gram and spectrum, which all have
 
 
-_ALPHA = Parameter("alpha", 0.1, 1e-6, 1e2, words="penalty")
+_ALPHA = Parameter("alpha", 0.1, 1e-6, 1e2, words="alpha, the penalty")
 MOST_STEPS = 5000
 
 ALGORITHMS: dict[str, Algorithm] = {
     one.name: one
     for one in (
         Algorithm("ridge", "Ridge regression", (CURVE,), (_ALPHA,), ("loo",)),
-        Algorithm("gp", "Gaussian process", (CURVE,), (Parameter("noise", 0.05, 1e-6, 1e1, words="variance"),), ("loo",)),
+        Algorithm(
+            "gp", "Gaussian process", (CURVE,), (Parameter("noise", 0.05, 1e-6, 1e1, words="noise variance"),), ("loo",)
+        ),
         Algorithm(
             "features", "Random features", (CURVE,),
-            (_ALPHA, Parameter("D", 30, 2, 400, "whole", "features"), Parameter("seed", 0, 0, 99, "whole", "draw")),
+            (
+                _ALPHA, Parameter("D", 30, 2, 400, "whole", "D, random features"),
+                Parameter("seed", 0, 0, 99, "whole", "number of the draw"),
+            ),
             ("loo",),
         ),
         Algorithm(
-            "svm", "Support vector machine", (PLANE, WORDS), (Parameter("C", 10.0, 1e-2, 1e4, words="price"),), ("margins",)
+            "svm", "Support vector machine", (PLANE, WORDS),
+            (Parameter("C", 10.0, 1e-2, 1e4, words="C, the price of errors"),), ("margins",),
         ),
         Algorithm(
             "perceptron", "Perceptron", (PLANE, WORDS),
-            (Parameter("steps", 0, 0, MOST_STEPS, "whole", "corrections"),), ("mistakes",),
+            (Parameter("steps", 0, 0, MOST_STEPS, "whole", "corrections made"),), ("mistakes",),
         ),
         Algorithm("mean", "Nearest mean", (PLANE, WORDS), (), ("margins",)),
-        Algorithm("knn", "Nearest neighbors", (PLANE, WORDS), (Parameter("k", 5, 1, 25, "whole", "neighbors"),)),
+        Algorithm("knn", "Nearest neighbors", (PLANE, WORDS), (Parameter("k", 5, 1, 25, "whole", "k, neighbors"),)),
         Algorithm("ball", "Novelty ball", (PLANE,), (Parameter("quantile", 0.9, 0.5, 1.0, "linear", "share inside"),)),
         Algorithm(
             "pca", "Kernel PCA", (PLANE, WORDS),
-            (Parameter("components", 3, 1, 20, "whole", "kept"), Parameter("shown", 1, 1, 20, "whole", "component shown")),
+            (
+                Parameter("components", 3, 1, 20, "whole", "components kept"),
+                Parameter("shown", 1, 1, 20, "whole", "component shown"),
+            ),
         ),
         Algorithm("mmd", "Two samples (MMD)", (PLANE,), (), ("null",)),
     )

@@ -103,9 +103,9 @@ _PAGES = (
     ),
     _page(
         "pca", "Kernel PCA", "11-kernel-pca.md",
-        "The directions of largest variance in feature space, drawn as level lines. An arrow goes from each point to the "
-        "pre-image of its projection: noise across the arc is taken away.",
-        "Raise the number of components kept: the arrows become shorter, and the noise comes back.",
+        "The directions of largest variance in feature space, drawn as level lines. A line leads from each point to the "
+        "pre-image of its projection, a dot: noise across the arc is taken away.",
+        "Raise the number of components kept: the lines become shorter, and the noise comes back.",
         algorithm="pca", data=Recipe("arc", 60), kernel="Gaussian(length_scale=1.5)",
         parameters={"components": 2, "shown": 1},
         view="spectrum",
