@@ -1,9 +1,18 @@
-"""Seconds that a report adds to a fit, on tables of several sizes: python -m benchmarks.report_time [ROWS ...]"""
+"""Seconds that a report adds to a fit, on tables of several sizes, and from the command to the report without a limit.
+
+python -m benchmarks.report_time [ROWS ...]
+python -m benchmarks.report_time --shell 5000
+"""
 
 from __future__ import annotations
 
+import csv
+import json
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -38,5 +47,26 @@ def main(sizes: list[int]) -> None:
         )
 
 
+def shell(n: int) -> None:
+    """Write the table as CSV, and time `mercer fit` without a limit of time."""
+    data = table(n)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with (folder / "table.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(data.columns)
+            writer.writerows(zip(*[data[column] for column in data.columns], strict=True))
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "mercer.cli", "fit", "table.csv", "--target", "y", "--out", "out", "--json"]
+        result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)
+        seconds = time.perf_counter() - start
+        facts, size = json.loads(result.stdout), (folder / "out" / "report.html").stat().st_size
+    steps = ", ".join(f"{step} {spent:.1f} s" for step, spent in facts["seconds"].items())
+    print(f"{n:,} rows ({facts['route']}): {seconds:.1f} s to a report of {size / 1024:.0f} KiB ({steps})")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--shell"]:
+        shell(int(sys.argv[2]))
+        sys.exit()
     main([int(word) for word in sys.argv[1:]] or [500, 5000, 100_000])

@@ -130,7 +130,9 @@ def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, An
 def _refuse_all_but_plain_data(content: bytes, name: str) -> None:
     """Read the plan of a skops file, and nothing else, and refuse every type that is not plain data."""
     if not content.startswith(b"PK"):
-        raise InputError(f"{name}: not a mercer model file; nothing in it was run. Models are written by mercer.save.")
+        raise InputError(
+            f"{name}: not a mercer model file; nothing in it was run. Models are written by mercer fit and mercer.save."
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):

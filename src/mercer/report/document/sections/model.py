@@ -33,13 +33,13 @@ def model(material: Material) -> Section:
     """Candidates, kernels, proofs, spectrum."""
     result = material.model.result_
     members = sorted(material.model.members_, key=lambda member: -member.weight)
+    count = len(result.attempts)
+    tried = f"{count} candidates were compared" if count > 1 else "One candidate was judged"
     parts = [
         paragraph(
-            f"A ridge in the space of a kernel, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {len(result.attempts)} "
-            "candidates "
-            f"were compared by the {result.measure} of held-out parts ({result.folds} folds of {result.searched:,} "
-            "rows); each "
-            f"learned its length scales and penalty without seeing the part. Final fit: {result.route}."
+            f"A ridge in the space of a kernel, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {tried} by the "
+            f"{result.measure} of held-out parts ({result.folds} folds of {result.searched:,} rows); each learned its "
+            f"length scales and penalty without seeing the part. Final fit: {result.route}."
         ),
         _attempts(result.attempts, result.measure),
         heading("The chosen kernels"),
