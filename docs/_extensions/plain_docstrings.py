@@ -81,6 +81,11 @@ def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
         lines[:0] = ["..", ""]  # a comment: else what stands before a colon in the first line would be taken for a type
 
 
+def dashes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Between a parameter and what it is, Napoleon writes two hyphens."""
+    lines[:] = [text if ">>>" in text else text.replace(" -- ", " – ", 1) for text in lines]
+
+
 def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what comes from scikit-learn, and what dataclasses make."""
     target = getattr(obj, "fget", None) or getattr(obj, "func", None) or obj
@@ -105,6 +110,7 @@ def signature(app: Any, what: str, name: str, obj: Any, options: Any, given: str
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx."""
     app.connect("autodoc-process-docstring", process, priority=400)
+    app.connect("autodoc-process-docstring", dashes, priority=600)  # after napoleon
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
