@@ -252,7 +252,7 @@ def _refuse_large(found: Source, shape: duck.Shape, wish: _Wish) -> None:
 
 
 def _size(count: float) -> str:
-    return f"{count / 1e9:.2g} GB" if count >= 1e9 else f"{count / 1e6:.2g} MB"
+    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
 
 
 def _round(count: int) -> int:
