@@ -69,7 +69,7 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
     held = _held(own, m, memory)
     needed = 8 * (3 * m * m + 12 * n) + max(block + held, 8 * 2 * drawn * (m // 2))
     rate, pairs = gemm_rate(), k * (k - 1) / 2
-    passes = 120.0 if held else 40.0
+    passes = 150.0 if held else 40.0
     entries = own * m * (2.0 * shape.width / rate + 1.0 / entry_rate() / 2.0)
     reading = 16.0 * own * m / READ_RATE if held else 4.0 * own * m / rate
     seconds = LOADING + pairs * (own * m * m / rate + (1.0 if held else passes) * entries + passes * reading)
