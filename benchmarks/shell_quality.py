@@ -96,19 +96,19 @@ def show(results: Record, rivals: Record) -> str:
     ratios = []
     for task in ("regression", "classification"):
         for name, found in sorted(results.get(task, {}).items()):
-            rival = rivals[task]["2000"][name]["0"]["boosting"]
+            rival = rivals[task]["2000"].get(name, {}).get("0", {}).get("boosting", np.nan)  # not tuned on every table
             if task == "regression":
                 ratio = found["rmse"] / rival
                 error = f"{found['rmse']:.4f} | {rival:.4f}"
                 held = f"{100 * found['inside'] / found['tested']:.1f} %"
             else:
                 ratio = (found["errors"] + 1) / (rival + 1)
-                error, held = f"{found['errors']} wrong | {rival}", ""
-            ratios.append(ratio)
-            lines.append(
-                f"| {name} | {found['file']} | {error} | {ratio:.3f} | {held} | {found['seconds']:.1f} | "
-                f"{found['busy']:.1f} | {found['predicting']:.1f} |"
-            )
+                error, held = f"{found['errors']} wrong | {rival:g}", ""
+            if np.isfinite(ratio):
+                ratios.append(ratio)
+            seconds = f"{found['seconds']:.1f} | {found['busy']:.1f} | {found['predicting']:.1f}"
+            beside = f"{error} | {ratio:.3f}".replace("nan", "–")
+            lines.append(f"| {name} | {found['file']} | {beside} | {held} | {seconds} |")
     if ratios:
         lines += ["", f"Geometric mean of the ratio over {len(ratios)} tables: {np.exp(np.mean(np.log(ratios))):.3f}; "
                   f"lost: {sum(ratio > 1 for ratio in ratios)}."]  # fmt: skip
