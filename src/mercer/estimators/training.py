@@ -141,7 +141,7 @@ def refuse_chunks(model: Any) -> CapabilityError:
     elif is_outlier_detector(model):
         instead = "NoveltyBall"
     elif is_regressor(model):
-        instead = "KernelRidge, KernelRidgeCV or GaussianProcessRegressor"
+        instead = "KernelRidge or KernelRidgeCV"
     else:
         instead = "Nystroem or RandomFourierFeatures"
     return CapabilityError(

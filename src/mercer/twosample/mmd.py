@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, check_choice, check_whole, describe
+from mercer.errors import CapabilityError, InputError, check_choice, check_whole, describe
+from mercer.inputs.chunks import as_chunks
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
@@ -85,6 +86,10 @@ def mmd_test(
 
 
 def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> MMDTestResult:
+    if as_chunks(X) is not None or as_chunks(Y) is not None:
+        raise CapabilityError(
+            "mmd_test relabels rows of both samples, which it needs in memory; draw some rows of each and compute() them."
+        )
     given = _given(kernel)
     pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
     _check(chosen, pooled)

@@ -1,0 +1,132 @@
+"""Rows beyond memory and beyond one process: a stream of 20 GB, a folder larger than its memory, two workers against one.
+
+    python -m benchmarks.cluster stream            50,000,000 x 50 rows in float64, generated, under 2 GB resident
+    python -m benchmarks.cluster folder            a folder of Parquet files larger than the memory that the fit may have
+    python -m benchmarks.cluster workers           the feature pass on two workers of one thread against one
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mercer
+
+LIMIT = 2e9
+
+#: The rows of a generated chunk; 40 MB.
+CHUNK = 100_000
+
+
+def peak() -> float:
+    """The largest resident memory of this process so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def target(X: np.ndarray) -> np.ndarray:
+    """What is to be learned."""
+    return np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def stream(n: int = 50_000_000, d: int = 50, m: int = 32) -> int:
+    """Fit a ridge on Fourier features to rows that are made when they are asked for, in one pass."""
+
+    def parts() -> Iterator[Any]:
+        for start in range(0, n, CHUNK):
+            X = np.random.default_rng(start).random((min(CHUNK, n - start), d))
+            yield X, target(X)
+
+    begin = time.perf_counter()
+    kernel = mercer.Gaussian(1.0).on(0, 1, 2)  # the columns that matter; all are generated and read
+    model = mercer.KernelRidge(kernel, alpha=1.0, solver="fourier", n_components=m).fit(parts())
+    seconds = time.perf_counter() - begin
+    new = np.random.default_rng(1).random((10_000, d))
+    error = float(np.sqrt(np.mean((model.predict(new) - target(new)) ** 2)))
+    print(f"{n:,} x {d} rows, {8 * n * d / 1e9:.1f} GB in chunks of {CHUNK:,}: {seconds:.0f} s, {model.route_.passes} pass")
+    print(f"{m} features, error {error:.3f} (the target varies by {target(new).std():.3f})")
+    print(f"peak {peak() / 1e9:.2f} GB resident")
+    return int(peak() > LIMIT)
+
+
+def folder(files: int = 20, rows: int = 200_000, d: int = 50, allowed: float = 1.0e9) -> int:
+    """Write Parquet files, then fit them in a process whose data may take less than they do."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(files):
+            X = np.random.default_rng(number).random((rows, d))
+            table = pa.table({**{f"x{i}": X[:, i] for i in range(d)}, "y": target(X)})
+            pq.write_table(table, Path(place) / f"{number:03d}.parquet", compression="none", use_dictionary=False)
+        size = sum(path.stat().st_size for path in Path(place).iterdir())
+        command = [sys.executable, "-m", "benchmarks.cluster", "folder-fit", place, str(int(allowed))]
+        child = subprocess.run(command, capture_output=True, text=True, check=False)
+        print(f"{files} files, {size / 1e9:.2f} GB on disk, {allowed / 1e9:.2f} GB allowed (RLIMIT_DATA)")
+        print(child.stdout + child.stderr[-2000:])
+        return child.returncode or int(size <= allowed)
+
+
+def folder_fit(place: str, allowed: str) -> int:
+    """The fit of `folder`, in a process of its own."""
+    resource.setrlimit(resource.RLIMIT_DATA, (int(allowed), int(allowed)))
+    begin = time.perf_counter()
+    chunks = mercer.chunks(place, target="y", rows=50_000)
+    model = mercer.KernelRidge(mercer.Gaussian(3.0), alpha=1.0, n_components=100).fit(chunks)
+    print(f"{time.perf_counter() - begin:.1f} s, {model.route_}, peak {peak() / 1e9:.2f} GB resident")
+    return 0
+
+
+def made(number: int, rows: int, d: int) -> np.ndarray:
+    """One block of rows, made on the worker."""
+    return np.random.default_rng(number).random((rows, d))
+
+
+def workers(blocks: int = 32, rows: int = 50_000, d: int = 20, m: int = 600) -> int:
+    """The same fit on one worker and on two, one thread each; the share of transfers in the time of their tasks."""
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    seconds = []
+    for count in (1, 2):
+        with (
+            LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            parts = [da.from_delayed(dask.delayed(made)(i, rows, d), (rows, d), dtype=float) for i in range(blocks)]
+            X = da.concatenate(parts).persist()
+            y = X.map_blocks(target, drop_axis=1, dtype=float).persist()
+            client.gather(client.compute([X.sum(), y.sum()]))  # they are there
+            model = mercer.KernelRidge(mercer.Gaussian(2.0), alpha=1.0, solver="fourier", n_components=m)
+            model.fit(X[:rows], y[:rows])  # the loops of every process are loaded
+            client.get_task_stream()
+            begin = time.perf_counter()
+            model.fit(X, y)
+            spent = time.perf_counter() - begin
+            steps = [step for task in client.get_task_stream(start=begin - time.perf_counter() + time.time())
+                     for step in task["startstops"]]  # fmt: skip
+            took = {"compute": 0.0, "transfer": 0.0}
+            for step in steps:
+                if step["action"] in took:
+                    took[step["action"]] += step["stop"] - step["start"]
+            share = took["transfer"] / max(sum(took.values()), 1e-9)
+            seconds.append(spent)
+            print(f"{count} worker(s): {spent:.2f} s, tasks {took['compute']:.2f} s, transfers {took['transfer']:.3f} s "
+                  f"({100 * share:.1f} % of both)")  # fmt: skip
+    print(f"{blocks} blocks of {rows:,} x {d}, {m} features: two workers against one {seconds[0] / seconds[1]:.2f} times")
+    return int(seconds[0] / seconds[1] < 1.7)
+
+
+if __name__ == "__main__":
+    _, name, *given = sys.argv
+    if name == "folder-fit":
+        sys.exit(folder_fit(*given))
+    sys.exit({"stream": stream, "folder": folder, "workers": workers}[name](*map(int, given)))
