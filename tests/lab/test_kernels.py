@@ -77,6 +77,20 @@ def test_breaking() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Subsequence(p=100000, decay=0.5).normalized()", "Subsequence: p is at most 16 on this page"),
+        ("Precomputed() + 1.0", r"Precomputed\(\) takes its values from a matrix"),
+        ("Mismatch(p=12, mismatches=6)", "Mismatch: mismatches is at most 2 on this page"),
+        ("Linear() + Polynomial(degree=2147483647)", "Polynomial: degree is at most 1000 on this page"),
+    ],
+)
+def test_what_would_take_for_ever_or_has_no_values_is_refused(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "__import__('os').system('true')", "exec('1')", "().__class__", "lambda: 1", "Gaussian.__init__", "open('x')",

@@ -139,6 +139,19 @@ def test_a_picture_is_made_once_per_event(monkeypatch: pytest.MonkeyPatch) -> No
     assert not one._waiting and [state.tour for state in made] == ["", "gp"]
 
 
+def test_a_bug_does_not_take_the_page_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mercer.lab import page as module
+
+    one = page()
+
+    def fails(state: State) -> Picture:
+        raise ZeroDivisionError("<b>")
+
+    monkeypatch.setattr(module, "picture", fails)
+    one.change(one.state)
+    assert "a bug in mercer, please report it: ZeroDivisionError: &lt;b&gt;" in one.controls.facts.text
+
+
 def test_points_by_hand() -> None:
     one = page(State(data=Points(((0.0, 0.0, 0), (1.0, 1.0, 1)))))
     one._tap(2.0, 2.0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.errors import InputError, MercerError, shown
 from mercer.kernels.base import Kernel
-from mercer.kernels.fields import Rule
+from mercer.kernels.fields import Rule, own_fields
 from mercer.kernels.notation import latex
 from mercer.lab.state import BOX, MAX_KERNEL, PLANE, Points
 from mercer.validity import find_counterexample
@@ -21,6 +21,12 @@ from mercer.validity.witness import CounterExample
 
 #: Sliders of positive numbers go from LEAST to MOST by powers of ten, or as far as the text says.
 LEAST, MOST = 0.05, 20.0
+
+#: Whole numbers of kernels on words and graphs, where they are lengths that cost time, and of others.
+LONGEST, HIGHEST = 16, 1000
+
+#: Letters of a word that may differ: the words within reach grow by a factor of hundreds with each.
+LETTERS = 2
 
 #: What can be added to a kernel, by the word on the menu.
 BLOCKS = {
@@ -61,7 +67,16 @@ def read(text: str) -> Kernel:
     """The kernel that a text describes, or a function that only claims to be one; never run, only read."""
     if len(text) > MAX_KERNEL:
         raise InputError(f"the kernel of a page is a text of at most {MAX_KERNEL} characters.")
-    return read_claim(text)
+    kernel = read_claim(text)
+    if kernel.given:
+        raise InputError("Precomputed() takes its values from a matrix, and this page has none; write a kernel of points.")
+    for node in kernel._walk():
+        for name, value in own_fields(node).items():
+            most = LETTERS if name == "mismatches" else LONGEST if node._domain in ("strings", "graphs") else HIGHEST
+            if isinstance(value, int) and abs(value) > most:
+                owner = type(node).__name__
+                raise InputError(f"{owner}: {name} is at most {most} on this page, so that it stays quick; got {value}.")
+    return kernel
 
 
 @lru_cache(maxsize=64)

@@ -339,6 +339,8 @@ def _computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
             return make(), [str(one.message) for one in caught], ""
         except MercerError as error:
             return None, [], str(error)
+        except Exception as error:  # the page stays, and says whose fault it is
+            return None, [], f"This is a bug in mercer, please report it: {type(error).__name__}: {error}"
 
 
 def _bare(state: State) -> tuple[Any, Any]:
