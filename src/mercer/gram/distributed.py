@@ -110,6 +110,7 @@ class _Packed:
 
     def opened(self) -> Any:
         """The function, the door and the arguments."""
+        # every message of Dask's is a pickle already: who can send one to a worker can run code there without this
         if _unpacked.get("name") != self.name:
             _unpacked.update(name=self.name, common=pickle.loads(self.content))
         return _unpacked["common"]

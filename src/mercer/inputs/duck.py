@@ -58,7 +58,7 @@ class Shape:
 
 
 def connected(memory: int | None = None) -> Any:
-    """A connection to a DuckDB in memory without extensions to install; whoever asks for it closes it."""
+    """A connection to DuckDB in memory, with installing extensions switched off; the caller closes it."""
     try:
         import duckdb
     except ImportError:

@@ -85,7 +85,7 @@ def perceptron_run(kernel: Kernel, X: Any, c: Array) -> KernelPerceptron:
 
 
 def after(model: KernelPerceptron, c: Array, steps: int) -> tuple[Array, int]:
-    """The coefficients after so many corrections, (n,), and how many there were."""
+    """The coefficients (n,) after at most `steps` corrections, and the number of corrections made."""
     done = min(steps, len(model.mistakes_))
     signs = np.where(c == model.classes_[1], 1.0, -1.0)
     rows = model.mistakes_[:done]
@@ -123,7 +123,7 @@ def svm_facts(model: SVC) -> tuple[tuple[str, str], ...]:
 
 
 def perceptron(state: State, kernel: Kernel) -> Picture:
-    """The function after so many corrections, and the row that is wrong next."""
+    """The function after the chosen number of corrections, and the next row it gets wrong."""
     X, c = read_classes(state)
     model = perceptron_run(kernel, X, c)
     coef, done = after(model, c, int(state.parameters["steps"]))

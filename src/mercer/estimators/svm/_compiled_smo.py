@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 TAU = 1e-12
 BIG = 1e30  # takes a variable out of a maximum, and is still a float32
 CHUNK = 64
-_FAST = {"nnan", "nsz"}  # not ninf: bounds may be infinite; not contract or reassoc: NumPy has to round the same way
+_FAST = {"nnan", "nsz"}  # no ninf, since bounds may be infinite; no contract or reassoc, since NumPy must round alike
 
 
 def _maximum(context: Any, a: Any, b: Any) -> Any:
