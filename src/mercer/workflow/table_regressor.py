@@ -98,7 +98,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
-        Conformal, with residuals divided by the spread expected at their row. Each is of a row left out of the fit, under
+        Conformal, with residuals divided by the spread expected at their row, and quantiles among rows with similar
+        predictions, each where it makes intervals better on residuals left out. Each is of a row left out of the fit, under
         a metric learned without its fold (where more rows were given than are searched: of rows that no metric has seen).
         Leave-one-out under the final metric would be too small, since that has seen every target; a fit without the whole
         fold would be too large, since it has seen fewer rows. Coverage is approximate.
@@ -121,7 +122,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
             Z = self._judged_inputs[rule]
             del self._judged_inputs
         kernel = self.members_[0].model.kernel if rule == "columns" else None
-        return calibrate(residuals, Z, kernel)
+        return calibrate(residuals, outcome.held_out[:, 0], Z, kernel)
 
 
 def _target(y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)

@@ -1,0 +1,105 @@
+"""Intervals of tables: conformal quantiles against sorted lists, groups of similar predictions, the choice between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.errors import InputError
+from mercer.workflow.table_intervals import Calibration, calibrate, conformal, grouped, interval
+
+
+def test_the_conformal_quantile_is_that_of_a_sorted_list() -> None:
+    """ceil(0.9 * 20) = 18 of 19 scores; too few scores have no quantile."""
+    scores = np.random.default_rng(0).permutation(19) + 1.0
+    assert conformal(scores, 0.9) == 18.0
+    assert conformal(scores[:8], 0.9) == np.inf
+
+
+def test_groups_equal_a_loop_over_groups() -> None:
+    """The slow twin: quantiles of each group, a straight line between their medians, one factor for all."""
+    rng = np.random.default_rng(1)
+    at, new = rng.normal(size=500), rng.normal(size=40)
+    scores = np.abs(rng.normal(size=500)) * (1.0 + np.abs(at))
+    order = np.argsort(at)
+    middles, levels = [], []
+    for k in range(5):
+        part = order[100 * k : 100 * (k + 1)]
+        middles.append(np.median(at[part]))
+        levels.append(sorted(scores[part])[int(np.ceil(0.8 * 101)) - 1])
+
+    def line(x: float) -> float:
+        if x <= middles[0]:
+            return levels[0]
+        for left in range(4):
+            if x <= middles[left + 1]:
+                share = (x - middles[left]) / (middles[left + 1] - middles[left])
+                return levels[left] + share * (levels[left + 1] - levels[left])
+        return levels[-1]
+
+    factor = sorted(s / line(x) for s, x in zip(scores, at, strict=True))[int(np.ceil(0.8 * 501)) - 1]
+    found = grouped(scores, at, 5, new, 0.8)
+    np.testing.assert_allclose(found, [factor * line(x) for x in new], rtol=1e-12)
+
+
+def test_a_coverage_too_high_for_a_group_is_taken_over_all_rows() -> None:
+    """100 residuals have no quantile 0.995; 500 have."""
+    rng = np.random.default_rng(2)
+    at, scores = rng.normal(size=500), np.abs(rng.normal(size=500))
+    assert np.all(grouped(scores, at, 5, at[:3], 0.995) == conformal(scores, 0.995))
+
+
+def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
+    """Noise that jumps with the prediction and with no column: a constant width covers 75 % where it is largest."""
+    rng = np.random.default_rng(3)
+    inside, flat = np.zeros(5), np.zeros(5)
+    for _ in range(12):
+        at, new = rng.uniform(size=1000), rng.uniform(size=2000)
+        size = lambda f: np.where(f > 0.8, 3.0, 1.0)  # noqa: E731
+        residuals, truth = size(at) * rng.normal(size=1000), size(new) * rng.normal(size=2000)
+        Z, fresh = rng.normal(size=(1000, 2)), rng.normal(size=(2000, 2))
+        found = calibrate(residuals, at, Z, mercer.Laplacian(3.0))
+        low, high = interval(found, found.width(fresh), 0.9, new).T - new
+        held = (low <= truth) & (truth <= high)
+        constant = np.abs(truth) <= conformal(np.abs(residuals), 0.9)
+        for k, part in enumerate(np.array_split(np.argsort(new), 5)):
+            inside[k] += held[part].mean() / 12
+            flat[k] += constant[part].mean() / 12
+    assert flat.min() < 0.75
+    assert inside.min() > 0.85
+    assert abs(inside.mean() - 0.9) < 0.01
+
+
+def test_even_noise_mostly_gets_a_constant_width() -> None:
+    """Where nothing varies a varying width is chosen by chance alone."""
+    chosen = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        found = calibrate(rng.normal(size=600), rng.normal(size=600), rng.normal(size=(600, 3)), mercer.Laplacian(3.0))
+        chosen.append(found.spread is None and found.groups == 1)
+    assert sum(chosen) >= 9
+
+
+def test_equal_residuals_are_one_group() -> None:
+    """Every score is covered, and no test can be made."""
+    found = calibrate(np.ones(600), np.arange(600.0), np.arange(600.0)[:, None], mercer.Laplacian(3.0))
+    assert found.groups == 1
+    assert np.all(found.radius(np.zeros(2), 0.9) * found.width(np.zeros((2, 1))) >= 0.99)
+
+
+@pytest.mark.parametrize("groups", [0, -1, 11, True])
+def test_forged_numbers_of_groups_are_refused(groups: int) -> None:
+    """A file may not ask for more groups than residuals."""
+    from mercer.persist.stored import check_stored
+
+    with pytest.raises(InputError, match="groups"):
+        check_stored(Calibration(np.ones(10), None, 0.0, np.arange(10.0), groups))
+
+
+def test_a_file_without_groups_is_read_as_one_group() -> None:
+    """Models saved before there were groups."""
+    from mercer.registry import make_record
+
+    found = make_record(Calibration, {"scores": np.arange(1.0, 20.0), "spread": None, "center": 0.0})
+    assert np.all(found.radius(np.zeros(3), 0.9) == 18.0)
