@@ -220,6 +220,7 @@ ROWS = [
     classification("covtype", "cls_covtype", 500, 3.0, 1.0),
     classification("donors", "novelty_donors", 500, 2.0, 1.0),
     classification("mnist", "mnist", 2000, 5.0, 0.1),
+    classification("mnist-1000", "mnist", 1000, 5.0, 0.1),
     many_landmarks(),
     terrain(),
 ]
