@@ -53,7 +53,8 @@ def table(store: dict[str, Any]) -> str:
         if found is None or "failed" in found:
             lines.append(f"| mercer: {OURS[task]} | not measured | | |")
         else:
-            lines.append(f"| mercer: {OURS[task]} | {100 * found['test error']:.2f} % | {found['seconds']:.1f} | two cores |")
+            error, seconds = 100 * found["test error"], found["seconds"]
+            lines.append(f"| mercer: {OURS[task]} | {error:.2f} % | {seconds:.1f} | two cores |")
     return "\n".join(lines)
 
 
