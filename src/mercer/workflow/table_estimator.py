@@ -44,6 +44,7 @@ class TableEstimator(BaseEstimator):
         "_used": "each _: a Column",
         "_encoders": "a dict",
         "_importances": "float (_,)",
+        "result_": "a TableResult",
     }
 
     kernel: Any

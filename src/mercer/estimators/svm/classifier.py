@@ -108,6 +108,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "_later.training.seed": "absent | None | int >= 0",
         "dual_coef_": "float (C-1, S)",
         "intercept_": "float (pairs(C),)",
+        "_weights": "None | float (_, pairs(C))",
         "n_support_": "int (C,) >= 0 sum S",
         "best_C_": "absent | float > 0",
         "_pairs_found": "absent",

@@ -51,7 +51,7 @@ class SupportModel(KernelEstimator):
         "dual_coef_": "float (1, S)",
         "intercept_": "float (1,)",
         "n_support_": "int (1,) >= 0 sum S",
-        "_weights": "None | float (_, _)",
+        "_weights": "None | float (_, 1)",
     }
 
     tol: Any
