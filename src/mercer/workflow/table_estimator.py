@@ -45,6 +45,8 @@ class TableEstimator(BaseEstimator):
         "_encoders": "a dict",
         "_importances": "float (_,)",
         "result_": "a TableResult",
+        "_n_rows": "absent | int",
+        "_judged_inputs": "absent | a dict",
     }
 
     kernel: Any

@@ -63,6 +63,17 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_posterior.coefficients": "absent | complex (_, t+q)",
         "_posterior.X": "absent | rows n d",
         "_posterior.Z": "absent | rows _ d",
+        "_parameters": "a GPParameters",
+        "_loo": "absent | None | a GPLeaveOneOut",
+        "diagnosis_": "absent | a GPDiagnosis",
+        "theta_names_": "absent | each p: text",
+        "noise_": "absent | real | real (n,)",
+        "coef_": "absent | None | float (d, *_)",
+        "intercept_": "absent | float (*_)",
+        "rkhs_norm_": "absent | real (*_)",
+        "jitter_": "absent | real",
+        "log_marginal_likelihood_value_": "absent | real",
+        "n_iter_": "absent | int",
     }
 
     route_: Route

@@ -292,7 +292,7 @@ class VecchiaPosterior:
         "kernel": "kernel",
         "X": "float (n, d)",
         "columns": "float (n, c)",
-        "variances": "float (1,) | float (n,)",
+        "variances": "float (1,) >= 0 | float (n,) >= 0",
         "steps": "real (d,) > 0",
         "n_neighbors": "int > 0",
         "quadratic": "float (c, c)",

@@ -68,6 +68,7 @@ class NearestMean(ClassifierMixin, DualModel):
         "mean_norms_": "float (C,)",
         "class_count_": "float (C,)",
         "temperature_": "real",
+        "loo_scores_": "absent | real (n, *functions(C))",
     }
 
     coef_: Any

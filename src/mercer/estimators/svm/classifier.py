@@ -112,6 +112,12 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "n_support_": "int (C,) >= 0 sum S",
         "best_C_": "absent | float > 0",
         "_pairs_found": "absent",
+        "_later.slopes": "absent | real (pairs(C), 2)",
+        "ledger_": "absent | a MarginLedger | each _: a MarginLedger",
+        "margin_": "absent | real | real (_,)",
+        "margin_bound_": "absent | real | real (_,)",
+        "loo_bound_": "absent | real",
+        "radius_": "absent | real",
     }
 
     class_weight: Any
