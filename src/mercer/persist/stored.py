@@ -59,7 +59,9 @@ _FORMULAS: dict[str, Callable[[int], Any]] = {
 }
 
 #: What annotations of the fields of records say.
-_ANNOTATED = {"str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "Array": "array", "None": "None"}
+_ANNOTATED = {
+    "str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "Array": "array", "None": "None",
+}  # fmt: skip
 
 _RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P<limits>(?: (?:<|>=|>|sum|codes) \S+)*)")
 
@@ -70,7 +72,7 @@ class UnfitError(Exception):
 
 def check_stored(value: Any) -> None:
     """Refuse a loaded object whose parts do not satisfy what its class states about them."""
-    rules = _annotated(type(value)) if is_record(value) else {}
+    rules = dict(_annotated(type(value))) if is_record(value) else {}  # type: ignore[arg-type]
     for kind in reversed(type(value).__mro__):
         own = vars(kind).get("_stored", {})
         rules = {path: rule for path, rule in rules.items() if path not in own} | own  # own rules name sizes in their order

@@ -20,7 +20,6 @@ from scipy.special import softmax
 from mercer.linalg.solution import Array
 from mercer.registry import record
 
-
 #: Scores are compared while they are below this: their differences, and means of those, are finite.
 LARGEST = 1e300
 
