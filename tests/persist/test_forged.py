@@ -11,7 +11,8 @@ import zipfile
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.persist.forge import MODELS, TABLES, answer
 
 import mercer
 from mercer.errors import InputError, NumericalError
+from mercer.estimators.pca.neighbors import by_neighbors
 from mercer.estimators.svm.margin_bounds import MarginLedger
 from mercer.gram.fourier_grid import FourierGrid, GridFactor
 from mercer.persist.files import from_bytes, to_bytes
@@ -216,6 +218,13 @@ def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
     system._generator = -system._generator  # as of rows with negative weights
     with pytest.raises(NumericalError, match="not positive definite"):
         GridFactor.of(system, 1e-3)
+
+
+def test_neighbors_of_a_pre_image_that_cannot_be_told_apart_are_refused_by_name() -> None:
+    """Forged coefficients make inner products so large that the kernel values beside them are lost."""
+    targets = SimpleNamespace(inner=lambda: np.full((1, 30), 1e200), squared_norms=np.zeros(1))
+    with pytest.raises(NumericalError, match="pre-images from 5 neighbors"):
+        by_neighbors(mercer.Gaussian(1.0), X, X, cast(Any, targets), np.ones(30), 5)
 
 
 def test_a_member_may_be_named_once_only() -> None:
