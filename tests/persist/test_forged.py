@@ -220,6 +220,23 @@ def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
         GridFactor.of(system, 1e-3)
 
 
+def test_landmarks_whose_squares_overflow_give_an_error_of_ours() -> None:
+    model = mercer.KernelRidgeClassifier(mercer.Gaussian(1.0), solver="nystroem", n_components=6).fit(X, Y > 0)
+    features = model._problem.features
+    triangle = features.triangle + 1e200 * np.eye(len(features.triangle))
+    problem = replace(model._problem, features=replace(features, triangle=triangle))
+    again, _ = from_bytes(changed(model, "_problem", problem))
+    assert again.leverage_.shape == (30,)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_nothing_is_drawn_from_a_covariance_that_is_not_finite() -> None:
+    model = mercer.GaussianProcessRegressor(random_state=0).fit(X, X[:, 0])
+    again, _ = from_bytes(changed(model, "_units", replace(model._units, scale=np.array([1e200]))))
+    with pytest.raises(NumericalError, match="GaussianProcessRegressor: the covariance of these rows is not finite"):
+        again.sample_y(X[:3])
+
+
 def test_neighbors_of_a_pre_image_that_cannot_be_told_apart_are_refused_by_name() -> None:
     """Forged coefficients make inner products so large that the kernel values beside them are lost."""
     targets = SimpleNamespace(inner=lambda: np.full((1, 30), 1e200), squared_norms=np.zeros(1))
