@@ -38,6 +38,14 @@ LONG = np.array([len(word) + word.count("a") for word in WORDS], dtype=float)
 FRAME = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 2] > 0, "x", "z")})
 HOLES = FRAME.assign(a=FRAME["a"].where(FRAME["b"] < 0.8), d=pandas.date_range("2020-01-01", periods=30))
 G = mercer.Gaussian(1.5)
+WIDE, WIDE_NEW = RNG.normal(size=(30, 5)), RNG.normal(size=(5, 5))  # too wide for a grid of frequencies
+GRAPHS = [
+    mercer.Graph(n, [(i, (i + 1) % n) for i in range(n)], node_labels=[str(i % 2) for i in range(n)])
+    for n in (3, 4, 5, 6) * 3
+]
+NODES = np.array([graph.n_nodes for graph in GRAPHS], dtype=float)
+BAD = mercer.Tanh(0.5, offset=-1.0)  # no kernel, so that it can be repaired
+WAVES = mercer.from_spectral(RNG.normal(size=(6, 3)))
 
 #: Every estimator and every route whose stored parts differ. Tables are small; their searches take seconds.
 MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
@@ -80,6 +88,34 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "Nystroem": (mercer.Nystroem(G, n_components=5, random_state=0), X, None, NEW),
     "RFM": (mercer.RFMRegressor(n_steps=1, random_state=0), X, Y, NEW),
     "RFM classes": (mercer.RFMClassifier(n_steps=1, random_state=0), X, THREE, NEW),
+    "ridge features": (mercer.KernelRidge(G, solver="fourier", n_components=8), WIDE, Y, WIDE_NEW),
+    "ridge grid targets": (mercer.KernelRidge(G, alpha=[0.1, 1.0], solver="fourier"), X[:, :2], np.c_[Y, -Y], NEW[:, :2]),
+    "ridge grid CV": (mercer.KernelRidgeCV(solver="fourier"), X[:, :1], Y, NEW[:, :1]),
+    "ridge many landmarks": (mercer.KernelRidge(G, solver="nystroem-cg", n_components=6), X, Y, NEW),
+    "ridge steps": (mercer.KernelRidge(G, solver="cg"), X, Y, NEW),
+    "ridge eigh": (mercer.KernelRidge(G, solver="eigh", fit_intercept=True), X, Y, NEW),
+    "ridge classes landmarks": (mercer.KernelRidgeClassifier(G, solver="nystroem", n_components=6), X, TWO, NEW),
+    "ridge repaired": (mercer.KernelRidge(BAD.repaired(X), alpha=0.1), X, Y, NEW),
+    "ridge waves": (mercer.KernelRidge(WAVES, alpha=0.1), X, Y, NEW),
+    "ridge graphs": (mercer.KernelRidge(mercer.WeisfeilerLehman(2)), GRAPHS, NODES, GRAPHS[:3]),
+    "ridge frame": (mercer.KernelRidge(mercer.frame_kernel(FRAME), alpha=0.1), FRAME, Y, FRAME[:4]),
+    "ridge frame holes": (mercer.KernelRidge(mercer.frame_kernel(HOLES), alpha=0.1), HOLES, Y, HOLES[:4]),
+    "ridge asked": (mercer.KernelRidge(G, alpha=0.1), X, Y, NEW),
+    "SVC landmarks": (mercer.SVC(G, solver="nystroem", n_components=6, random_state=0), X, THREE, NEW),
+    "SVC graphs": (mercer.SVC(mercer.ShortestPath(), random_state=0), GRAPHS, NODES > 4, GRAPHS[:3]),
+    "SVC given": (mercer.SVC(mercer.Precomputed(), random_state=0), G(X), THREE, G(NEW, X)),
+    "SVC asked": (mercer.SVC(G, random_state=0), X, THREE, NEW),
+    "SVR asked": (mercer.SVR(G), X, Y, NEW),
+    "SVR linear": (mercer.SVR(mercer.Linear()), X, Y, NEW),
+    "one class linear": (mercer.OneClassSVM(mercer.Linear()), X, None, NEW),
+    "GP Fourier": (mercer.GaussianProcessRegressor(solver="fourier", random_state=0), X[:, :2], Y, NEW[:, :2]),
+    "GP asked": (mercer.GaussianProcessRegressor(random_state=0), X, Y, NEW),
+    "GP graphs": (mercer.GaussianProcessRegressor(mercer.WeisfeilerLehman(1)), GRAPHS, NODES, GRAPHS[:3]),
+    "PCA landmarks": (mercer.KernelPCA(G, n_components=2, eigen_solver="landmarks", n_landmarks=8), X, None, NEW),
+    "PCA words": (mercer.KernelPCA(mercer.Spectrum(2), n_components=2), WORDS, None, WORDS[:4]),
+    "PCA asked": (mercer.KernelPCA(G, n_components=2, fit_inverse_transform=True), X, None, NEW),
+    "Nystroem words": (mercer.Nystroem(mercer.Spectrum(2), n_components=5, random_state=0), WORDS, None, WORDS[:4]),
+    "neighbors words": (mercer.KernelKNeighborsRegressor(mercer.Spectrum(2)), WORDS, LONG, WORDS[:4]),
     "pipeline": (Pipeline([("scale", StandardScaler()), ("svc", mercer.SVC(G, random_state=0))]), X, TWO, NEW),
 }
 TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
@@ -88,7 +124,11 @@ TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
     "table classes": (mercer.TableClassifier(random_state=0, time=1.0), FRAME, TWO, FRAME[:4]),
 }
 
-METHODS = ("predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples")
+METHODS = (
+    "predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples", "kneighbors",
+    "p_values", "denoise", "sample_y",
+)  # fmt: skip
+FACTS = ("coef_", "dual_coef_", "loo_residuals_", "leverage_", "effective_dof_", "cv_residuals_", "feature_importances_")
 
 
 def parts(model: Any) -> tuple[dict[str, Any], list[Any]]:
@@ -158,7 +198,7 @@ def forged(body: dict[str, Any], arrays: list[Any], rng: np.random.Generator) ->
                 warnings.simplefilter("ignore")
                 try:
                     arrays[at] = forged_array(arrays[at], rng)
-                except (ValueError, OverflowError, TypeError):
+                except (ValueError, OverflowError, TypeError, RuntimeError):  # NumPy has no such array
                     continue
             done.append(f"array {at} {arrays[at].dtype}{arrays[at].shape}")
         else:
@@ -175,6 +215,10 @@ def answer(model: Any, new: Any, X: Any, y: Any) -> list[tuple[str, BaseExceptio
     """Ask for everything; what was raised that is no error of mercer's."""
     failures: list[tuple[str, BaseException]] = []
     calls = [(name, lambda name=name: getattr(model, name)(new)) for name in METHODS if hasattr(model, name)]
+    calls += [(name, lambda name=name: getattr(model, name, None)) for name in FACTS]
+    calls += [("str", lambda: str(model))]
+    if hasattr(model, "inverse_transform"):
+        calls.append(("inverse_transform", lambda: model.inverse_transform(model.transform(new))))
     if hasattr(model, "partial_fit"):
         calls.append(("partial_fit", lambda: model.partial_fit(X, y)))
     if hasattr(model, "sample_y"):
@@ -198,6 +242,8 @@ def run(total: int, seed: int, tables: bool, only: str | None = None) -> dict[st
     for name, (model, rows, target, new) in (MODELS | (TABLES if tables else {})).items():
         if only is None or only in name:
             model.fit(rows) if target is None else model.fit(rows, target)
+            if name.endswith("asked"):  # what is computed when first asked for is stored too
+                answer(model, new, rows, target)
             fitted.append((name, *parts(model), new, rows, target))
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -223,6 +269,7 @@ def run(total: int, seed: int, tables: bool, only: str | None = None) -> dict[st
         for method, error in failures:
             place = traceback.extract_tb(error.__traceback__)[-1]
             wrong.append(f"{name}: {done}: {method}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})")
+            sys.stderr.write(wrong[-1] + "\n")  # at once: the process may die later
     return {"files": total, **counts, "failures": wrong}
 
 

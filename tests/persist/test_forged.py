@@ -8,21 +8,30 @@ import os
 import subprocess
 import sys
 import zipfile
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.persist.forge import MODELS, TABLES
+from tests.persist.forge import MODELS, TABLES, answer
 
 import mercer
-from mercer.errors import InputError
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.pca.neighbors import by_neighbors
+from mercer.estimators.svm.margin_bounds import MarginLedger
+from mercer.gram.fourier_grid import FourierGrid, GridFactor
 from mercer.persist.files import from_bytes, to_bytes
-from mercer.persist.stored import check_part
+from mercer.persist.stored import check_part, check_stored
+from mercer.plan import Route
 from mercer.registry import find_estimator, public_names
+from mercer.workflow.table_result import ColumnNote
 
 ROOT = Path(__file__).parents[2]
 X = np.random.default_rng(0).normal(size=(30, 3))
@@ -69,6 +78,29 @@ def test_every_estimator_is_forged() -> None:
     assert ours <= forged, ours - forged
 
 
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"pipeline"}))
+@pytest.mark.filterwarnings("ignore")
+def test_every_stored_attribute_has_a_rule(name: str) -> None:
+    given, rows, target, new = MODELS[name]
+    model = clone(given)
+    model.fit(rows) if target is None else model.fit(rows, target)
+    if name.endswith("asked"):
+        answer(model, new, rows, target)
+    stated = set().union(*(vars(kind).get("_stored", {}) for kind in type(model).__mro__))
+    held = set(model.__getstate__()) - set(model.get_params(deep=False)) - {"_sklearn_version"}
+    assert held <= stated, held - stated
+
+
+def test_a_machine_keeps_what_its_probabilities_are_made_of() -> None:
+    model = mercer.SVC(mercer.Gaussian(1.0), random_state=0).fit(X, Y)
+    with pytest.raises(InputError, match=r"SVC\._later is empty"):
+        from_bytes(changed(model, "_later", {}))
+    model = mercer.SVC(mercer.Gaussian(1.0), random_state=0).fit(X, Y)
+    model.predict_proba(X)
+    with pytest.raises(InputError, match=r"SVC\._later\.slopes must be"):
+        from_bytes(changed(model, "_later", {"slopes": np.zeros(6)}))
+
+
 def test_infinite_rows_are_refused_as_input() -> None:
     """A forged scaler makes rows infinite: the words are scikit-learn's, the error is mercer's."""
     model = mercer.SVC(mercer.Gaussian(1.0)).fit(X, Y)
@@ -91,6 +123,125 @@ def test_a_voted_perceptron_does_not_read_out_of_bounds() -> None:
     model = mercer.KernelPerceptron(mercer.Gaussian(1.0), average="voted", max_iter=3, random_state=0).fit(X, Y)
     with pytest.raises(InputError, match="_rows"):
         from_bytes(changed(model, "_rows", X[:1]))
+
+
+def test_sums_that_overflow_are_refused_by_a_stream() -> None:
+    model = mercer.NearestMean(mercer.Gaussian(1.0)).fit(X, Y)
+    sums = model._means.sums.copy()
+    sums[0] = 1e308
+    again, _ = from_bytes(changed(model, "_means", replace(model._means, sums=sums)))
+    with pytest.raises(NumericalError, match="NearestMean: the scores of the class means overflow"):
+        again.partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("name", [[], 3, None])
+def test_a_column_of_a_table_is_named_by_a_text(name: Any) -> None:
+    """A field that no rule names is what its annotation says."""
+    for record in (ColumnNote("a", "number", 0, ""), Route("exact", 1, 1.0, "")):
+        field = "name" if isinstance(record, ColumnNote) else "solver"
+        with pytest.raises(InputError, match=rf"{type(record).__name__}\.{field} must be text"):
+            check_stored(replace(record, **{field: name}))
+    with pytest.raises(InputError, match=r"MarginLedger\.margin must be real"):
+        check_stored(MarginLedger(1, *[1] * 3, "x", *[1.0] * 9))  # type: ignore[arg-type]
+
+
+def test_near_rows_of_a_process_are_rows_of_it() -> None:
+    """The tree gives a place beyond the rows where a distance is infinite."""
+    model = mercer.GaussianProcessRegressor(solver="vecchia", random_state=0).fit(X, X[:, 0])
+    with pytest.raises(InputError, match="overflow when squared"):
+        model.predict(1e200 * X[:3])
+    far = replace(model._posterior, X=1e300 * X)
+    again, _ = from_bytes(changed(model, "_posterior", far))
+    with pytest.raises(InputError, match="overflow when squared"):
+        again.predict(X[:3])
+
+
+def test_a_process_that_does_not_see_a_column_is_loaded() -> None:
+    kernel = mercer.Gaussian((1.0, 1e9, 1.0))
+    model = mercer.GaussianProcessRegressor(kernel, noise=0.1, optimizer=None, solver="vecchia").fit(X, X[:, 0])
+    assert np.isinf(model._posterior.steps[1])
+    again, _ = from_bytes(to_bytes(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_weights_of_a_machine_are_those_of_its_pairs() -> None:
+    model = mercer.SVC(mercer.Linear(), random_state=0).fit(X, Y)
+    assert model._weights.shape == (3, 3)
+    with pytest.raises(InputError, match=r"SVC\._weights must be None \| float \(_, pairs\(C\)\)"):
+        from_bytes(changed(model, "_weights", model._weights[:, :2]))
+    svr = mercer.SVR(mercer.Linear()).fit(X, X[:, 0])
+    with pytest.raises(InputError, match=r"SVR\._weights"):
+        from_bytes(changed(svr, "_weights", np.tile(svr._weights, 2)))
+
+
+@pytest.mark.parametrize("alpha", [-1.0, -1e-9])
+def test_a_ridge_has_no_negative_penalty(alpha: float) -> None:
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="fourier").fit(X, X[:, 0])
+    with pytest.raises(InputError, match=r"Problem\.alpha must be float \(\) >= 0"):
+        from_bytes(changed(model, "_problem", replace(model._problem, alpha=np.asarray(alpha))))
+
+
+def test_a_grid_without_a_penalty_is_refused_when_asked() -> None:
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="fourier").fit(X, X[:, 0])
+    again, _ = from_bytes(changed(model, "_problem", replace(model._problem, alpha=np.asarray(0.0))))
+    with pytest.raises(InputError, match="alpha > 0"):
+        again.predict_interval(X)
+
+
+def test_a_transform_of_infinite_angles_is_refused() -> None:
+    """The library of the transform would read memory that is not its own, and the process die."""
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="fourier").fit(X, X[:, 0])
+    grid = model._problem.features
+    wide = replace(grid, spacing=np.full(3, 1e308))
+    again, _ = from_bytes(changed(model, "_problem", replace(model._problem, features=wide)))
+    with pytest.raises(InputError, match="overflow in units of the grid"):
+        again.predict(X)
+    for change in ({"spacing": -grid.spacing}, {"spacing": 0.0 * grid.spacing}):
+        with pytest.raises(InputError, match=r"FourierGrid\.spacing must be"):
+            from_bytes(changed(model, "_problem", replace(model._problem, features=replace(grid, **change))))
+
+
+def test_a_grid_has_the_columns_of_its_rows() -> None:
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="fourier").fit(X, X[:, 0])
+    grid = model._problem.features
+    flat = FourierGrid(grid.center[:1], grid.spacing[:1], np.array([(len(grid.weights) - 1) // 2]), grid.weights, 0.0)
+    with pytest.raises(InputError, match=r"KernelRidge\._problem\.features\.center must be"):
+        from_bytes(changed(model, "_problem", replace(model._problem, features=flat)))
+
+
+def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
+    model = mercer.GaussianProcessRegressor(solver="fourier", random_state=0).fit(X[:, :1], X[:, 0])
+    lost = replace(model._posterior, variances=np.array([-1.0]))
+    with pytest.raises(InputError, match="variances"):
+        from_bytes(changed(model, "_posterior", lost))
+    system = copy(model._posterior.system)
+    system._generator = -system._generator  # as of rows with negative weights
+    with pytest.raises(NumericalError, match="not positive definite"):
+        GridFactor.of(system, 1e-3)
+
+
+def test_landmarks_whose_squares_overflow_give_an_error_of_ours() -> None:
+    model = mercer.KernelRidgeClassifier(mercer.Gaussian(1.0), solver="nystroem", n_components=6).fit(X, Y > 0)
+    features = model._problem.features
+    triangle = features.triangle + 1e200 * np.eye(len(features.triangle))
+    problem = replace(model._problem, features=replace(features, triangle=triangle))
+    again, _ = from_bytes(changed(model, "_problem", problem))
+    assert again.leverage_.shape == (30,)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_nothing_is_drawn_from_a_covariance_that_is_not_finite() -> None:
+    model = mercer.GaussianProcessRegressor(random_state=0).fit(X, X[:, 0])
+    again, _ = from_bytes(changed(model, "_units", replace(model._units, scale=np.array([1e200]))))
+    with pytest.raises(NumericalError, match="GaussianProcessRegressor: the covariance of these rows is not finite"):
+        again.sample_y(X[:3])
+
+
+def test_neighbors_of_a_pre_image_that_cannot_be_told_apart_are_refused_by_name() -> None:
+    """Forged coefficients make inner products so large that the kernel values beside them are lost."""
+    targets = SimpleNamespace(inner=lambda: np.full((1, 30), 1e200), squared_norms=np.zeros(1))
+    with pytest.raises(NumericalError, match="pre-images from 5 neighbors"):
+        by_neighbors(mercer.Gaussian(1.0), X, X, cast(Any, targets), np.ones(30), 5)
 
 
 def test_a_member_may_be_named_once_only() -> None:

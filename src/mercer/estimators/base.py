@@ -124,6 +124,7 @@ class KernelEstimator(BaseEstimator):
 
     _stored: ClassVar[dict[str, str]] = {
         "kernel_": "kernel",
+        "route_": "a Route",
         "n_features_in_": "absent | size d",
         "feature_names_in_": "absent | labels (d,)",
     }

@@ -19,7 +19,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy import fft
 
-from mercer.errors import CapabilityError, InputError, MissingExtraError
+from mercer.errors import CapabilityError, InputError, MissingExtraError, NumericalError
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measure import Measure
 from mercer.linalg.log_determinant import random_traces
@@ -54,7 +54,7 @@ class FourierGrid:
 
     _stored: ClassVar[dict[str, str]] = {
         "center": "float (d,)",
-        "spacing": "float (d,)",
+        "spacing": "float (d,) > 0",
         "halves": "int (d,) >= 0",
         "weights": "float (_,)",
     }
@@ -145,6 +145,8 @@ class FourierGrid:
 
     def _angles(self, X: Array) -> list[Array]:
         theta = 2.0 * np.pi * self.spacing * (np.asarray(X, dtype=np.float64) - self.center)
+        if not np.isfinite(theta).all():  # the transform would read memory that is not its own
+            raise InputError(f"values up to {np.abs(X).max():.1e} overflow in units of the grid; scale the columns.")
         return [np.ascontiguousarray(column) for column in theta.T]
 
 
@@ -237,7 +239,13 @@ class GridFactor:
             return None
         A = system.dense(index)
         A[np.diag_indices_from(A)] += shift
-        L = np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False))
+        try:
+            L = np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False))
+        except la.LinAlgError:
+            raise NumericalError(
+                f"the system of {len(A)} frequencies is not positive definite in floats with {shift:.3g} on its diagonal; "
+                "raise alpha, or the noise of a process."
+            ) from None
         return cls(index, L, len(system.grid.weights), shift)
 
     def solve(self, B: Array) -> Array:  # (t, M) -> (t, M)

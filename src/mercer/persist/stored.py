@@ -9,6 +9,7 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
     "triangle (m, m)"   a triangular factor: finite, no zero on its diagonal
     "complex (n,)"      complex numbers, finite
     "bool (n,)"         flags
+    "array"             numbers in an array of any shape
     "labels (C,)"       names or numbers of classes
     "rows n d"          a collection of n objects; d columns, where it has columns
     "size d"            the number d itself
@@ -17,12 +18,14 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
     "each C: …"         a list or tuple of C values; _ instead of a name stands for any number
     "… | None | absent" one of several rules; an attribute that is not there
 
-Without a shape, "float", "real", "int" are single numbers. What must hold between parts, and rules cannot say, a class
-states in `_check_loaded(self)`, which is called after its rules and raises an InputError.
+Without a shape, "float", "real", "int" are single numbers. A field of a record that `_stored` does not name is what its
+annotation says: texts, flags, numbers, kernels, other records and tuples of these. What must hold between parts, and rules
+cannot say, a class states in `_check_loaded(self)`, which is called after its rules and raises an InputError.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable
@@ -35,6 +38,7 @@ import scipy.sparse as sp
 from mercer.errors import InputError, describe
 from mercer.inputs import count, is_frame
 from mercer.kernels.base import Kernel
+from mercer.registry import find_record, is_record, left_out
 
 Sizes = dict[str, Any]  # name of a size -> int, or a tuple for starred ones
 
@@ -54,6 +58,11 @@ _FORMULAS: dict[str, Callable[[int], Any]] = {
     "functions": lambda c: () if c == 2 else (c,),
 }
 
+#: What annotations of the fields of records say.
+_ANNOTATED = {
+    "str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "Array": "array", "None": "None",
+}  # fmt: skip
+
 _RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P<limits>(?: (?:<|>=|>|sum|codes) \S+)*)")
 
 
@@ -63,7 +72,7 @@ class UnfitError(Exception):
 
 def check_stored(value: Any) -> None:
     """Refuse a loaded object whose parts do not satisfy what its class states about them."""
-    rules: dict[str, str] = {}
+    rules = dict(_annotated(type(value))) if is_record(value) else {}  # type: ignore[arg-type]
     for kind in reversed(type(value).__mro__):
         own = vars(kind).get("_stored", {})
         rules = {path: rule for path, rule in rules.items() if path not in own} | own  # own rules name sizes in their order
@@ -72,6 +81,25 @@ def check_stored(value: Any) -> None:
         check_part(_found(value, path), rule, sizes, f"{type(value).__name__}.{path}", value)
     if hasattr(type(value), "_check_loaded"):
         value._check_loaded()
+
+
+@cache
+def _annotated(kind: Any) -> dict[str, str]:
+    """The rules that the annotations of a record state; arrays and whatever may be anything have none."""
+    found = {}
+    for field in dataclasses.fields(kind):
+        rules = [_rule_of(word) for word in str(field.type).split(" | ")]
+        if None not in rules:
+            found[field.name] = " | ".join([*filter(None, rules), *["None"] * (field.name in left_out(kind))])
+    return found
+
+
+def _rule_of(annotation: str) -> str | None:
+    several = re.fullmatch(r"tuple\[(\w+), \.\.\.\]", annotation)
+    if several is not None:
+        inner = _rule_of(several[1])
+        return inner and f"each _: {inner}"
+    return _ANNOTATED.get(annotation) or (f"a {annotation}" if find_record(annotation) is not None else None)
 
 
 def check_part(part: Any, rule: str, sizes: Sizes, name: str, owner: Any = None) -> None:
@@ -106,6 +134,7 @@ def _check(part: Any, rule: str, sizes: Sizes, owner: Any) -> None:
     word, _, rest = rule.partition(" ")
     plain = {"None": part is None, "absent": part is _ABSENT, "kernel": isinstance(part, Kernel)}
     plain |= {"text": isinstance(part, str), "flag": isinstance(part, (bool, np.bool_))}
+    plain |= {"array": isinstance(part, (np.ndarray, np.number)) and part.dtype.kind in "biufc"}
     if word in plain:
         _want(plain[word], f"not {word}")
     elif word == "a":

@@ -44,6 +44,9 @@ class TableEstimator(BaseEstimator):
         "_used": "each _: a Column",
         "_encoders": "a dict",
         "_importances": "float (_,)",
+        "result_": "a TableResult",
+        "_n_rows": "absent | int",
+        "_judged_inputs": "absent | a dict",
     }
 
     kernel: Any

@@ -63,6 +63,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         "component_indices_": "None | int (m,) >= 0",
         "_triangle": "triangle (m, m)",
         "_index": "int (m,) >= 0",
+        "missed_": "absent | real",
     }
 
     def __init__(

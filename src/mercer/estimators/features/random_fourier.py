@@ -78,6 +78,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         "random_offset_": "float (0,) | float (1,) | float (h,)",
         "center_": "float (d,)",
         "n_components_": "int > 0",
+        "draws_": "absent | text",
     }
 
     def __init__(

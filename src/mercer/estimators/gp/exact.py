@@ -104,7 +104,7 @@ class ExactPosterior:
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
         "X": "rows n",
-        "variances": "float (1,) | float (n,)",
+        "variances": "float (1,) >= 0 | float (n,) >= 0",
         "solved": "float (n, c)",
         "quadratic": "float (c, c)",
     }

@@ -198,7 +198,7 @@ class FourierPosterior:
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
         "X": "rows n",
-        "variances": "float (1,) | float (n,)",
+        "variances": "float (1,) >= 0 | float (n,) >= 0",
         "grid": "a FourierGrid",
         "grid.weights": "float (m,)",
         "coefficients": "complex (m, c)",

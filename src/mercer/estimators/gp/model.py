@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.gp.conditioning import GPLeaveOneOut, leave_one_out
 from mercer.estimators.gp.diagnosis import GPDiagnosis
@@ -63,6 +63,17 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_posterior.coefficients": "absent | complex (_, t+q)",
         "_posterior.X": "absent | rows n d",
         "_posterior.Z": "absent | rows _ d",
+        "_parameters": "a GPParameters",
+        "_loo": "absent | None | a GPLeaveOneOut",
+        "diagnosis_": "absent | a GPDiagnosis",
+        "theta_names_": "absent | each p: text",
+        "noise_": "absent | real | real (n,)",
+        "coef_": "absent | None | float (d, *_)",
+        "intercept_": "absent | float (*_)",
+        "rkhs_norm_": "absent | real (*_)",
+        "jitter_": "absent | real",
+        "log_marginal_likelihood_value_": "absent | real",
+        "n_iter_": "absent | int",
     }
 
     route_: Route
@@ -122,6 +133,11 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         center, C = self.predict(X, return_cov=True, include_noise=include_noise)
         m, t = len(center), 1 if self._single else center.shape[1]
         rng = check_random_state(random_state)
+        if not np.isfinite(C).all():
+            raise NumericalError(
+                f"{type(self).__name__}: the covariance of these rows is not finite, so that nothing can be drawn; scale "
+                "the columns of X, and y."
+            )
         # a covariance is often singular; its eigenvectors do not mind
         values, vectors = np.linalg.eigh(C if self._single else C[..., 0] / self._units.scale[0] ** 2)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -150,7 +166,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     def _spread_out(self, values: Array, power: float) -> Array:
         """Standard deviations (power 1) or covariances (power 2) in the units of y, with an axis for several targets."""
         if self._single:
-            return values * float(self._units.scale[0]) ** power
+            return values * self._units.scale[0] ** power
         return np.multiply.outer(values, self._units.scale**power)
 
     # -- what can be asked of it -------------------------------------------------------------------------------------

@@ -292,8 +292,8 @@ class VecchiaPosterior:
         "kernel": "kernel",
         "X": "float (n, d)",
         "columns": "float (n, c)",
-        "variances": "float (1,) | float (n,)",
-        "steps": "float (d,) > 0",
+        "variances": "float (1,) >= 0 | float (n,) >= 0",
+        "steps": "real (d,) > 0",
         "n_neighbors": "int > 0",
         "quadratic": "float (c, c)",
     }
@@ -343,7 +343,13 @@ class VecchiaPosterior:
 
     def _near(self, new: Array) -> NDArray[Any]:  # (m, d) -> (m, k)
         k = min(self.n_neighbors, len(self.X))
-        return np.asarray(self._tree.query(new / self.steps, k=range(1, k + 1), workers=cpu_count())[1])
+        distances, places = self._tree.query(new / self.steps, k=range(1, k + 1), workers=cpu_count())
+        if not np.isfinite(distances).all():  # the tree then gives a place beyond the rows
+            raise InputError(
+                f"values up to {max(abs(new).max(), abs(self.X).max()):.1e} overflow when squared in units of the length "
+                "scales; scale the columns."
+            )
+        return np.asarray(places)
 
     def _joint(self, new: Array) -> Callable[[int, NDArray[Any]], tuple[Array, Array, float]]:
         kernel = self.kernel

@@ -20,6 +20,9 @@ from scipy.special import softmax
 from mercer.linalg.solution import Array
 from mercer.registry import record
 
+#: Scores are compared while they are below this: their differences, and means of those, are finite.
+LARGEST = 1e300
+
 
 @record()
 @dataclass(frozen=True)
@@ -68,6 +71,11 @@ class ClassMeans:
         sizes = self.diagonal[rows] + self.squared_norms[own]
         return sizes - 2.0 * self.sums[rows, own] / self.weights[own], np.abs(sizes)
 
+    def overflow(self, loo: Array) -> bool:  # (n, C)
+        """Whether scores of a class that has rows are beyond what can be compared."""
+        scores = np.concatenate([self.scores(), np.where(np.isnan(loo), 0.0, loo)])[:, self.weights > 0]
+        return not bool((np.abs(scores) < LARGEST).all())
+
     def leave_one_out(self) -> Array:
         """The scores of each row against means that do not contain it, (n, C); nan where its class is then empty.
 
@@ -104,12 +112,13 @@ def temperature(scores: Array, memberships: Array) -> float:  # (n, C), (n, C) -
     targets = np.where(own, 1.0 - ((C - 1) / smoothed)[:, None], 1.0 / smoothed[:, None])
     G = G - G.max(axis=1, keepdims=True)
     spread = float(np.abs(G).mean()) or 1.0
+    G, w = G / spread, w / w.max()  # so that no sum below overflows
 
-    def slope(log_t: float) -> float:
+    def slope(log_t: float) -> float:  # t in units of 1 / spread
         p = softmax(np.exp(log_t) * G, axis=1)
         return float(w @ ((p - targets) * G).sum(axis=1))
 
-    low, high = np.log(1e-6 / spread), np.log(1e6 / spread)
+    low, high = np.log(1e-6), np.log(1e6)
     if slope(low) >= 0.0 or slope(high) <= 0.0:  # the scores say nothing, or everything
-        return float(np.exp(low if slope(low) >= 0.0 else high))
-    return float(np.exp(brentq(slope, low, high, xtol=1e-10)))
+        return float(np.exp(low if slope(low) >= 0.0 else high) / spread)
+    return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / spread)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 
-from mercer.errors import InputError
+from mercer.errors import InputError, NumericalError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
@@ -68,6 +68,7 @@ class NearestMean(ClassifierMixin, DualModel):
         "mean_norms_": "float (C,)",
         "class_count_": "float (C,)",
         "temperature_": "real",
+        "loo_scores_": "absent | real (n, *functions(C))",
     }
 
     coef_: Any
@@ -163,11 +164,18 @@ class NearestMean(ClassifierMixin, DualModel):
         return A
 
     def _keep(self, means: ClassMeans) -> None:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # refused by name
+            loo = means.leave_one_out()
+            if means.overflow(loo):
+                raise NumericalError(
+                    f"{type(self).__name__}: the scores of the class means overflow float64 with {self.kernel_}; scale the "
+                    "columns, the kernel or the weights."
+                )
         self._means = means
         eps = float(np.finfo(np.float64).eps)
         warn_of_cancellation(type(self).__name__, *means.own_distances(), eps, self.kernel_, self.X_fit_)
         self.class_count_, self.mean_norms_ = means.weights, np.sqrt(means.squared_norms)
-        coefficients, intercepts, loo = means.coefficients, -0.5 * means.squared_norms, means.leave_one_out()
+        coefficients, intercepts = means.coefficients, -0.5 * means.squared_norms
         self.temperature_ = temperature(loo, means.memberships)
         binary = len(self.classes_) == 2
         self.dual_coef_ = coefficients[:, 1] - coefficients[:, 0] if binary else coefficients

@@ -67,6 +67,12 @@ class NoveltyBall(OutlierMixin, DualModel):
         "radius_": "real",
         "offset_": "real",
         "center_norm_": "real",
+        "coef_": "absent | None | float (_,)",
+        "distances_": "absent | real (n,)",
+        "loo_distances_": "absent | real (n,)",
+        "false_alarm_bound_": "absent | real",
+        "guaranteed_radius_": "absent | real",
+        "_measured": "absent | each _: real",
     }
 
     coef_: Any

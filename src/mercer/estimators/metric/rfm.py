@@ -36,6 +36,9 @@ class _RFM(DualModel):
     _stored: ClassVar[dict[str, str]] = {
         "intercept_": "float (*t)",
         "metric_": "float (d,) | float (d, d)",
+        "alpha_": "absent | real",
+        "n_steps_": "absent | int",
+        "scores_": "absent | a dict",
     }
 
     def __init__(

@@ -100,6 +100,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         "_components.primal": "None | float (_, q+1)",
         "eigenvalues_": "float (q,)",
         "dual_coef_": "float (a, q)",
+        "eigenvectors_": "absent | float (_, q)",
+        "explained_variance_": "absent | real (q,)",
+        "explained_variance_ratio_": "absent | real (q,)",
+        "residual_": "absent | real",
+        "_learned": "absent | each _: a LearnedMap",
     }
 
     kernel_: Kernel

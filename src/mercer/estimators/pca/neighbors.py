@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.estimators.pca.targets import Targets
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
@@ -41,6 +42,12 @@ def by_neighbors(kernel: Kernel, anchors: Any, X: Array, targets: Targets, diago
     G = K[place[:, :, None], place[:, None, :]] - near[:, :, None] - near[:, None, :] + squares[:, None, None]
     size = np.einsum("bjj->b", G) / G.shape[1]
     G += (RIDGE * np.where(size > 0, size, 1.0))[:, None, None] * np.eye(G.shape[1])
-    w = np.linalg.solve(G, np.ones((*G.shape[:2], 1)))[:, :, 0]
+    try:
+        w = np.linalg.solve(G, np.ones((*G.shape[:2], 1)))[:, :, 0]
+    except np.linalg.LinAlgError:
+        raise NumericalError(
+            f"pre-images from {k} neighbors: their inner products with {kernel} are too far apart for float64; scale the "
+            "columns or the kernel."
+        ) from None
     w /= w.sum(axis=1, keepdims=True)
     return np.asarray(np.einsum("bk,bkd->bd", w, X[found]))

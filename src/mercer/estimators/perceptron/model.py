@@ -121,6 +121,15 @@ class PerceptronModel(DualModel):
         "_all.problems": "int (T,) < problems(C)",
         "_signs": "float (T,)",
         "_norms": "each problems(C): float (_,)",
+        "ledger_": "absent | a Ledger | each problems(C): a Ledger",
+        "certificate_": "absent | None | array | a list",
+        "converged_": "absent | flag | bool (problems(C),)",
+        "margin_": "absent | real | real (problems(C),)",
+        "mistakes_": "absent | int (_,) | each problems(C): int (_,)",
+        "n_iter_": "absent | int",
+        "n_updates_": "absent | int | int (problems(C),)",
+        "novikoff_bound_": "absent | real | real (problems(C),)",
+        "weight_norms_": "absent | real (_,) | each problems(C): real (_,)",
     }
 
     classes_: Array

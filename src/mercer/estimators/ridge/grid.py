@@ -52,6 +52,8 @@ def grid_route(shape: Shape, frequencies: int) -> Route:
 
 def grid_of(problem: Problem) -> FourierGrid:
     """The grid of a problem, from the box of its rows."""
+    if np.any(problem.alpha == 0):
+        raise InputError('solver="fourier" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
     if problem.features is not None:
         return problem.features
     low, high = (np.asarray(edge, dtype=np.float64) for edge in (problem.X.min(axis=0), problem.X.max(axis=0)))
@@ -123,8 +125,6 @@ class GridRows:
 
 def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:
     """Solve on the grid of a problem."""
-    if np.any(problem.alpha == 0):
-        raise InputError('solver="fourier" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
     grid = grid_of(problem)
     rows = GridRows(grid, problem.X, problem.Y, problem.weights, problem.fit_intercept)
     Y = problem.Y.reshape(problem.n, -1)

@@ -46,8 +46,12 @@ class RidgeFacts(DualModel):
         "coef_": "None | float (w, *t) | complex (w, *t)",
         "_problem": "a Problem",
         "_problem.Y": "float (n, *t)",
+        "_problem.features.center": "absent | float (d,)",
+        "_problem.features.landmarks": "absent | rows _ d",
         "_fitted": "a RidgeFit",
         "_fitted.dual": "None | float (n, *t)",
+        "_fitted.features.center": "absent | float (d,)",
+        "_fitted.features.landmarks": "absent | rows _ d",
         "_fitted.residuals": "None | float (n, *t)",
         "_residuals": "absent | float (n, *t)",
         "_fitted.weights": "None | float (w, *t) | complex (w, *t)",
@@ -55,6 +59,11 @@ class RidgeFacts(DualModel):
         "_quantile": "None | a tuple",
         "_diagnosis": "None | a Diagnosis",
         "_diagnosis.loo": "absent | real (n, *t)",
+        "huber_": "absent | a RobustFit",
+        "jitter_": "absent | real",
+        "n_iter_": "absent | int",
+        "rank_": "absent | None | int",
+        "rkhs_norm_": "absent | real (*t)",
     }
 
     _problem: Problem

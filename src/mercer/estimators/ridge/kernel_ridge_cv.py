@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,16 @@ class KernelRidgeCV(RidgeModel):
     >>> bool(np.sqrt(np.mean(model.loo_residuals_**2)) < 0.01)
     True
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "surface_": "absent | a Surface",
+        "best_index_": "absent | each _: int | array",
+        "best_alpha_": "absent | real | array",
+        "best_params_": "absent | a dict",
+        "best_length_scale_": "absent | None | real | array | each _: real",
+        "best_score_": "absent | real | array",
+        "cv_results_": "absent | a dict",
+    }
 
     def __init__(
         self,

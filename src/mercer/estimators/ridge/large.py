@@ -194,9 +194,9 @@ def _divided_at_the_end(problem: Problem, features: LandmarkFeatures) -> bool:
         return False  # what the rows weigh is known at the end
     total = float(problem.n if problem.weights is None else problem.weights.sum())
     diagonal = np.einsum("ij,ij->i", features.triangle, features.triangle)
-    pivot = float(features.triangle.diagonal().min()) ** 2
-    rounding = float(np.finfo(np.float64).eps) * total * float(diagonal.max(initial=0.0)) ** 2
-    return rounding <= ROUNDING * float(np.min(problem.alpha)) * pivot
+    lowest, largest = float(features.triangle.diagonal().min()), float(diagonal.max(initial=0.0))
+    rounding = float(np.finfo(np.float64).eps) * total * largest * largest  # infinite, where a power would raise
+    return rounding <= ROUNDING * float(np.min(problem.alpha)) * lowest * lowest
 
 
 def _sums(

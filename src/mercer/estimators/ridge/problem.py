@@ -40,7 +40,7 @@ class Problem:
         "kernel": "kernel",
         "X": "None | rows n",
         "Y": "float (n, *t)",
-        "alpha": "float () | float (*t)",
+        "alpha": "float () >= 0 | float (*t) >= 0",
         "weights": "None | float (n,) >= 0",
         "fit_intercept": "flag",
         "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
@@ -87,6 +87,7 @@ class RidgeFit:
         "residuals": "None | float (n, *t)",
         "ones": "None | float (n,)",
         "weights": "None | float (_, *t) | complex (_, *t)",
+        "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
     }
 
     dual: Array | None  # (n, *t); None where the weights of features say all, and this would take one more pass

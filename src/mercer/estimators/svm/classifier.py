@@ -108,9 +108,16 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "_later.training.seed": "absent | None | int >= 0",
         "dual_coef_": "float (C-1, S)",
         "intercept_": "float (pairs(C),)",
+        "_weights": "None | float (_, pairs(C))",
         "n_support_": "int (C,) >= 0 sum S",
         "best_C_": "absent | float > 0",
         "_pairs_found": "absent",
+        "_later.slopes": "absent | real (pairs(C), 2)",
+        "ledger_": "absent | a MarginLedger | each _: a MarginLedger",
+        "margin_": "absent | real | real (_,)",
+        "margin_bound_": "absent | real | real (_,)",
+        "loo_bound_": "absent | real",
+        "radius_": "absent | real",
     }
 
     class_weight: Any

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import InputError
 from mercer.estimators.base import KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
@@ -51,7 +52,15 @@ class SupportModel(KernelEstimator):
         "dual_coef_": "float (1, S)",
         "intercept_": "float (1,)",
         "n_support_": "int (1,) >= 0 sum S",
-        "_weights": "None | float (_, _)",
+        "_weights": "None | float (_, 1)",
+        "dual_objective_": "absent | real",
+        "primal_objective_": "absent | real",
+        "duality_gap_": "absent | real",
+        "fit_status_": "absent | int",
+        "n_iter_": "absent | int | int (_,)",
+        "shape_fit_": "absent | each _: int",
+        "_later": "absent | a dict",
+        "_later.training": "absent | a Training",
     }
 
     tol: Any
@@ -66,6 +75,10 @@ class SupportModel(KernelEstimator):
     _later: dict[str, Any]  # what is computed when first asked for, and the training set while it may be needed for that
     _weights: Array | None
     _keeps_rows = False  # the support vectors are enough
+
+    def _check_loaded(self) -> None:
+        if self.__dict__.get("_later") == {}:
+            raise InputError(f"{type(self).__name__}._later is empty; the file is damaged or was changed.")
 
     def _check_parameters(self) -> None:
         check_limits(type(self).__name__, self.tol, self.max_iter, self.time_limit)

@@ -54,7 +54,7 @@ class OneClassSVM(OutlierMixin, SupportModel):
     ([1, -1], True)
     """
 
-    _stored: ClassVar[dict[str, str]] = {"offset_": "float (1,)"}
+    _stored: ClassVar[dict[str, str]] = {"offset_": "float (1,)", "margin_": "absent | real", "_novel": "absent | real"}
 
     def __init__(
         self,

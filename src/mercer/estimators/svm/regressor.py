@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ Array = NDArray[Any]
 
 class SupportRegressor(RegressorMixin, SupportModel):
     """Abstract: support vector regression."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "_later.held": "absent | a FoldResiduals",
+        "_inside": "absent | real",
+        "rkhs_norm_": "absent | real",
+        "tube_": "absent | real",
+    }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X with targets y (n,); a weight multiplies the C of its row, and 0 leaves the row out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,15 @@ class SVCCV(SupportClassifier):
     >>> len(model.cv_results_["mean_test_score"]), bool(model.best_score_ > 0.9)
     (6, True)
     """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "surface_": "absent | a Surface",
+        "best_index_": "absent | each _: int | array",
+        "best_params_": "absent | a dict",
+        "best_length_scale_": "absent | None | real | array | each _: real",
+        "best_score_": "absent | real | array",
+        "cv_results_": "absent | a dict",
+    }
 
     def __init__(
         self,
