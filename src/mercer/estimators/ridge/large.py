@@ -246,7 +246,7 @@ def row_sums(  # Y (n, *t), weights (n,), shift (m,) -> (m + t + 1, m + t + 1)
     """[Z - shift, Y, 1]' W [Z - shift, Y, 1]: targets and ones stand beside the features, so that one product has all."""
     Y = Y.reshape(len(Y), -1)
     m, t = width_of(features), Y.shape[1]
-    total = np.zeros((m + t + 1, m + t + 1))
+    total, product = np.zeros((m + t + 1, m + t + 1)), np.empty((m + t + 1, m + t + 1))
     for rows, R in raw_blocks(features, X, meter, beside=t + 1):
         R[:, m:-1], R[:, -1] = Y[rows], 1.0
         if whitened:
@@ -255,7 +255,7 @@ def row_sums(  # Y (n, *t), weights (n,), shift (m,) -> (m + t + 1, m + t + 1)
             R[:, :m] -= shift
         if weights is not None:
             R *= np.sqrt(weights[rows])[:, None]
-        total += R.T @ R
+        total += np.matmul(R.T, R, out=product)
     return total
 
 
