@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import resource
 import subprocess
 import sys
@@ -19,6 +20,10 @@ from typing import Any
 import numpy as np
 
 import mercer
+from mercer.estimators.ridge.large import chunk_sums, feature_map
+from mercer.estimators.ridge.problem import Problem
+from mercer.inputs.chunks import Chunk
+from mercer.numeric.threads import one_thread
 
 LIMIT = 2e9
 
@@ -89,38 +94,84 @@ def made(number: int, rows: int, d: int) -> np.ndarray:
     return np.random.default_rng(number).random((rows, d))
 
 
-def workers(blocks: int = 32, rows: int = 50_000, d: int = 20, m: int = 600) -> int:
-    """The same fit on one worker and on two, one thread each; the share of transfers in the time of their tasks."""
+def ridge(m: int) -> Any:
+    """The model of the feature pass."""
+    return mercer.KernelRidge(mercer.Gaussian(2.0), alpha=1.0, solver="fourier", n_components=m)
+
+
+def alone(number: int, rows: int, d: int, m: int, times: int, together: Any, seconds: Any) -> None:
+    """The work of some chunks in a process that has nothing to do with Dask, on one thread, when all processes are ready."""
+    with one_thread():
+        loaded(rows, d, m)
+        X = made(number, rows, d)
+        chunk = Chunk(0, "rows", X, target(X))
+        problem = Problem(mercer.Gaussian(2.0), X, chunk.y, np.asarray(1.0), None, False, n_components=m)
+        features = feature_map(problem, "fourier")
+        chunk_sums(chunk, features, False, None)
+        together.wait()
+        begin = time.perf_counter()
+        for _ in range(times):
+            chunk_sums(chunk, features, False, None)
+        seconds.put((time.perf_counter() - begin) / times)
+
+
+def limit(rows: int, d: int, m: int, times: int = 6) -> float:
+    """How many times the work of one process two of them do at once on this machine: no cluster here can do better."""
+    context, found = multiprocessing.get_context("spawn"), []
+    for count in (1, 2):
+        together, seconds = context.Barrier(count), context.Queue()
+        crew = [context.Process(target=alone, args=(i, rows, d, m, times, together, seconds)) for i in range(count)]
+        for process in crew:
+            process.start()
+        found.append(count / max(seconds.get() for _ in crew))
+        for process in crew:
+            process.join()
+    return float(found[1] / found[0])
+
+
+def loaded(rows: int, d: int, m: int) -> None:
+    """Load the compiled loops of a worker: those of the first chunk that it gets would be loaded while the clock runs."""
+    X = made(0, rows, d)
+    ridge(m).fit(X, target(X))
+
+
+def one_fit(count: int, blocks: int, rows: int, d: int, m: int) -> float:
+    """The seconds of the fit on so many workers; prints them beside the time of tasks and transfers."""
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster
 
-    seconds = []
-    for count in (1, 2):
-        with (
-            LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-            Client(cluster) as client,
-        ):
-            parts = [da.from_delayed(dask.delayed(made)(i, rows, d), (rows, d), dtype=float) for i in range(blocks)]
-            X = da.concatenate(parts).persist()
-            y = X.map_blocks(target, drop_axis=1, dtype=float).persist()
-            client.gather(client.compute([X.sum(), y.sum()]))  # they are there
-            model = mercer.KernelRidge(mercer.Gaussian(2.0), alpha=1.0, solver="fourier", n_components=m)
-            model.fit(X[:rows], y[:rows])  # the loops of every process are loaded
-            client.get_task_stream()
-            begin = time.perf_counter()
-            model.fit(X, y)
-            spent = time.perf_counter() - begin
-            steps = [step for task in client.get_task_stream(start=begin - time.perf_counter() + time.time())
-                     for step in task["startstops"]]  # fmt: skip
-            took = {"compute": 0.0, "transfer": 0.0}
-            for step in steps:
-                if step["action"] in took:
-                    took[step["action"]] += step["stop"] - step["start"]
-            share = took["transfer"] / max(sum(took.values()), 1e-9)
-            seconds.append(spent)
-            print(f"{count} worker(s): {spent:.2f} s, tasks {took['compute']:.2f} s, transfers {took['transfer']:.3f} s "
-                  f"({100 * share:.1f} % of both)")  # fmt: skip
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        parts = [da.from_delayed(dask.delayed(made)(i, rows, d), (rows, d), dtype=float) for i in range(blocks)]
+        X = da.concatenate(parts).persist()
+        y = X.map_blocks(target, drop_axis=1, dtype=float).persist()
+        client.gather(client.compute([X.sum(), y.sum()]))  # they are there
+        client.run(loaded, rows, d, m)
+        model = ridge(m).fit(X[:rows], y[:rows])
+        client.get_task_stream()
+        begin = time.perf_counter()
+        model.fit(X, y)
+        spent = time.perf_counter() - begin
+        steps = [step for task in client.get_task_stream(start=begin - time.perf_counter() + time.time())
+                 for step in task["startstops"]]  # fmt: skip
+        took = {"compute": 0.0, "transfer": 0.0}
+        for step in steps:
+            if step["action"] in took:
+                took[step["action"]] += step["stop"] - step["start"]
+    share = took["transfer"] / max(sum(took.values()), 1e-9)
+    print(f"{count} worker(s): {spent:.2f} s, tasks {took['compute']:.2f} s, transfers {took['transfer']:.3f} s "
+          f"({100 * share:.1f} % of both)", flush=True)  # fmt: skip
+    return spent
+
+
+def workers(blocks: int = 24, rows: int = 50_000, d: int = 20, m: int = 600) -> int:
+    """The same fit on one worker and on two, one thread each, beside what two processes can do at best."""
+    best = limit(rows, d, m)
+    print(f"two processes without Dask do {best:.2f} times the work of one: the limit of this machine", flush=True)
+    seconds = [one_fit(count, blocks, rows, d, m) for count in (1, 2)]
     print(f"{blocks} blocks of {rows:,} x {d}, {m} features: two workers against one {seconds[0] / seconds[1]:.2f} times")
     return int(seconds[0] / seconds[1] < 1.7)
 

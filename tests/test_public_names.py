@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -100,6 +101,11 @@ def test_gram_is_the_function_whatever_was_imported() -> None:
     """mercer.gram is a function and a package; importing a module of the package must not uncover the package."""
     assert run_python("import mercer, mercer.gram; from mercer.gram import *; print(callable(mercer.gram))") == "True"
     assert run_python("import mercer.gram; import mercer; print(callable(mercer.gram))") == "True"
+
+
+def test_functions_of_a_notebook_may_name_the_package() -> None:
+    """Dask sends such a function by its value, and with it the modules that it names."""
+    assert pickle.loads(pickle.dumps(mercer)) is mercer
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -42,5 +42,9 @@ class _Package(_ModuleType):
             value = getattr(value, name)
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a function of a notebook travels to the workers of a cluster with the modules that it names
+        return _import_module, (self.__name__,)
+
 
 _sys.modules[__name__].__class__ = _Package

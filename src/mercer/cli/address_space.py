@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,8 +38,6 @@ def save_addresses() -> None:
         return
     with suppress(OSError, AttributeError):  # another C library than glibc
         ctypes.CDLL(None).mallopt(ARENAS, 1)
-    # DuckDB's allocator keeps the addresses of all that it has given back: 2 GB after a pass over 2 GB of text
-    os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false")
 
 
 def refuse_too_little() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -59,6 +60,10 @@ class Shape:
 
 def connected(memory: int | None = None) -> Any:
     """A connection to DuckDB in memory, with installing extensions switched off; the caller closes it."""
+    if "duckdb" not in sys.modules and _counted():
+        # DuckDB's allocator, which reads this when it is loaded, keeps the addresses of all that it has given back: 2 GB
+        # after a pass over 2 GB of text, 330 MB after one chunk of Parquet
+        os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false")
     try:
         import duckdb
     except ImportError:
@@ -72,6 +77,16 @@ def connected(memory: int | None = None) -> Any:
     if memory is not None:
         config["memory_limit"] = f"{max(memory, 2**27)}B"
     return duckdb.connect(":memory:", config=config)
+
+
+def _counted() -> bool:
+    """Whether a limit counts the addresses of this process (ulimit -v, ulimit -d), used or not."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+    return any(resource.getrlimit(which)[0] != resource.RLIM_INFINITY for which in limits)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import scipy.linalg as la
 
 from mercer.errors import InputError, check_choice
 from mercer.linalg.solution import Array
+from mercer.numeric.threads import one_blas_thread
 
 RULES = ("greedy", "random")
 
@@ -60,26 +61,30 @@ def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
     rng = np.random.default_rng(0) if rng is None else rng
     d = np.maximum(np.asarray(diag, dtype=np.float64), 0.0)  # (n,) a copy
     m, floor = min(m, len(d)), tol * float(d.max(initial=0.0))
-    F = np.empty((len(d), m), order="F")
+    G = np.empty((m, len(d)))  # the factor by its columns: every step reads and writes whole rows of this one
     index: list[int] = []
     while len(index) < m and d.max() > floor:
         r = len(index)
         found = _candidates(d, min(candidates, m - r), rule, rng)
-        K = np.asarray(columns(found), dtype=np.float64)  # (n, b)
-        among = K[found] - F[found, :r] @ F[found, :r].T  # (b, b) residual kernel of the candidates
+        K = np.ascontiguousarray(np.asarray(columns(found), dtype=np.float64).T)  # (b, n)
+        own = np.ascontiguousarray(G[:r, found].T)  # (b, r)
+        among = K[:, found] - own @ own.T  # (b, b) residual kernel of the candidates
         taken = _greedy_round(among, d, floor) if rule == "greedy" else _random_round(among, d[found], floor, rng)
         if not taken:
             # nothing but rounding is left where the residual says otherwise: such rows are done with
             d[found] = 0.0
             continue
-        new = K[:, taken] - F[:, :r] @ F[found[taken], :r].T
-        L = la.cholesky(among[np.ix_(taken, taken)], lower=True, check_finite=False)
-        block = la.solve_triangular(L, new.T, lower=True, overwrite_b=True, check_finite=False).T
-        F[:, r : r + len(taken)] = block
-        d = np.maximum(d - np.einsum("ij,ij->i", block, block), 0.0)
+        block = G[r : r + len(taken)]  # (t, n)
+        np.matmul(own[taken], G[:r], out=block)
+        np.subtract(K[taken], block, out=block)
+        with one_blas_thread():  # SciPy has a BLAS of its own, whose threads would turn on beside NumPy's next product
+            L = la.cholesky(among[np.ix_(taken, taken)], lower=True, check_finite=False)
+            # block' L'^-1 from the right, in the memory of the factor: its transpose is what Fortran calls contiguous
+            la.blas.dtrsm(1.0, L, block.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        d = np.maximum(d - np.einsum("ij,ij->j", block, block), 0.0)
         index += found[taken].tolist()
         d[index] = 0.0
-    return Pivots(np.array(index, dtype=np.intp), d, F[:, : len(index)])
+    return Pivots(np.array(index, dtype=np.intp), d, G[: len(index)].T)
 
 
 def _candidates(d: Array, count: int, rule: str, rng: np.random.Generator) -> Array:  # (n,) -> (b,) row numbers

@@ -194,3 +194,54 @@ def test_smooth_kernels_in_one_column_keep_their_digits() -> None:
         Gaussian(0.5), alphas=[1e-6, 1e-3], length_scales=[0.3, 0.5], solver="nystroem", n_components=60
     ).fit(X, y)
     assert np.isfinite(tuned.surface_.scores).all()
+
+
+def wide(n: int = 900, d: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.random((n, d))
+    return X, np.sin(X[:, 0] * 4) + X[:, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Matern(1.5, length_scale=3.0)], ids=str)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_kernel_values_in_float32_move_a_fit_by_less_than_they_may(
+    monkeypatch: pytest.MonkeyPatch, fit_intercept: bool, kernel: mercer.Kernel, dtype: type
+) -> None:
+    """The slow twin is the same fit with all values in float64."""
+    X, y = wide()
+    model = KernelRidge(kernel, alpha=0.1, fit_intercept=fit_intercept, solver="nystroem", n_components=60)
+    slow = model.fit(X.astype(dtype), y).predict(X[:50])
+    asked = []
+    monkeypatch.setattr(large, "SINGLE_WORK", 1)
+    decide = large.in_single
+    monkeypatch.setattr(large, "in_single", lambda *given: asked.append(decide(*given)) or asked[-1])
+    fast = model.fit(X.astype(dtype), y).predict(X[:50])
+    assert asked == [True]
+    assert 0 < np.abs(fast - slow).max() < large.SINGLE_ROUNDING * np.abs(y).max()
+
+
+def test_float64_stays_where_float32_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small penalty, rows of a great length among short ones, numbers that float32 does not have."""
+    monkeypatch.setattr(large, "SINGLE_WORK", 1)
+    X, y = wide()
+
+    def single(X: np.ndarray, alpha: float, weights: np.ndarray | None = None) -> bool:
+        problem = large.Problem(Gaussian(2.0), X, y, np.asarray(alpha), weights, False, n_components=60)
+        return large.in_single(problem, large.feature_map(problem, "nystroem"))
+
+    assert single(X, 0.1)
+    assert not single(X, 1e-12)
+    assert not single(X, 0.1, np.full(len(y), 1e12))
+    far = X.copy()
+    far[::7] += 1e5
+    assert not single(far, 0.1)
+    far[13] = 1e30
+    assert not single(far, 0.1)
+
+
+def test_small_fits_and_other_rows_are_in_float64() -> None:
+    X, y = wide()
+    problem = large.Problem(Gaussian(2.0), X, y, np.asarray(0.1), None, False, n_components=60)
+    assert not large.in_single(problem, large.feature_map(problem, "nystroem"))
+    assert not large.in_single(problem, large.feature_map(problem, "fourier"))

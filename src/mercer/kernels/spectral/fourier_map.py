@@ -77,15 +77,18 @@ class FourierMap:
         step = max(16, CACHED_NUMBERS // max(self.n_columns, 1))
         projection = self.projection(out.dtype, X.shape[0])
         starts = range(0, X.shape[0], step)
+        crew = min(threads.cpu_count(), len(starts))
+        # one per thread for all its blocks: Dask's workers give freed memory back at once, and new pages cost a tenth of a fit
+        spare = [np.empty((min(step, X.shape[0]), len(self.weights)), out.dtype) for _ in range(crew)]
 
         def work(start: int, worker: int) -> None:
-            self.fill(X[start : start + step], out[start : start + step], projection)
+            self.fill(X[start : start + step], out[start : start + step], projection, spare[worker])
 
-        threads.run(starts, work, min(threads.cpu_count(), len(starts)))
+        threads.run(starts, work, crew)
 
-    def fill(self, X: Any, out: NDArray[Any], projection: Projection) -> None:  # (n, d) -> (n, D)
-        """Write z(x) for some rows into an array of the caller's."""
-        phase = self._phase(X, projection, out.dtype)
+    def fill(self, X: Any, out: NDArray[Any], projection: Projection, spare: NDArray[Any]) -> None:  # (n, d) -> (n, D)
+        """Write z(x) for some rows into an array of the caller's; `spare` has as many rows, one column per frequency."""
+        phase = self._phase(X, projection, spare[: X.shape[0]])
         p = self.n_pairs
         if len(self.phases):
             phase[:, p:] += self.phases.astype(out.dtype)
@@ -111,13 +114,14 @@ class FourierMap:
         compiled = worth(n_rows * self.n_columns, PER_VALUE)
         return Projection(exact, exact.astype(dtype, copy=False), factors.astype(dtype), longest, compiled)
 
-    def _phase(self, X: Any, projection: Projection, dtype: Any) -> NDArray[Any]:  # -> (n, m)
+    def _phase(self, X: Any, projection: Projection, spare: NDArray[Any]) -> NDArray[Any]:  # (n, d), (n, m) -> (n, m)
+        dtype = spare.dtype
         if sp.issparse(X):  # no center, so that zeros stay zeros
             return _one_turn(np.asarray(X.astype(np.float64) @ projection.exact)).astype(dtype, copy=False)
         moved = X - self.center  # float64: a float32 row far from zero has its digits in the difference
         reach = float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max(initial=0.0))) * projection.longest
         if reach <= LARGEST_PHASE[dtype.name]:
-            return np.asarray(moved.astype(dtype, copy=False) @ projection.own)
+            return np.matmul(moved.astype(dtype, copy=False), projection.own, out=spare)
         return _one_turn(moved @ projection.exact).astype(dtype, copy=False)
 
 
