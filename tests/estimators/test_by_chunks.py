@@ -231,11 +231,6 @@ def test_the_others_say_that_they_cannot_and_what_to_use(cls: type) -> None:
         cls().fit(mercer.chunks(X, LABELS, rows=STEP))
 
 
-def test_the_two_sample_test_says_so_too() -> None:
-    with pytest.raises(CapabilityError, match="which it needs in memory"):
-        mercer.mmd_test(mercer.chunks(X), X)
-
-
 def test_predictions_of_chunks_come_chunk_by_chunk() -> None:
     model = mercer.KernelRidge(n_components=20).fit(X, Y)
     answers = model.predict(mercer.chunks(X, rows=STEP))

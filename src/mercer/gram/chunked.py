@@ -43,14 +43,16 @@ class ChunkedRows:
         self._first: Iterator[Part] | None = None
 
     @classmethod
-    def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str) -> ChunkedRows:
+    def opened(
+        cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X"
+    ) -> ChunkedRows:
         """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
         runner: Runner = Here()
         if source.client is not None:
             from mercer.gram.distributed import Workers
 
             runner = Workers(source.client)
-        door, parts, seen = Door(kind, targets), iter(source.parts), []
+        door, parts, seen = Door(kind, targets, owner=owner), iter(source.parts), []
         head = names = None
         for number, part in enumerate(parts):
             if source.once:
@@ -117,6 +119,18 @@ class ChunkedRows:
         """The same rows with targets read in another way."""
         other = copy.copy(self)
         other._door = replace(self._door, targets=targets)
+        return other
+
+    def pairs(self, more: Sequence[Any]) -> ChunkedRows:
+        """Pairs of chunks (i, j), i <= j, as chunks: `more[i]` comes with the rows of chunk i wherever these go."""
+        from mercer.gram.chunk_pairs import pair_parts
+
+        filled = [place for place, n in enumerate(self.lengths or ()) if n]
+        parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]
+        found = pair_parts(parts, [more[place] for place in filled], self.distributed)
+        other = copy.copy(self)
+        other._source, other.lengths, other.passes = replace(self._source, parts=found), (1,) * len(found), 0
+        other._door = self._door.of_pairs()
         return other
 
     def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
