@@ -79,6 +79,18 @@ def test_a_bad_partition_is_named(client: Any, spoil: Any, words: str, where: st
         model().fit(found)
 
 
+def test_a_process_of_which_a_partition_is_empty_or_bad(client: Any) -> None:
+    settings: dict[str, Any] = {"noise": 0.1, "optimizer": None, "solver": "inducing", "n_inducing": 30}
+    process = mercer.GaussianProcessRegressor(mercer.Gaussian(2.0), **settings)
+    there = process.fit(joined(cut(X, SIZES), 4), joined(cut(Y, SIZES))).predict(NEW)
+    np.testing.assert_allclose(there, process.fit(X, Y).predict(NEW), atol=1e-9)
+    parts, targets = [p.copy() for p in cut(X, SIZES)], [t.copy() for t in cut(Y, SIZES)]
+    parts[2][7, 1], before = np.nan, process.predict(NEW)
+    with pytest.raises(InputError, match="partition 2 of X has NaN at row 7, column 1"):
+        process.fit(joined(parts, 4), joined(targets))
+    np.testing.assert_array_equal(process.predict(NEW), before)  # a fit that fails changes nothing
+
+
 def test_two_samples_of_which_a_partition_is_empty_or_bad(client: Any) -> None:
     parts, other = cut(X, SIZES), OTHER[:400]
     here = mercer.mmd_test(X, other, mercer.Gaussian(2.0), 49, 0)

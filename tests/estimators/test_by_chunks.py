@@ -162,6 +162,7 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
             mercer.KernelRidgeCV(n_components=20, alphas=[1.0], length_scales=[1.0, 2.0]),
             mercer.NoveltyBall(),
             mercer.KernelPCA(n_components=2, n_landmarks=30),
+            mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=30),
         ):
             planned = mercer.plan(model, given()).route
             model.fit(given())
@@ -212,6 +213,7 @@ def test_a_model_of_chunks_is_saved_and_loaded(tmp_path: Any) -> None:
         (mercer.KernelRidgeClassifier(n_components=20), LABELS),
         (mercer.NearestMean(), LABELS),
         (mercer.KernelPCA(n_components=2, n_landmarks=20), None),
+        (mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=20), Y),
     ):
         model.fit(mercer.chunks(X, y, rows=STEP))
         mercer.save(model, tmp_path / "model.mercer")

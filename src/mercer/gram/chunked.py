@@ -226,6 +226,7 @@ class ChunkedRows:
         """The fit is done: forget its checkpoint."""
         if self._journal is not None:
             self._journal.remove()
+            self._journal = None  # what is asked later is not a part of the fit
 
 
 def together(parts: Sequence[Chunk]) -> Chunk:

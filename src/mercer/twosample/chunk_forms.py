@@ -101,8 +101,8 @@ def pair_forms(chunk: Chunk, kernels: tuple[Kernel, ...], unit: Array, shift: Ar
     """What a pair of chunks adds: s_i'K_ij s_j and its mirror image (q, B), squares (q,), and powers of the largest (q,)."""
     sizes = [count(X) for X in chunk.X]
     rows = Rows(stacked(chunk.X), chunk.where)
-    signs = np.hstack([np.unpackbits(bits, axis=1)[:, :n] for bits, n in zip(chunk.y, sizes, strict=True)])
-    signs = 2 * signs.view(np.int8) - np.int8(1)  # (B, c)
+    ones = np.hstack([np.unpackbits(bits, axis=1)[:, :n] for bits, n in zip(chunk.y, sizes, strict=True)])
+    signs: NDArray[np.int8] = np.where(ones > 0, np.int8(1), np.int8(-1))  # (B, c)
     labels = Permuted(sizes[0], sum(sizes[1:]))
     forms = Forms(InUnits(Bundle(kernels, rows), unit=unit), labels, pieces=_pieces(sizes), shift=shift)
     if exact:
