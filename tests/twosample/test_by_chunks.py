@@ -181,6 +181,8 @@ def test_what_cannot_be_is_said() -> None:
     ):
         with pytest.raises(InputError, match=words):
             mercer.mmd_test(*given, GAUSSIAN, 19, 0)
+    with pytest.raises(CapabilityError, match="hsic_test permutes the rows of Y"):
+        mercer.hsic_test(cut(X), Y)
     with pytest.raises(CapabilityError, match="Precomputed kernel values do not come in chunks"):
         mercer.mmd_test(cut(X), cut(Y), mercer.Precomputed(), 19, 0)
     with pytest.raises(MemoryBudgetError, match="relabelings of 203 rows needs"):

@@ -21,6 +21,8 @@ from mercer.gram.journal import Journal
 from mercer.inputs.chunks import Chunk, Chunks, Door, Part, ReadTargets, stacked
 from mercer.inputs.rows import Rows
 from mercer.inputs.vectors import columns_of
+from mercer.kernels.base import Kernel
+from mercer.numeric.points import SAMPLE, SEED
 from mercer.numeric.threads import Progress
 
 #: Rows of the first chunk that a fit looks at before it begins.
@@ -243,3 +245,20 @@ def pool(X: Any) -> tuple[int, Callable[[NDArray[np.intp]], Any]]:
         return X.n, lambda index: X.take(index).X
     rows = Rows(X)
     return len(rows), lambda index: rows.take(index).data
+
+
+def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
+    """The kernel with its numbers, from the rows that `resolve` would take of them all."""
+    if kernel._adapts:
+        raise InputError(
+            f"{kernel} takes its alphabet from all strings, and chunks are not all at hand; write it: alphabet='ACGT'."
+        )
+    if not kernel.unresolved:
+        return kernel
+    sample = rows.take(rows_for_median(rows.n))
+    return kernel.resolve(Rows(sample.X, weights=sample.weights), sample.weights)
+
+
+def rows_for_median(n: int) -> NDArray[np.intp]:
+    """The rows, of n, that a median distance is taken from, in memory and in chunks."""
+    return np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))

@@ -131,10 +131,10 @@ def quiet_graphs() -> Any:
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "4GB"})
 
 
-def check_signs(m: int, n: int, relabelings: int) -> None:
+def check_signs(m: int, n: int, relabelings: int, kernels: int) -> None:
     """Refuse relabelings that do not fit into the memory of this process, before any is drawn."""
-    # the signs as they are drawn and as bits, once more for swaps; and the random numbers of permutations
-    needed = (m + n) * relabelings * 2 + (0 if m == n else 8 * min(m, n) * relabelings)
+    # the signs as drawn, and with the observed ones before them; the random numbers of permutations; a few numbers per row
+    needed = (m + n) * (2 * relabelings + 48 * kernels) + (0 if m == n else 8 * min(m, n) * relabelings)
     check_fits(
         needed, f"mmd_test by chunks: {relabelings} relabelings of {m + n} rows", "Take fewer, or method='features'.",
         DEFAULT_BUDGET,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.training import resolved
+from mercer.gram.chunked import resolved
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import check_symmetric
@@ -29,7 +29,7 @@ def by_chunks(X: Any, Y: Any, given: tuple[Kernel, ...], chosen: Settings, rando
     if choose_way(chosen, samples, len(kernels)) == "features":
         found = by_chunk_blocks(samples, kernels if given else None, chosen, rng, seed)
     else:
-        check_signs(samples.m, samples.n, chosen.n_permutations)
+        check_signs(samples.m, samples.n, chosen.n_permutations, len(kernels))
         matrices = ChunkMatrices(kernels, samples.rows)
         check_symmetric(matrices.ends(32))
         scaled = InUnits(matrices)

@@ -22,11 +22,10 @@ from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_ev
 from mercer.estimators.gp.parameters import RowsSeen, spreads_of
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem, SummedProblem
 from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
+from mercer.gram.chunked import ChunkedRows, rows_for_median
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
-from mercer.numeric.points import SAMPLE, SEED
 
 Array = NDArray[Any]
 
@@ -124,9 +123,7 @@ class ChunkedProblem:
         """What starting values are taken from; nothing is read where nothing is fitted."""
         if not fit:
             return RowsSeen(Rows(self.X.head.X), Rows(self.X.head.X), None)
-        n = self.n
-        drawn = np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))
-        sized = RowsSeen.numbers(n)
+        drawn, sized = rows_for_median(self.n), RowsSeen.numbers(self.n)
         both = np.union1d(drawn, sized)
         rows = Rows(self.X.take(both).X)
         spreads = None if self.columns is None else spreads_of(self.columns.sd, self.columns.most)
