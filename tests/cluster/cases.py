@@ -15,9 +15,11 @@ ROWS, STEP = 1003, 100  # eleven chunks: a whole group and a part of one
 RNG = np.random.default_rng(20)
 X = RNG.normal(size=(ROWS, 4))
 NEW = RNG.normal(size=(31, 4))
+OTHER = np.random.default_rng(21).normal(0.1, 1.0, size=(507, 4))
 Y = np.sin(X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.05 * RNG.normal(size=ROWS)
 LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [0.0, 0.6])]
 GAUSSIAN = mercer.Gaussian(length_scale="median")
+INDUCING: dict[str, Any] = {"solver": "inducing", "n_inducing": 40}
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Case:
 
 def _predicts(model: Any) -> Any:
     return model.predict(NEW)
+
+
+def _errors(model: Any) -> Any:
+    mean, std = model.predict(NEW, return_std=True)
+    return np.concatenate([mean, std, model.predict_interval(NEW).ravel(), [model.log_marginal_likelihood_value_]])
 
 
 def _fits(make: Callable[[], Any]) -> Callable[[Any], Any]:
@@ -88,6 +95,28 @@ CASES = [
     Case("nearest-mean", _fits(lambda: mercer.NearestMean(GAUSSIAN)), lambda m: m.decision_function(NEW), LABELS),
     Case("nearest-mean-primal", _fits(lambda: mercer.NearestMean(mercer.Linear())), lambda m: m.predict_proba(NEW), LABELS),
     Case("ball", _fits(lambda: mercer.NoveltyBall(GAUSSIAN)), lambda m: np.append(m.score_samples(NEW), m.radius_)),
+    Case(
+        "two-samples",
+        lambda chunks: mercer.mmd_test(chunks, OTHER, [GAUSSIAN, mercer.Laplacian(2.0)], 99, random_state=0),
+        lambda r: np.concatenate([r.null_distribution, [r.statistic, r.pvalue, r.power.achieved], r.witness(NEW)]),
+    ),
+    Case(
+        "two-samples-in-blocks",
+        lambda chunks: mercer.mmd_test(chunks, OTHER, None, 99, random_state=0, method="features", n_features=16),
+        lambda r: np.append(r.null_distribution, [r.statistic, r.pvalue, r.power.achieved]),
+    ),
+    Case(
+        "process",
+        _fits(lambda: mercer.GaussianProcessRegressor(GAUSSIAN, noise=0.1, optimizer=None, **INDUCING)),
+        _errors,
+        Y,
+    ),
+    Case(
+        "process-searched",
+        _fits(lambda: mercer.GaussianProcessRegressor(mercer.Gaussian((1.0,) * 4), n_restarts=0, max_iter=2, **INDUCING)),
+        lambda m: np.append(_errors(m), m.theta_),
+        Y,
+    ),
     Case(
         "components",
         _fits(lambda: mercer.KernelPCA(GAUSSIAN, n_components=3, n_landmarks=60)),

@@ -9,7 +9,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from tests.cluster.cases import NEW, STEP, X, Y
+from tests.cluster.cases import NEW, OTHER, STEP, X, Y
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -77,6 +77,45 @@ def test_a_bad_partition_is_named(client: Any, spoil: Any, words: str, where: st
         found = dataclasses.replace(found, client=None)
     with pytest.raises(InputError, match=words):
         model().fit(found)
+
+
+def test_a_process_of_which_a_partition_is_empty_or_bad(client: Any) -> None:
+    settings: dict[str, Any] = {"noise": 0.1, "optimizer": None, "solver": "inducing", "n_inducing": 30}
+    process = mercer.GaussianProcessRegressor(mercer.Gaussian(2.0), **settings)
+    there = process.fit(joined(cut(X, SIZES), 4), joined(cut(Y, SIZES))).predict(NEW)
+    np.testing.assert_allclose(there, process.fit(X, Y).predict(NEW), atol=1e-9)
+    parts, targets = [p.copy() for p in cut(X, SIZES)], [t.copy() for t in cut(Y, SIZES)]
+    parts[2][7, 1], before = np.nan, process.predict(NEW)
+    with pytest.raises(InputError, match="partition 2 of X has NaN at row 7, column 1"):
+        process.fit(joined(parts, 4), joined(targets))
+    np.testing.assert_array_equal(process.predict(NEW), before)  # a fit that fails changes nothing
+
+
+def test_two_samples_of_which_a_partition_is_empty_or_bad(client: Any) -> None:
+    parts, other = cut(X, SIZES), OTHER[:400]
+    here = mercer.mmd_test(X, other, mercer.Gaussian(2.0), 49, 0)
+    there = mercer.mmd_test(joined(parts, 4), joined(cut(other, [150, 0, 250]), 4), mercer.Gaussian(2.0), 49, 0)
+    assert there.pvalue == here.pvalue and there.statistic == pytest.approx(here.statistic, abs=1e-13)
+    spoiled = [part.copy() for part in cut(other, [150, 250])]
+    spoiled[1][7, 1] = np.nan
+    with pytest.raises(InputError, match="partition 1 of Y has NaN at row 7, column 1"):
+        mercer.mmd_test(joined(parts, 4), joined(spoiled, 4), mercer.Gaussian(2.0), 49, 0)
+    with pytest.raises(InputError, match="Y has 0 rows"):
+        mercer.mmd_test(joined(parts, 4), joined([X[:0]], 4), mercer.Gaussian(2.0), 49, 0)
+
+
+def test_two_samples_of_strings_and_frames(client: Any) -> None:
+    dd, pd, db = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas"), pytest.importorskip("dask.bag")
+    words = [["".join(np.random.default_rng(i + s).choice(list("acgt"), 8)) for i in range(30)] for s in (0, 1000)]
+    bags = [db.from_sequence(sample, npartitions=3).map(str.upper) for sample in words]
+    here = mercer.mmd_test(*([w.upper() for w in sample] for sample in words), None, 49, 0)
+    assert mercer.mmd_test(*bags, None, 49, 0).pvalue == here.pvalue
+    frames = [pd.DataFrame(sample, columns=list("abcd")) for sample in (X[:200], OTHER[:90])]
+    here = mercer.mmd_test(*frames, None, 49, 0)
+    lazily = [dd.from_pandas(frame, npartitions=3) for frame in frames]
+    assert mercer.mmd_test(*lazily, None, 49, 0).pvalue == here.pvalue
+    mixed = mercer.Gaussian(1.0).on("a") * mercer.Gaussian(2.0).on("c")
+    assert mercer.mmd_test(*lazily, mixed, 49, 0).pvalue == mercer.mmd_test(*frames, mixed, 49, 0).pvalue
 
 
 def test_other_types_of_numbers_are_numbers(client: Any) -> None:

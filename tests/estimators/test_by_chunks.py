@@ -162,6 +162,7 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
             mercer.KernelRidgeCV(n_components=20, alphas=[1.0], length_scales=[1.0, 2.0]),
             mercer.NoveltyBall(),
             mercer.KernelPCA(n_components=2, n_landmarks=30),
+            mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=30),
         ):
             planned = mercer.plan(model, given()).route
             model.fit(given())
@@ -212,6 +213,7 @@ def test_a_model_of_chunks_is_saved_and_loaded(tmp_path: Any) -> None:
         (mercer.KernelRidgeClassifier(n_components=20), LABELS),
         (mercer.NearestMean(), LABELS),
         (mercer.KernelPCA(n_components=2, n_landmarks=20), None),
+        (mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=20), Y),
     ):
         model.fit(mercer.chunks(X, y, rows=STEP))
         mercer.save(model, tmp_path / "model.mercer")
@@ -229,11 +231,6 @@ def _everything() -> list[type]:
 def test_the_others_say_that_they_cannot_and_what_to_use(cls: type) -> None:
     with pytest.raises(CapabilityError, match=r"cannot be fitted by chunks: .* Use \w+"):
         cls().fit(mercer.chunks(X, LABELS, rows=STEP))
-
-
-def test_the_two_sample_test_says_so_too() -> None:
-    with pytest.raises(CapabilityError, match="which it needs in memory"):
-        mercer.mmd_test(mercer.chunks(X), X)
 
 
 def test_predictions_of_chunks_come_chunk_by_chunk() -> None:

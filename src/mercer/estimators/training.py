@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from mercer.errors import CapabilityError, InputError
-from mercer.gram.chunked import ChunkedRows
+from mercer.gram.chunked import ChunkedRows, resolved
 from mercer.inputs import Rows, columns_of, count, take
 from mercer.inputs.chunks import Chunk, Chunks
 from mercer.inputs.labels import classes_of
 from mercer.kernels.base import Kernel
-from mercer.numeric.points import SAMPLE, SEED
 from mercer.plan import Shape
 
 
@@ -95,20 +94,6 @@ def with_rows(data: TrainingSet) -> TrainingSet:
     return replace(data, X=whole.X, y=whole.y, weights=whole.weights, rows=Rows(whole.X), source=chunks)
 
 
-def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
-    """The kernel with its numbers, from the rows that `resolve` would take of them all."""
-    if kernel._adapts:
-        raise InputError(
-            f"{kernel} takes its alphabet from all strings, and chunks are not all at hand; write it: alphabet='ACGT'."
-        )
-    if not kernel.unresolved:
-        return kernel
-    n = rows.n
-    drawn = np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))
-    sample = rows.take(drawn)
-    return kernel.resolve(Rows(sample.X, weights=sample.weights), sample.weights)
-
-
 def classes_of_chunks(what: str, rows: ChunkedRows) -> NDArray[Any]:
     """The classes that occur in the chunks, sorted; a class whose rows all weigh nothing is none."""
     found = [labels for labels in rows.map(_labels) if labels is not None]
@@ -141,7 +126,7 @@ def refuse_chunks(model: Any) -> CapabilityError:
     elif is_outlier_detector(model):
         instead = "NoveltyBall"
     elif is_regressor(model):
-        instead = "KernelRidge or KernelRidgeCV"
+        instead = "KernelRidge, KernelRidgeCV or GaussianProcessRegressor"
     else:
         instead = "Nystroem or RandomFourierFeatures"
     return CapabilityError(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
+from mercer.gram.chunk_tasks import Kernels
 from mercer.gram.chunked import ChunkedRows
 from mercer.gram.operator import GramOperator
 from mercer.inputs.chunks import Chunk
@@ -16,11 +17,14 @@ from mercer.numeric.threads import Progress
 
 
 class ChunkOperator:
-    """K = k(X, X) for rows in chunks, with `shape`, `@` and `diag()`: products of pairs of chunks, summed in their order."""
+    """K = k(X, X) for rows in chunks, with `shape`, `@` and `diag()`: products of pairs of chunks, summed in their order.
+
+    The products of several kernels, K_1 V, …, K_q V, stand side by side, and so do their diagonals.
+    """
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, kernel: Kernel, rows: ChunkedRows, progress: Progress | None = None) -> None:
+    def __init__(self, kernel: Kernels, rows: ChunkedRows, progress: Progress | None = None) -> None:
         if rows.lengths is None:
             raise InputError("products with a kernel matrix go through the chunks again; an iterator is read once only.")
         self.kernel, self.progress, self._rows = kernel, progress, rows
@@ -44,8 +48,10 @@ class ChunkOperator:
         return self._rows.column(diagonal_of, self.kernel)
 
 
-def diagonal_of(chunk: Chunk, kernel: Kernel) -> NDArray[np.float64]:
-    """k(x, x) of the rows of a chunk."""
+def diagonal_of(chunk: Chunk, kernel: Kernels) -> NDArray[np.float64]:
+    """k(x, x) of the rows of a chunk, (n,), or (n, q) for several kernels."""
+    if isinstance(kernel, tuple):
+        return np.stack([diagonal_of(chunk, one) for one in kernel], axis=1)
     return np.asarray(kernel.diag(chunk.X), dtype=np.float64)
 
 

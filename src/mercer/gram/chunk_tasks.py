@@ -25,6 +25,7 @@ WAVE = GROUP * GROUP
 
 Arrays = tuple[NDArray[Any], ...]
 Work = Callable[..., Any]  # (chunk, *own, *shared) -> anything
+Kernels = Kernel | tuple[Kernel, ...]  # one, or several whose products stand side by side
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Runner(Protocol):
     def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
         """The rows of every part that has some, held where they are read."""
 
-    def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """sum_j k(X_i, X_j) V_j for every held i."""
 
 
@@ -77,9 +78,11 @@ def total_of(parts: Iterable[Arrays | None]) -> Arrays | None:
     return total
 
 
-def product_of(kernel: Kernel, left: Any, right: Any, V: NDArray[Any], same: bool) -> Arrays:
-    """k(left, right) @ V for two held chunks; `same` says that they are one."""
-    return (GramOperator(kernel, left, None if same else right).times(V),)
+def product_of(kernel: Kernels, left: Any, right: Any, V: NDArray[Any], same: bool) -> Arrays:
+    """k(left, right) @ V for two held chunks, side by side for several kernels; `same` says that the chunks are one."""
+    several = kernel if isinstance(kernel, tuple) else (kernel,)
+    found = [GramOperator(one, left, None if same else right).times(V) for one in several]
+    return (found[0] if len(found) == 1 else np.hstack(found),)
 
 
 class Here:
@@ -101,7 +104,7 @@ class Here:
         """The rows of every part that has some."""
         return [X for X in self.map(tasks, rows_of, door, ()) if X is not None]
 
-    def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """sum_j k(X_i, X_j) V_j for every held i."""
         for left in held:
             found = total_of(product_of(kernel, left, X, v, X is left) for X, v in zip(held, V, strict=True))

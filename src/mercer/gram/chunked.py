@@ -21,6 +21,8 @@ from mercer.gram.journal import Journal
 from mercer.inputs.chunks import Chunk, Chunks, Door, Part, ReadTargets, stacked
 from mercer.inputs.rows import Rows
 from mercer.inputs.vectors import columns_of
+from mercer.kernels.base import Kernel
+from mercer.numeric.points import SAMPLE, SEED
 from mercer.numeric.threads import Progress
 
 #: Rows of the first chunk that a fit looks at before it begins.
@@ -43,14 +45,16 @@ class ChunkedRows:
         self._first: Iterator[Part] | None = None
 
     @classmethod
-    def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str) -> ChunkedRows:
+    def opened(
+        cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X"
+    ) -> ChunkedRows:
         """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
         runner: Runner = Here()
         if source.client is not None:
             from mercer.gram.distributed import Workers
 
             runner = Workers(source.client)
-        door, parts, seen = Door(kind, targets), iter(source.parts), []
+        door, parts, seen = Door(kind, targets, owner=owner), iter(source.parts), []
         head = names = None
         for number, part in enumerate(parts):
             if source.once:
@@ -117,6 +121,18 @@ class ChunkedRows:
         """The same rows with targets read in another way."""
         other = copy.copy(self)
         other._door = replace(self._door, targets=targets)
+        return other
+
+    def pairs(self, more: Sequence[Any]) -> ChunkedRows:
+        """Pairs of chunks (i, j), i <= j, as chunks: `more[i]` comes with the rows of chunk i wherever these go."""
+        from mercer.gram.chunk_pairs import pair_parts
+
+        filled = [place for place, n in enumerate(self.lengths or ()) if n]
+        parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]
+        found = pair_parts(parts, [more[place] for place in filled], self.distributed)
+        other = copy.copy(self)
+        other._source, other.lengths, other.passes = replace(self._source, parts=found), (1,) * len(found), 0
+        other._door = self._door.of_pairs()
         return other
 
     def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
@@ -212,6 +228,7 @@ class ChunkedRows:
         """The fit is done: forget its checkpoint."""
         if self._journal is not None:
             self._journal.remove()
+            self._journal = None  # what is asked later is not a part of the fit
 
 
 def together(parts: Sequence[Chunk]) -> Chunk:
@@ -228,3 +245,20 @@ def pool(X: Any) -> tuple[int, Callable[[NDArray[np.intp]], Any]]:
         return X.n, lambda index: X.take(index).X
     rows = Rows(X)
     return len(rows), lambda index: rows.take(index).data
+
+
+def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
+    """The kernel with its numbers, from the rows that `resolve` would take of them all."""
+    if kernel._adapts:
+        raise InputError(
+            f"{kernel} takes its alphabet from all strings, and chunks are not all at hand; write it: alphabet='ACGT'."
+        )
+    if not kernel.unresolved:
+        return kernel
+    sample = rows.take(rows_for_median(rows.n))
+    return kernel.resolve(Rows(sample.X, weights=sample.weights), sample.weights)
+
+
+def rows_for_median(n: int) -> NDArray[np.intp]:
+    """The rows, of n, that a median distance is taken from, in memory and in chunks."""
+    return np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, MissingExtraError
-from mercer.gram.chunk_tasks import GROUP, Task, Work, apply, product_of, rows_of, total_of
+from mercer.gram.chunk_tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
 from mercer.inputs.chunks import Chunk, Door
 from mercer.inputs.dask_parts import DaskPart
-from mercer.kernels.base import Kernel
 from mercer.numeric.threads import one_thread
 
 
@@ -63,7 +62,7 @@ class Workers:
         there = self._client.gather([self._client.submit(_is_there, rows, pure=False) for rows in held])
         return [rows for rows, some in zip(held, there, strict=True) if some]
 
-    def products(self, kernel: Kernel, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """sum_j k(X_i, X_j) V_j for every held i; rows travel between workers, vectors from and to the client."""
         submit, nodes = self._client.submit, []
         V = [np.ascontiguousarray(v) for v in V]
@@ -148,6 +147,6 @@ def _is_there(rows: Any) -> bool:
     return rows is not None
 
 
-def _multiplied(kernel: Kernel, left: Any, right: Any, V: NDArray[Any], same: bool) -> Any:
+def _multiplied(kernel: Kernels, left: Any, right: Any, V: NDArray[Any], same: bool) -> Any:
     with one_thread():
         return product_of(kernel, aligned(left), aligned(right), aligned(V), same)

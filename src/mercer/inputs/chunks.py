@@ -248,23 +248,28 @@ class Door:
     targets: ReadTargets | None
     width: int | None = None
     names: tuple[str, ...] | None = None
+    owner: str = " of X"  # what follows the name of a part in messages; nothing where parts say whose they are
 
     def read(self, number: int, where: str, loaded: Loaded) -> Chunk | None:
         """The rows of one part; None where it is empty. Errors name the part."""
         X, y, w = loaded
         if X is None:
-            raise InputError(f"{where} of X holds no rows at all (None); give a collection.")
+            raise InputError(f"{where}{self.owner} holds no rows at all (None); give a collection.")
         if isinstance(X, Iterator):  # a partition of a bag
             X = list(X)
         if count(X) == 0:
             return None
-        rows = self._rows(X, f"{where} of X")
+        rows = self._rows(X, where + self.owner)
         if y is not None:
             y = y if hasattr(y, "shape") or is_frame(y) else list(y)
             if count(y) != count(rows):
                 raise InputError(f"{where}: X has {count(rows)} rows and y has {count(y)}; one target per row.")
         read = self.targets(y, count(rows), f"{where} of y") if self.targets is not None else None
         return Chunk(number, where, rows, read, _weights(w, count(rows), where), names_of(X))
+
+    def of_pairs(self) -> Door:
+        """The door for pairs of these parts."""
+        return PairDoor(self.kind, None, self.width, self.names, self.owner)
 
     def _rows(self, X: Any, where: str) -> Any:
         names = names_of(X)
@@ -284,6 +289,16 @@ class Door:
         if self.width is not None and columns_of(X) != self.width:
             raise InputError(f"{where} has {columns_of(X)} columns, the first has {self.width}; give parts of one table.")
         return X
+
+
+class PairDoor(Door):
+    """Reads parts that hold the rows of two parts, or of one, as a tuple in X, with anything that belongs to them in y."""
+
+    def read(self, number: int, where: str, loaded: Loaded) -> Chunk | None:
+        """Both collections in the X of one chunk."""
+        found = [super(PairDoor, self).read(number, where, (X, None, None)) for X in loaded[0]]
+        read = [side.X for side in found if side is not None]
+        return Chunk(number, where, tuple(read), loaded[1]) if len(read) == len(found) else None
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:

@@ -42,7 +42,7 @@ class WitnessDisplay(Drawing):
     @classmethod
     def from_result(cls, result: MMDTestResult, *, ax: Any = None) -> WitnessDisplay:
         """Ask the witness of a test on one or two columns over the range of the data, and draw it."""
-        pooled = result._pooled
+        pooled = result._pooled.at_hand("WitnessDisplay")
         data = np.asarray(pooled.rows.vectors() if pooled.kind in ("numbers", "frame") else [[]], dtype=np.float64)
         if data.shape[1] not in (1, 2):
             raise InputError(

@@ -72,21 +72,47 @@ def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.r
 
     Frequencies are drawn once per family for its largest length scale; halving the scale doubles them.
     """
-    draws = (rng.standard_normal((X.shape[1], count)), scales.gaussian), (
-        rng.standard_cauchy((X.shape[1], count)), scales.laplacian,
-    )  # fmt: skip
     center = X.mean(axis=0, dtype=np.float64)
-    grams: list[NDArray[Any]] = []
-    for frequencies, family in draws:
-        grams += _family(X, center, frequencies / family[-1], len(family), layout)[::-1]
-    return grams
+    families = draw_waves(X.shape[1], scales, count, rng)
+    sums = [_family(X, center, frequencies, levels, layout) for frequencies, levels in families]
+    return [gram for family in sums for gram in grams_of_sums(family, layout, count)]
+
+
+def draw_waves(
+    width: int, scales: Scales, count: int, rng: np.random.Generator
+) -> tuple[tuple[NDArray[np.float64], int], ...]:
+    """The (d, count) frequencies of either family for its largest length scale, and how often they are doubled."""
+    draws = rng.standard_normal((width, count)), rng.standard_cauchy((width, count))
+    families = scales.gaussian, scales.laplacian
+    return tuple((drawn / family[-1], len(family)) for drawn, family in zip(draws, families, strict=True))
+
+
+def grams_of_sums(sums: NDArray[np.float64], layout: Layout, count: int) -> list[NDArray[Any]]:  # (blocks, L, 2 count)
+    """The Gram matrices of block means, length scales ascending, from sums of cosines and sines."""
+    means = sums / (layout.size * np.sqrt(count))
+    return [means[:, level] @ means[:, level].T for level in range(means.shape[1])][::-1]
+
+
+def near_zero(angles: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # -> cosines, sines
+    """Cosines and sines; the angles are overwritten.
+
+    They are brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones.
+    """
+    angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
+    near = angles.astype(np.float32)
+    return np.cos(near), np.sin(near)
+
+
+def add_waves(cosines: NDArray[Any], sines: NDArray[Any], out: NDArray[np.float64]) -> None:  # (r, D), (r, D), (L, 2D)
+    """Add the cosines and sines of some rows, and of their doubled angles, to the sums of their block."""
+    from mercer.twosample._compiled_block_means import add_octaves
+
+    add_octaves(cosines, sines, out)
 
 
 def _family(
     X: Any, center: NDArray[np.float64], frequencies: NDArray[np.float64], levels: int, layout: Layout
-) -> list[NDArray[Any]]:
-    from mercer.twosample._compiled_block_means import add_octaves
-
+) -> NDArray[np.float64]:  # -> (blocks, levels, 2 D)
     count = frequencies.shape[1]
     sums = np.zeros((len(layout.index), levels, 2 * count))
 
@@ -94,17 +120,13 @@ def _family(
         index = layout.index[blocks]
         for start in range(0, layout.size, CACHED_ROWS):
             rows = index[:, start : start + CACHED_ROWS]  # all of every block, or a portion of the only one
-            angles = (X[rows.ravel()] - center) @ frequencies
-            # brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones
-            angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
-            near = angles.astype(np.float32).reshape(*rows.shape, count)
-            cosines, sines = np.cos(near), np.sin(near)
+            found = near_zero((X[rows.ravel()] - center) @ frequencies)
+            cosines, sines = (part.reshape(*rows.shape, count) for part in found)
             for i in range(len(rows)):
-                add_octaves(cosines[i], sines[i], sums[blocks.start + i])
+                add_waves(cosines[i], sines[i], sums[blocks.start + i])
 
     over_blocks(layout, work)
-    sums /= layout.size * np.sqrt(count)
-    return [sums[:, level] @ sums[:, level].T for level in range(levels)]
+    return sums
 
 
 def octaves(scales: Scales) -> Scales:
@@ -147,16 +169,22 @@ def _nystroem(
 ) -> tuple[int, Callable[[Rows], NDArray[Any]]]:
     """k(x, landmarks) times the inverse root of k(landmarks), as a function of rows, and how many columns it has."""
     landmarks = rows.take(np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False)))
+    whitening = whitened(kernel, landmarks)
+    return whitening.shape[1], lambda part: np.asarray(landmark_values(kernel, part, landmarks) @ whitening)
+
+
+def whitened(kernel: Kernel, landmarks: Rows) -> NDArray[np.float64]:  # -> (landmarks, r)
+    """The inverse root of k(landmarks), as wide as its rank."""
     values, vectors = np.linalg.eigh(kernel(landmarks).astype(np.float64))
     dtype = kernel.diag(landmarks).dtype
     kept = values > len(values) * max(np.finfo(np.float64).eps, np.finfo(dtype).eps) * max(values[-1], 0.0)
-    whitening = vectors[:, kept] / np.sqrt(values[kept])
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
-    def features(part: Rows) -> NDArray[Any]:
-        pair = Evaluation(kernel, part, landmarks)
-        return np.asarray(pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1])) @ whitening)
 
-    return int(kept.sum()), features
+def landmark_values(kernel: Kernel, part: Rows, landmarks: Rows) -> NDArray[Any]:  # -> (r, landmarks)
+    """k(x, landmarks) for a few rows, on the thread that asks."""
+    pair = Evaluation(kernel, part, landmarks)
+    return pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1]))
 
 
 def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.twosample import block_means as waves
 from mercer.twosample.collection import default_kernels, length_scales
 from mercer.twosample.procedure import Settings, choose_labels, run
 from mercer.twosample.result import MMDTestResult
-from mercer.twosample.samples import Pooled
+from mercer.twosample.samples import Pooled, Samples
 from mercer.twosample.units import InUnits, refuse_underflow
 
 
@@ -58,12 +59,26 @@ def by_blocks(
         kernels = default_kernels(pooled, rng) if kernels is None else kernels
         arrays = [waves.gram_of_kernel(k, pooled.rows, layout, chosen.n_features, rng) for k in kernels]
         how = f"explicit features or {chosen.n_features} landmarks"
-    matrices = InUnits(Grams(kernels, arrays))
-    refuse_underflow(kernels, matrices.diag(), pooled.rows)
+    return compare_blocks(pooled, pooled.rows, Grams(kernels, arrays), layout, chosen, rng, seed, how)
+
+
+def compare_blocks(
+    samples: Samples,
+    rows: Rows,
+    grams: Grams,
+    layout: waves.Layout,
+    chosen: Settings,
+    rng: np.random.Generator,
+    seed: int,
+    how: str,
+) -> MMDTestResult:
+    """The test on the Gram matrices of block means; `rows` are some of the data."""
+    matrices = InUnits(grams)
+    refuse_underflow(grams.kernels, matrices.diag(), rows)
     labels = choose_labels(chosen.resampling, layout.m, layout.n)
-    used = layout.index.size
-    left_out = "" if used == len(pooled) else f", {len(pooled) - used} rows left over"
+    left = samples.m + samples.n - layout.index.size
+    left_out = "" if left == 0 else f", {left} rows left over"
     route = f"{layout.m} + {layout.n} blocks of {layout.size} rows{left_out}, {how}"
-    result = run(pooled, matrices, labels, chosen, rng, seed, route)
+    result = run(samples, matrices, labels, chosen, rng, seed, route)
     monte = replace(result.monte_carlo, resampling=f"{labels.words} of blocks")
     return replace(result, monte_carlo=monte)

@@ -46,12 +46,19 @@ class Scales:
 
 def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scales:  # (N, d)
     """Return length scales for both families from the distances within a pooled sample."""
+    return scales_of(dense(X[rows_for_scales(X.shape[0], rng)]), count)
+
+
+def rows_for_scales(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows, of n, whose distances are looked at."""
+    return np.arange(n) if n <= ROWS_FOR_SCALES else rng.choice(n, ROWS_FOR_SCALES, replace=False)
+
+
+def scales_of(rows: NDArray[Any], count: int = SCALES) -> Scales:  # (r, d)
+    """The length scales of both families from all distances between these rows."""
     from scipy.spatial.distance import pdist
 
-    rows = np.arange(X.shape[0])
-    if len(rows) > ROWS_FOR_SCALES:
-        rows = rng.choice(len(rows), ROWS_FOR_SCALES, replace=False)
-    sample, unit = in_units(dense(X[rows]))
+    sample, unit = in_units(rows)
     # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are what distances are compared with
     widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)
     manhattan = _grid(unit * pdist(sample, "cityblock"), count)
@@ -73,15 +80,22 @@ def _grid(distances: NDArray[np.float64], count: int) -> NDArray[np.float64]:
 
 def default_kernels(pooled: Pooled, rng: np.random.Generator) -> tuple[Kernel, ...]:
     """The kernels to aggregate over when none is given."""
-    if pooled.kind == "sparse":
-        scales = length_scales(pooled.rows.vectors(), rng)
-        return tuple(Gaussian(s) for s in scales.gaussian)
-    if pooled.kind in ("numbers", "frame"):
-        return length_scales(pooled.rows.vectors(), rng).kernels()
-    if all(isinstance(item, str) for item in pooled.rows.data):
+    if pooled.kind == "objects":
+        return object_kernels(pooled.rows.data)
+    return scale_kernels(length_scales(pooled.rows.vectors(), rng), pooled.kind)
+
+
+def scale_kernels(scales: Scales, kind: str) -> tuple[Kernel, ...]:
+    """The kernels of both families; of sparse rows, which have no Manhattan distances, those of the first."""
+    return tuple(Gaussian(s) for s in scales.gaussian) if kind == "sparse" else scales.kernels()
+
+
+def object_kernels(data: Any) -> tuple[Kernel, ...]:
+    """The kernels for strings; there are none for other objects."""
+    if all(isinstance(item, str) for item in data):
         return tuple(Spectrum(p).normalized() for p in (1, 2, 3, 4))
     raise InputError(
-        f"mmd_test: there is no default kernel for a collection of {type(pooled.rows.data[0]).__name__}; give one, for "
+        f"mmd_test: there is no default kernel for a collection of {type(data[0]).__name__}; give one, for "
         "graphs e.g. kernel=VertexHistogram(), for lists of tokens kernel=Spectrum(p=2)."
     )
 

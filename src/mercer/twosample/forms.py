@@ -6,6 +6,7 @@ then multiplied as float32 (float64 on request) with all relabelings at once. Pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +30,9 @@ SPREAD = 2**29
 ROUNDING = 64.0
 
 
+Tile = tuple[slice, slice]  # rows, columns
+
+
 class Matrices(Protocol):
     """The Gram matrices of several kernels on one pooled sample, tile by tile."""
 
@@ -46,15 +50,37 @@ class Matrices(Protocol):
     def diag(self) -> NDArray[np.float64]: ...
 
 
+class QuadraticForms(Protocol):
+    """Who sums quadratic forms in the labels: tiles in memory (`Forms`), or pairs of chunks."""
+
+    @property
+    def bundle(self) -> Matrices: ...
+
+    @property
+    def count(self) -> int: ...
+
+    def first(self, signs: NDArray[np.int8]) -> tuple[NDArray[np.float64], Moments]: ...
+
+    def more(self, signs: NDArray[np.int8], exact: bool = False) -> NDArray[np.float64]: ...
+
+
 class Forms:
     """The quadratic forms of every kernel of a bundle under relabelings of its rows."""
 
-    def __init__(self, bundle: Matrices, labels: Labels, hold: bool = False) -> None:
+    def __init__(
+        self,
+        bundle: Matrices,
+        labels: Labels,
+        hold: bool = False,
+        pieces: Sequence[Tile] | None = None,
+        shift: NDArray[np.float64] | None = None,
+    ) -> None:
+        """`pieces` are the tiles to sum over, `shift` (q,) the constants to take off: given for a part of the rows."""
         self.bundle, self.labels = bundle, labels
         self.count = len(bundle.kernels)
-        self._tiles = list(tiles.tiles((labels.size, labels.size), symmetric=True))
+        self._tiles = list(tiles.tiles((labels.size, labels.size), symmetric=True)) if pieces is None else list(pieces)
         self._threads = min(cpu_count(), len(self._tiles))
-        self._shift = self._constants()
+        self._shift = self._constants() if shift is None else shift
         self._held: dict[tuple[int, int], list[NDArray[Any]]] = {}
         self._keep = hold and self.count * labels.size**2 * 2 <= HOLD  # worth it only if more passes are to come
 
@@ -86,18 +112,19 @@ class Forms:
 
     def _pass(self, signs: NDArray[np.int8], dtype: Any, book: Book | None) -> NDArray[np.float64]:
         # one contiguous panel per tile: a slice of the whole would be read in short strides
-        panels = {part.start: signs[:, part].astype(dtype) for part in (rows for rows, cols in self._tiles if rows == cols)}
+        parts = {part.start: part for tile in self._tiles for part in tile}
+        panels = {start: signs[:, part].astype(dtype) for start, part in parts.items()}
         totals = np.zeros((self._threads, self.count, len(signs)))
         buffers = np.empty((self._threads, RELABELINGS_AT_A_TIME, tiles.SIDE), dtype)
 
-        def work(tile: tuple[slice, slice], worker: int) -> None:
+        def work(tile: Tile, worker: int) -> None:
             rows, cols = tile
             for k, values in enumerate(self._values(rows, cols, dtype, book, worker)):
                 weight = 1.0 if rows == cols else 2.0
                 _add(totals[worker, k], weight, values, panels[rows.start], panels[cols.start], buffers[worker])
 
         with one_blas_thread():  # also for a single tile: products this small lose by being shared out
-            run(self._tiles, work, self._threads)
+            run(self._tiles, work, self._threads, static=True)  # sums per thread: the same digits every time
         return np.asarray(totals.sum(axis=0))
 
     def _values(self, rows: slice, cols: slice, dtype: Any, book: Book | None, worker: int) -> list[NDArray[Any]]:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError, NumericalError, check_choice, check_whole
+from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.block_means import landmark_features
+from mercer.twosample.chunk_samples import is_chunked
 from mercer.twosample.combine import by_quantiles
 from mercer.twosample.procedure import TIES
 from mercer.twosample.units import gram_in_units
@@ -126,6 +127,11 @@ def hsic_test(
     >>> hsic_test(x, x**2, random_state=0).pvalue  # uncorrelated, and far from independent
     0.001
     """
+    if is_chunked(X, Y):
+        raise CapabilityError(
+            "hsic_test permutes the rows of Y against those of X, which it needs in memory; draw the same rows of both and "
+            "compute() them."
+        )
     left, right = Rows(X, "X"), Rows(Y, "Y")
     _check(left, right, n_permutations, method)
     pairs = _pairs(kernel, kernel_y, left, right)

@@ -94,6 +94,10 @@ class Labels(abc.ABC):
         """MMD^2 of every kernel under every relabeling."""
 
     @abc.abstractmethod
+    def over_rows(self, signs: NDArray[np.int8]) -> NDArray[np.int8]:  # (B, size) -> (B, m + n)
+        """The sign of every pooled row under every relabeling."""
+
+    @abc.abstractmethod
     def slope(self) -> float:
         """d MMD^2 / d form."""
 
@@ -132,6 +136,9 @@ class Permuted(Labels):
 
     def blocks(self, rows: slice, cols: slice) -> Iterator[Block]:
         yield Block(rows, cols, 1.0)
+
+    def over_rows(self, signs: NDArray[np.int8]) -> NDArray[np.int8]:
+        return signs
 
     def slope(self) -> float:
         m, n = self.m, self.n
@@ -184,6 +191,9 @@ class Swapped(Labels):
         else:
             yield Block(rows, right, -1.0)
             yield Block(below, cols, -1.0)
+
+    def over_rows(self, signs: NDArray[np.int8]) -> NDArray[np.int8]:
+        return np.hstack([signs, -signs])
 
     def slope(self) -> float:
         return 0.5 * (1.0 / (self.n * (self.n - 1)) + 1.0 / self.n**2)

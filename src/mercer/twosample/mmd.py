@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import CapabilityError, InputError, check_choice, check_whole, describe
-from mercer.inputs.chunks import as_chunks
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
 from mercer.twosample.blocks import by_blocks
+from mercer.twosample.chunk_mmd import by_chunks
+from mercer.twosample.chunk_samples import is_chunked
 from mercer.twosample.collection import as_light, default_kernels
-from mercer.twosample.procedure import Settings, choose_labels, run
+from mercer.twosample.procedure import Settings, check, choose_labels, choose_way, run
 from mercer.twosample.result import MMDTestResult
-from mercer.twosample.samples import Pooled, pool
+from mercer.twosample.samples import pool
 from mercer.twosample.units import InUnits, refuse_underflow, with_room
-
-#: Products of all kernels, pairs of rows and relabelings up to which every pair is looked at: about a minute.
-EXACT_WORK = 2e13
 
 
 def mmd_test(
@@ -45,7 +43,8 @@ def mmd_test(
     Parameters
     ----------
     X, Y : collections
-        Two samples of one type, of any sizes >= 2: arrays, CSR, data frames, lists of strings or graphs.
+        Two samples of one type, of any sizes >= 2: arrays, CSR, data frames, lists of strings or graphs; or `chunks`, Dask
+        arrays, data frames or bags, whose test has the relabelings and the p-value of the same rows in memory.
     kernel : Kernel, text, or a sequence of them, optional
         Several kernels share one joint level. None takes Gaussian and Laplacian kernels at ten length scales each
         (for strings: Spectrum kernels of p = 1 … 4).
@@ -86,17 +85,15 @@ def mmd_test(
 
 
 def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> MMDTestResult:
-    if as_chunks(X) is not None or as_chunks(Y) is not None:
-        raise CapabilityError(
-            "mmd_test relabels rows of both samples, which it needs in memory; draw some rows of each and compute() them."
-        )
     given = _given(kernel)
+    if is_chunked(X, Y):
+        return by_chunks(X, Y, given, chosen, random_state)
     pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
-    _check(chosen, pooled)
+    check(chosen, pooled)
     rng = np.random.default_rng(random_state)
     kernels = tuple(one.resolve(pooled.rows) for one in given) or default_kernels(pooled, rng)
     seed = int(rng.integers(2**63))
-    if _route(chosen, pooled, len(kernels)) == "features":
+    if choose_way(chosen, pooled, len(kernels)) == "features":
         return by_blocks(pooled, None if kernel is None else kernels, chosen, rng, seed)
     # a collection of vector kernels is aggregated by ranks and needs no digits beyond float32
     light = kernel is None and pooled.kind != "objects"
@@ -106,13 +103,6 @@ def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> M
     refuse_underflow(kernels, matrices.diag(), pooled.rows)
     labels = choose_labels(chosen.resampling, pooled.m, pooled.n)
     return run(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
-
-
-def _route(chosen: Settings, pooled: Pooled, count: int) -> str:
-    if chosen.method != "auto":
-        return chosen.method
-    work = float(count) * len(pooled) ** 2 * chosen.n_permutations
-    return "exact" if work <= EXACT_WORK else "features"
 
 
 def _given(kernel: Any) -> tuple[Kernel, ...]:
@@ -125,26 +115,3 @@ def _given(kernel: Any) -> tuple[Kernel, ...]:
     if len(set(kernels)) < len(kernels):
         raise InputError("mmd_test: a kernel is given twice; every kernel of an aggregated test must differ.")
     return kernels
-
-
-def _check(chosen: Settings, pooled: Pooled) -> None:
-    check_whole("mmd_test", "n_permutations", chosen.n_permutations, 1)
-    check_whole("mmd_test", "n_features", chosen.n_features, 1)
-    if not (isinstance(chosen.level, (int, float)) and 0 < chosen.level < 1):
-        raise InputError(f"mmd_test: level lies between 0 and 1; got {describe(chosen.level)}.")
-    for name, known in _CHOICES.items():
-        check_choice("mmd_test", name, getattr(chosen, name), known)
-    if chosen.early_stopping and chosen.aggregation == "softmax":
-        raise InputError('mmd_test: early_stopping goes with aggregation="quantile"; draw all relabelings, or change one.')
-    if chosen.resampling == "swaps" and pooled.m != pooled.n:
-        raise InputError(
-            f"mmd_test: swaps exchange x_i and y_i, so both samples need the same size; got {pooled.m} and {pooled.n}. "
-            'Take resampling="permutations".'
-        )
-
-
-_CHOICES = {
-    "aggregation": ("quantile", "softmax"),
-    "resampling": ("auto", "permutations", "swaps"),
-    "method": ("auto", "exact", "features"),
-}

@@ -8,18 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import NumericalError
+from mercer.errors import InputError, NumericalError, check_choice, check_whole, describe
 from mercer.kernels.base import Kernel
 from mercer.twosample.combine import Verdict, Yardstick, by_quantiles, by_soft_maximum, sequential, stopping_count
-from mercer.twosample.forms import ROUNDING, Forms
+from mercer.twosample.forms import ROUNDING, Forms, QuadraticForms
 from mercer.twosample.labels import Labels, Moments, Permuted, Swapped
 from mercer.twosample.power import estimate_power
 from mercer.twosample.result import KernelDetail, MMDTestResult, Monte
-from mercer.twosample.samples import Pooled
+from mercer.twosample.samples import Samples
 from mercer.twosample.units import InUnits
 
 #: Ties within this, in units of the largest kernel value, count as >=.
 TIES = 1e-12
+
+#: Products of all kernels, pairs of rows and relabelings up to which every pair is looked at: about a minute.
+EXACT_WORK = 2e13
 
 #: Relabelings that only set the yardstick of an aggregated test with early stopping.
 PILOT = 499
@@ -43,10 +46,17 @@ class Settings:
 
 
 def run(
-    pooled: Pooled, matrices: InUnits, labels: Labels, chosen: Settings, rng: np.random.Generator, seed: int, route: str
+    pooled: Samples,
+    matrices: InUnits,
+    labels: Labels,
+    chosen: Settings,
+    rng: np.random.Generator,
+    seed: int,
+    route: str,
+    forms: QuadraticForms | None = None,
 ) -> MMDTestResult:
-    """The test on the matrices of some kernels under some relabelings."""
-    sample = Sample(Forms(matrices, labels, hold=chosen.early_stopping), labels, chosen)
+    """The test on the matrices of some kernels under some relabelings; `forms` are made of their tiles if not given."""
+    sample = Sample(Forms(matrices, labels, hold=chosen.early_stopping) if forms is None else forms, labels, chosen)
     verdict, drawn = sample.draw(rng)
     return _assemble(pooled, matrices, sample, verdict, drawn, seed, route)
 
@@ -62,7 +72,7 @@ class Sample:
     tolerance: NDArray[np.float64]  # (q,): float32 cannot tell statistics apart that are closer than this
     ties: float  # and float64 not those closer than this
 
-    def __init__(self, forms: Forms, labels: Labels, chosen: Settings) -> None:
+    def __init__(self, forms: QuadraticForms, labels: Labels, chosen: Settings) -> None:
         self.forms, self.labels, self.chosen = forms, labels, chosen
 
     @property
@@ -146,7 +156,7 @@ class Sample:
 
 
 def _assemble(
-    pooled: Pooled, matrices: InUnits, sample: Sample, verdict: Verdict, drawn: int, seed: int, route: str
+    pooled: Samples, matrices: InUnits, sample: Sample, verdict: Verdict, drawn: int, seed: int, route: str
 ) -> MMDTestResult:
     """Put a result together; the leading kernel is the one of smallest p-value, then of largest standardized MMD^2."""
     labels, chosen, kernels, units = sample.labels, sample.chosen, matrices.kernels, matrices.unit
@@ -189,3 +199,35 @@ def choose_labels(resampling: str, m: int, n: int) -> Labels:
     """Swaps where they are asked for, or possible and many enough to choose from; else permutations."""
     swap = resampling == "swaps" or (resampling == "auto" and m == n and n >= FEWEST_PAIRS)
     return Swapped(m, n) if swap and m == n else Permuted(m, n)
+
+
+def choose_way(chosen: Settings, samples: Samples, count: int) -> str:
+    """ "exact" or "features": as asked for, or by the work of `count` kernels."""
+    if chosen.method != "auto":
+        return chosen.method
+    work = float(count) * (samples.m + samples.n) ** 2 * chosen.n_permutations
+    return "exact" if work <= EXACT_WORK else "features"
+
+
+def check(chosen: Settings, samples: Samples) -> None:
+    """Refuse options that mean nothing, alone or for these samples."""
+    check_whole("mmd_test", "n_permutations", chosen.n_permutations, 1)
+    check_whole("mmd_test", "n_features", chosen.n_features, 1)
+    if not (isinstance(chosen.level, (int, float)) and 0 < chosen.level < 1):
+        raise InputError(f"mmd_test: level lies between 0 and 1; got {describe(chosen.level)}.")
+    for name, known in _CHOICES.items():
+        check_choice("mmd_test", name, getattr(chosen, name), known)
+    if chosen.early_stopping and chosen.aggregation == "softmax":
+        raise InputError('mmd_test: early_stopping goes with aggregation="quantile"; draw all relabelings, or change one.')
+    if chosen.resampling == "swaps" and samples.m != samples.n:
+        raise InputError(
+            f"mmd_test: swaps exchange x_i and y_i, so both samples need the same size; got {samples.m} and {samples.n}. "
+            'Take resampling="permutations".'
+        )
+
+
+_CHOICES = {
+    "aggregation": ("quantile", "softmax"),
+    "resampling": ("auto", "permutations", "swaps"),
+    "method": ("auto", "exact", "features"),
+}

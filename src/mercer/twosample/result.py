@@ -12,7 +12,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
 from mercer.twosample.power import PowerEstimate, interval
-from mercer.twosample.samples import Pooled
+from mercer.twosample.samples import Pooled, Samples
 
 if TYPE_CHECKING:
     from mercer.twosample.column_shares import ColumnShares
@@ -68,7 +68,7 @@ class MMDTestResult:
     monte_carlo: Monte
     method: str  # which route, in words
     power: PowerEstimate = field(repr=False)
-    _pooled: Pooled = field(repr=False)
+    _pooled: Samples = field(repr=False)
     _seed: int = field(repr=False)
 
     def __iter__(self) -> Any:
@@ -94,12 +94,7 @@ class MMDTestResult:
 
     def witness(self, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
         """mean_i k(x_i, z) - mean_j k(y_j, z): positive where X has more mass, negative where Y has."""
-        values = Evaluation(self.kernel, Z, self._pooled.rows)
-        return tiles.product(values.block, values.shape, self._weights()[:, None], False)[:, 0]
-
-    def _weights(self) -> NDArray[np.float64]:
-        m, n = self._pooled.m, self._pooled.n
-        return np.repeat([1.0 / m, -1.0 / n], [m, n])
+        return self._pooled.witness(self.kernel, Z)
 
     def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
         """A normal-approximation interval for the population's MMD^2 under `kernel`; good when the samples differ."""
@@ -119,29 +114,29 @@ class MMDTestResult:
         """Which columns, substrings or examples carry the difference, with p-values corrected for their number."""
         from mercer.twosample.why import explain
 
-        return explain(self._pooled, self.kernel, n_permutations, np.random.default_rng(self._seed))
+        return explain(self._pooled.at_hand("explain()"), self.kernel, n_permutations, np.random.default_rng(self._seed))
 
     def columns(self) -> ColumnShares:
         """MMD^2 shared out among the columns by exact Shapley values; for kernels that are sums of products over columns."""
         from mercer.twosample.column_shares import column_shares
 
-        return column_shares(self._pooled, self.kernel, np.random.default_rng(self._seed))
+        return column_shares(self._pooled.at_hand("columns()"), self.kernel, np.random.default_rng(self._seed))
 
     def prototypes(self, count: int = 5) -> Prototypes:
         """The rows of each sample at the extremes of the witness: what one side has and the other lacks."""
         from mercer.twosample.why import prototypes
 
-        pooled = self._pooled
+        pooled = self._pooled.at_hand("prototypes()")
         chosen = np.arange(len(pooled))
         if len(pooled) > CANDIDATES:  # the witness costs a pass over the data for every row it is asked at
             chosen = np.sort(np.random.default_rng(self._seed).choice(len(pooled), CANDIDATES, replace=False))
-        return prototypes(pooled, self._witness_at(chosen), chosen, count)
+        return prototypes(pooled, self._witness_at(pooled, chosen), chosen, count)
 
-    def _witness_at(self, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _witness_at(self, pooled: Pooled, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
         """The witness at some pooled rows."""
-        values = Evaluation(self.kernel, self._pooled.rows)
-        shape = (len(chosen), len(self._pooled))
-        return tiles.product(values.rows(chosen), shape, self._weights()[:, None], False)[:, 0]
+        values = Evaluation(self.kernel, pooled.rows)
+        shape = (len(chosen), len(pooled))
+        return tiles.product(values.rows(chosen), shape, pooled.weights()[:, None], False)[:, 0]
 
     def summary(self) -> str:
         """The result in words."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from mercer.errors import InputError
 from mercer.inputs import Rows, append, as_vectors, is_frame
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import Evaluation
+from mercer.numeric import tiles
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,19 @@ class Pooled:
     def __len__(self) -> int:
         return self.m + self.n
 
+    def at_hand(self, what: str) -> Pooled:
+        """Itself: the rows are in memory."""
+        return self
+
+    def weights(self) -> NDArray[np.float64]:  # -> (m + n,)
+        """Those of the witness: 1 / m for the rows of X, -1 / n for those of Y."""
+        return np.repeat([1.0 / self.m, -1.0 / self.n], [self.m, self.n])
+
+    def witness(self, kernel: Kernel, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+        """mean_i k(x_i, z) - mean_j k(y_j, z)."""
+        values = Evaluation(kernel, Z, self.rows)
+        return tiles.product(values.block, values.shape, self.weights()[:, None], False)[:, 0]
+
     def column_names(self) -> list[Any] | None:
         """What the columns are called, for a table of numbers; None for strings, graphs and sparse data."""
         if self.kind == "frame":
@@ -31,10 +48,26 @@ class Pooled:
         return list(range(self.rows.data.shape[1])) if self.kind == "numbers" else None
 
 
+class Samples(Protocol):
+    """What a result needs to know of two samples, wherever their rows are."""
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def n(self) -> int: ...
+
+    def at_hand(self, what: str) -> Pooled:
+        """Both samples in memory, or the word that `what` needs them there."""
+
+    def witness(self, kernel: Kernel, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+        """mean_i k(x_i, z) - mean_j k(y_j, z)."""
+
+
 def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
     """Return X and Y as one collection, or say what makes them incomparable; `tokens`: lists of numbers are sequences."""
     first, second = Rows(X, "X"), Rows(Y, "Y")
-    kinds = _kind(X, tokens), _kind(Y, tokens)
+    kinds = kind_of(X, tokens), kind_of(Y, tokens)
     if kinds[0] != kinds[1]:
         raise InputError(
             f"X is {_words(X, kinds[0])}, Y is {_words(Y, kinds[1])}; two samples must be of one type. Convert one of them."
@@ -49,7 +82,8 @@ def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
     return Pooled(Rows(data, "the pooled sample"), len(first), len(second), kinds[0])
 
 
-def _kind(data: Any, tokens: bool) -> str:
+def kind_of(data: Any, tokens: bool) -> str:
+    """What a collection is: "numbers", "sparse", "frame" or "objects"; `tokens`: lists of numbers are sequences."""
     if sp.issparse(data):
         return "sparse"
     if is_frame(data):

@@ -24,11 +24,13 @@ LIGHT = 2.0**-30, 2.0**30
 class InUnits:
     """The matrices of some kernels, each divided by its largest diagonal entry; `unit` (q,) is what it was divided by."""
 
-    def __init__(self, matrices: Matrices, kernels: Sequence[Kernel] | None = None) -> None:
+    def __init__(
+        self, matrices: Matrices, kernels: Sequence[Kernel] | None = None, unit: NDArray[np.float64] | None = None
+    ) -> None:
         self._matrices = matrices
         self.kernels = tuple(matrices.kernels if kernels is None else kernels)  # as they are reported
         self._diag = matrices.diag()
-        self.unit = self._units()
+        self.unit = self._units() if unit is None else unit  # given for a part of the rows, in the units of them all
 
     def _units(self) -> NDArray[np.float64]:
         largest = np.abs(self._diag).max(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.estimators.gp.fit import Climb, ClimbAttempt
 from mercer.estimators.gp.parameters import GPParameters
-from mercer.estimators.gp.posterior import GPProblem, Posterior
+from mercer.estimators.gp.posterior import AnyProblem, GPProblem, Posterior
 from mercer.numeric.memory import format_bytes
 from mercer.plan import Route
 from mercer.registry import record
@@ -85,7 +85,7 @@ class GPDiagnosis:
 
 
 def diagnose_fit(
-    problem: GPProblem, parameters: GPParameters, climb: Climb, posterior: Posterior, route: Route, value: float
+    problem: AnyProblem, parameters: GPParameters, climb: Climb, posterior: Posterior, route: Route, value: float
 ) -> GPDiagnosis:
     """The diagnosis of a finished fit."""
     value_of, start, low, high = (
@@ -104,20 +104,19 @@ def diagnose_fit(
     )  # fmt: skip
 
 
-def _data_notes(problem: GPProblem, noise: float, posterior: Posterior) -> list[str]:
+def _data_notes(problem: AnyProblem, noise: float, posterior: Posterior) -> list[str]:
     notes = []
-    Y = problem.columns[:, : problem.n_targets]
-    flat = np.ptp(Y, axis=0) <= 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
+    flat = problem.flat
     if problem.n == 1:
         notes.append("one row: it says nothing of length scales or noise, which stay where they started.")
     elif flat.any():
         which = "y" if problem.n_targets == 1 else f"target {int(np.argmax(flat))} of y"
         notes.append(f"{which} is constant: it says nothing of scale or noise; error bars are those of the starting values.")
     if posterior.jitter:
-        pair = equal_rows(problem.X)
+        pair = equal_rows(problem.X) if isinstance(problem, GPProblem) else None
         cause = "the rows are numerically dependent"
-        if pair is not None:
-            i, j = pair
+        if isinstance(problem, GPProblem) and pair is not None:
+            (i, j), Y = pair, problem.columns[:, : problem.n_targets]
             differ = "different" if np.any(Y[i] != Y[j]) else "equal"
             cause = f"rows {i} and {j} are equal (their y are {differ})"
         cure = ' Equal rows with different y contradict noise = 0; use noise="fit".' if noise == 0 else ""
@@ -125,7 +124,7 @@ def _data_notes(problem: GPProblem, noise: float, posterior: Posterior) -> list[
     return notes
 
 
-def _fit_notes(climb: Climb, reports: tuple[ParameterReport, ...], problem: GPProblem) -> list[str]:
+def _fit_notes(climb: Climb, reports: tuple[ParameterReport, ...], problem: AnyProblem) -> list[str]:
     notes = []
     if not climb.converged:
         notes.append(f"not converged: {climb.message}. Raise max_iter.")

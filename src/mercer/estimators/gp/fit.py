@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.parameters import GPParameters
-from mercer.estimators.gp.posterior import Engine, GPProblem
+from mercer.estimators.gp.posterior import AnyProblem, Engine
 from mercer.estimators.progress import Meter
-from mercer.inputs import Rows
 from mercer.linalg.bfgs import Ascent, Objective, ascend
 from mercer.registry import record
 
@@ -79,7 +78,7 @@ class Climb:
 
 
 def climb(
-    problem: GPProblem,
+    problem: AnyProblem,
     parameters: GPParameters,
     engine: Engine,
     *,
@@ -97,7 +96,7 @@ def climb(
     if problem.n >= SUBSET:
         starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
         starts = _better(problem, parameters, engine, starts)
-        for size in _steps_up(min(engine.part_rows or problem.n, problem.n), problem.n):
+        for size in steps_up(min(engine.part_rows or problem.n, problem.n), problem.n):
             starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
     tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
     watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
@@ -115,11 +114,11 @@ def climb(
     return Climb(best.vector, best.converged, best.n_iter, spent, best.message, tuple(attempts))
 
 
-def _steps_up(top: int, n: int) -> list[int]:
+def steps_up(top: int, n: int) -> list[int]:
     """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
     of the next one, which then starts near its end.
 
-    >>> _steps_up(4000, 4000), _steps_up(2000, 50_000), _steps_up(2000, 1000)
+    >>> steps_up(4000, 4000), steps_up(2000, 50_000), steps_up(2000, 1000)
     ([500, 1000, 2000], [500, 1000, 2000], [500])
     """
     top = min(top, n)
@@ -130,7 +129,7 @@ def _steps_up(top: int, n: int) -> list[int]:
 
 
 def _rounds(
-    problem: GPProblem,
+    problem: AnyProblem,
     parameters: GPParameters,
     engine: Engine,
     objective: Objective,
@@ -150,7 +149,7 @@ def _rounds(
     return replace(end, vector=vector)
 
 
-def _objective(problem: GPProblem, parameters: GPParameters, engine: Engine) -> Objective:
+def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) -> Objective:
     """Evidence and priors as a function of the free entries."""
     free = ~parameters.fixed
 
@@ -160,6 +159,8 @@ def _objective(problem: GPProblem, parameters: GPParameters, engine: Engine) -> 
         try:
             found = engine.evidence(problem, kernel, noise, True)
         except InputError as error:  # numbers that overflow: undefined there, not wrong
+            if not problem.at_hand:  # a chunk that could not be read
+                raise
             raise NumericalError(str(error)) from error
         if found.kernel_gradient is None or found.noise_gradient is None:
             raise NumericalError("the engine gave no gradient.")
@@ -196,7 +197,7 @@ def _whole(parameters: GPParameters, values: Array) -> Array:
 
 
 def _on_a_part(
-    problem: GPProblem,
+    problem: AnyProblem,
     parameters: GPParameters,
     starts: list[Start],
     seed: int,
@@ -205,9 +206,7 @@ def _on_a_part(
 ) -> list[Start]:
     """The ends of rough climbs on a seeded part of the rows, best first."""
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
-    ratios = None if problem.ratios is None else problem.ratios[rows]
-    part = GPProblem(Rows(problem.X).take(rows), problem.columns[rows], problem.n_targets, ratios)
-    objective = _remembered(_objective(part, parameters, ExactEngine(of=problem.n)))
+    objective = _remembered(_objective(problem.part(rows), parameters, ExactEngine(of=problem.n)))
     grown = size / problem.n  # what the rows say of the curvature grows with their number
     tol = ROUGH_TOL * size / SUBSET
     begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
@@ -270,7 +269,7 @@ def _remembered(objective: Objective) -> Objective:
     return remembered
 
 
-def _better(problem: GPProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
+def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
     """Of the two best hills found on the part, the one that is higher on all rows."""
     rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
     if not rivals:
@@ -282,13 +281,15 @@ def _better(problem: GPProblem, parameters: GPParameters, engine: Engine, starts
             engine.prepare(problem, kernel, noise)
             height = engine.evidence(problem, kernel, noise, False).value
             heights.append(height + parameters.log_prior(start.vector)[0])
-        except (NumericalError, InputError):
+        except (NumericalError, InputError) as error:
+            if isinstance(error, InputError) and not problem.at_hand:
+                raise
             heights.append(-np.inf)
     return [starts[0] if heights[0] >= heights[1] else rivals[0]]
 
 
 def log_likelihood(
-    problem: GPProblem, parameters: GPParameters, engine: Engine, vector: Array, gradient: bool
+    problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Array, gradient: bool
 ) -> tuple[float, Array | None]:
     """The evidence without priors at a vector, and its gradient in all entries."""
     kernel, noise = parameters.setting(vector)

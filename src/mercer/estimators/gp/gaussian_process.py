@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InputError, NumericalError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
+from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.conditioning import append_rows, remove_rows
 from mercer.estimators.gp.diagnosis import diagnose_fit
 from mercer.estimators.gp.exact import condition
@@ -20,12 +22,16 @@ from mercer.estimators.gp.fourier import check_kernel
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
 from mercer.estimators.gp.parameters import GPParameters, read_parameters
-from mercer.estimators.gp.posterior import EngineSettings, GPProblem
-from mercer.estimators.gp.routes import announce, engine, gp_routes
+from mercer.estimators.gp.posterior import AnyProblem, EngineSettings, GPProblem, SummedProblem
+from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes
 from mercer.estimators.progress import Meter
+from mercer.estimators.training import passes_before
 from mercer.gram import gram
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.fourier_grid import frequencies_for
 from mercer.inputs import append, count, take
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.plan import Route, Shape
@@ -93,6 +99,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
     True
     """
 
+    _takes_chunks = True
+
     def __init__(
         self,
         kernel: Any = DEFAULT_KERNEL,
@@ -133,7 +141,10 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, noise: Any = None) -> GaussianProcessRegressor:
-        """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's."""
+        """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's.
+
+        Rows in `chunks`, or in Dask collections, are fitted through inducing rows: two passes for every setting tried.
+        """
         return self._fit(X, y, noise=self.noise if noise is None else noise)
 
     def _check_parameters(self) -> None:
@@ -144,17 +155,23 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _choose_route(self, data: TrainingSet) -> Route:
         route = super()._choose_route(data)
-        announce(route, self.solver, data.n)
+        announce(route, self.solver, data.n, data.chunked)
         return route
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ProcessFit:
-        Y = data.y.reshape(data.n, -1)
-        mean = MeanFunction.of(self.mean, data.X)
-        units = TargetUnits.of(Y, self.mean, self.normalize_y)
         level, ratios = self._read_noise(data.more["noise"], data.n)
-        problem = GPProblem(data.X, np.hstack([units.inside(Y), mean.columns(data.X)]), Y.shape[1], ratios)
+        problem: GPProblem | ChunkedProblem
+        if data.chunked:
+            if ratios is not None:
+                raise InputError("noise per row does not come in chunks; give one number, or noise='fit'.")
+            problem = ChunkedProblem.of(data.X, self.mean, self.normalize_y)
+            mean, units = problem.mean, problem.units
+        else:
+            Y = data.y.reshape(data.n, -1)
+            mean, units = MeanFunction.of(self.mean, data.X), TargetUnits.of(Y, self.mean, self.normalize_y)
+            problem = GPProblem(data.X, np.hstack([units.inside(Y), mean.columns(data.X)]), Y.shape[1], ratios)
         parameters = self._read_parameters(data.kernel, problem, level)
-        way = engine(route.solver, self._settings())
+        way = engine(route.solver, self._settings(), data.chunked)
         with _named(type(self).__name__):
             found = climb(
                 problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
@@ -169,8 +186,11 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.theta_names_ = list(solution.parameters.names)
         self.theta_, self.n_iter_ = solution.climb.vector, solution.climb.n_iter
         posterior, problem = solution.posterior, solution.problem
-        self._keep(problem, posterior, profile(posterior.quadratic, problem.n_targets))
-        self._report(solution.climb)
+        kept = problem.kept() if isinstance(problem, ChunkedProblem) else problem
+        self._keep(kept, posterior, profile(posterior.quadratic, problem.n_targets))
+        if data.chunked:
+            self.route_ = dataclasses.replace(self.route_, passes=data.X.passes)  # as many as the climb has asked for
+        self._report(solution.climb, problem)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Return log p(y) at theta (default: the fitted `theta_`) in the units of y, without priors, and its gradient.
@@ -184,6 +204,11 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"theta has shape {vector.shape}; it has the {len(self.theta_)} entries of theta_names_.")
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
+        if isinstance(self._problem, SummedProblem):
+            raise InputError(
+                "log_marginal_likelihood at another theta, or its gradient, goes through the rows, which a fit by chunks "
+                "does not keep; fit with kernel=, noise= and optimizer=None, and look at log_marginal_likelihood_value_."
+            )
         way = engine(self.route_.solver, self._settings())
         way.prepare(self._problem, *self._parameters.setting(self.theta_))
         value, gradient = log_likelihood(self._problem, self._parameters, way, vector, eval_gradient)
@@ -196,7 +221,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
         `noise` (m,) gives their variances where the others had theirs. Needs the exact route.
         """
-        posterior = self._exact("add_rows")
+        posterior, old = self._exact("add_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
         new = self._read(X, reset=False)
         Y = self._read_targets(y, count(new))
@@ -208,7 +233,6 @@ class GaussianProcessRegressor(GaussianProcessModel):
         shift = np.array([level]) if ratios is None else level * ratios
         cross = np.asarray(gram(self.kernel_, self.X_fit_, new), dtype=np.float64)
         factor = append_rows(posterior.factor, cross, np.asarray(gram(self.kernel_, new), dtype=np.float64), shift)
-        old = self._problem
         both = None if ratios is None or old.ratios is None else np.concatenate([old.ratios, ratios])
         problem = GPProblem(append(old.X, new), np.vstack([old.columns, columns]), old.n_targets, both)
         return self._conditioned(problem, factor)
@@ -216,12 +240,12 @@ class GaussianProcessRegressor(GaussianProcessModel):
     @whole_or_nothing
     def remove_rows(self, index: Any) -> GaussianProcessRegressor:
         """Forget training rows by number, at the same hyper-parameters: n^2 r instead of n^3. Needs the exact route."""
-        posterior = self._exact("remove_rows")
+        posterior, old = self._exact("remove_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
         gone = np.atleast_1d(np.asarray(index))
         if gone.ndim != 1 or gone.dtype.kind not in "iu":
             raise InputError(f"remove_rows takes row numbers; got {describe(index)}.")
-        n, old = self._problem.n, self._problem
+        n = old.n
         if gone.size and not (-n <= gone.min() and gone.max() < n):
             raise InputError(f"remove_rows: row numbers must lie in 0 … {n - 1}; got {describe(index)}.")
         factor = remove_rows(posterior.factor, gone % n)
@@ -242,9 +266,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
         )
         return self
 
-    def _report(self, found: Any) -> None:
+    def _report(self, found: Any, problem: AnyProblem) -> None:
         self.log_marginal_likelihood_value_ = value = self._value()
-        self.diagnosis_ = diagnose_fit(self._problem, self._parameters, found, self._posterior, self.route_, value)
+        self.diagnosis_ = diagnose_fit(problem, self._parameters, found, self._posterior, self.route_, value)
 
     def _value(self) -> float:
         """log p(y) in the units of y, from what the posterior knows."""
@@ -294,17 +318,15 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new ones.")
         return ratios
 
-    def _read_parameters(self, kernel: Kernel, problem: GPProblem, level: float | None) -> GPParameters:
-        Y = problem.columns[:, : problem.n_targets]
-        with np.errstate(over="ignore"):
-            spread = float(np.mean(np.square(Y)))
-        varied = problem.n > 1 and bool(np.ptp(Y, axis=0).max() > 1e-12 * np.abs(Y).max())
+    def _read_parameters(
+        self, kernel: Kernel, problem: GPProblem | ChunkedProblem, level: float | None
+    ) -> GPParameters:
+        spread, varied, size = problem.sizes()
         if not np.isfinite(spread) or (varied and spread < 1e-290):
-            size = float(np.abs(Y).max())
             raise InputError(f"y differs from its center by up to {size:.1e}, the square of which is no number; divide y.")
         one_per_row = problem.ratios is not None
         found = read_parameters(
-            kernel, problem.X, spread if spread > 0 else 1.0,
+            kernel, problem.starting_rows(self.optimizer is not None), spread if spread > 0 else 1.0,
             noise=0.0 if one_per_row else level, fit=self.optimizer is not None, bounds=self.bounds, fixed=self.fixed,
             priors=self.priors,
         )  # fmt: skip
@@ -328,6 +350,15 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         kernel = self._given_kernel()
         return gp_routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
+
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_targets, type(self).__name__)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if rows.weighted:
+            raise InputError("GaussianProcessRegressor: rows have no weights here; give their noise, on rows in memory.")
+        before = passes_before(self._given_kernel(), rows)
+        return (chunk_route(shape, rows, self.solver, self._settings(), before, self.optimizer is not None, self.max_iter),)
 
 
 @contextmanager

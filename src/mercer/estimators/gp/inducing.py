@@ -74,14 +74,27 @@ def collapsed(  # Kuu (m, m), diag (n,), columns (n, c), noise (1,) or (n,)
     >>> bool(np.isclose(whole.logdet + whole.trace, np.linalg.slogdet(G)[1], atol=1e-8))
     True
     """
-    n, c = columns.shape
-    m = Kuu.shape[0]
-    d = np.asarray(noise, dtype=np.float64)
+    n, d = len(columns), np.asarray(noise, dtype=np.float64)
+    L, jitter = whitener(Kuu)
+    V = np.empty((n, len(L))) if keep else None
+    sums = bound_sums(cross, L, diag, columns, d, V)
+    return closed(sums, L, jitter, d, float(np.sum(np.log(np.broadcast_to(d, (n,))))), V)
+
+
+def whitener(Kuu: Array) -> tuple[Array, float]:  # (m, m) -> (m, m), number
+    """L with K_uu = L L', and the jitter that it took."""
     factor = cholesky(Kuu, NUGGET * float(np.mean(np.diagonal(Kuu))))
-    L = np.tril(factor.matrix)
-    V = np.empty((n, m)) if keep else None
+    return np.tril(factor.matrix), factor.jitter
+
+
+def bound_sums(  # L (m, m), diag (n,), columns (n, c), d (1,) or (n,), V (n, m)
+    cross: Cross, L: Array, diag: Array, columns: Array, d: Array, V: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """What some rows add to the bound, with v = L^-1 K_uf: v D^-1 v' (m, m), below its diagonal; v D^-1 T (m, c);
+    T'D^-1 T (c, c); and the sums of q_ii / d_i and of k_ii / d_i. ``V`` is where to write the whitened rows."""
+    m, c = len(L), columns.shape[1]
     S, b, explained = np.zeros((m, m), order="F"), np.zeros((m, c)), 0.0
-    for rows in row_blocks(n):
+    for rows in row_blocks(len(columns)):
         here = _rows_of(d, rows)
         v = blas.dtrsm(1.0, L, np.array(cross(rows).T, dtype=np.float64, order="F"), lower=1, overwrite_b=1)  # (m, r)
         if V is not None:
@@ -90,14 +103,21 @@ def collapsed(  # Kuu (m, m), diag (n,), columns (n, c), noise (1,) or (n,)
         v /= np.sqrt(here)
         S = blas.dsyrk(1.0, v, beta=1.0, c=S, lower=1, overwrite_c=1)
         explained += float(np.vdot(v, v))
-    S[np.diag_indices(m)] += 1.0
+    return S, b, columns.T @ (columns / d[:, None]), np.array([explained, float(np.sum(diag / d))])
+
+
+def closed(  # L (m, m), d (1,) or (n,)
+    sums: tuple[Array, ...], L: Array, jitter: float, d: Array, logdet_noise: float, V: Array | None = None
+) -> Collapsed:
+    """The bound from the sums over all rows, which are overwritten."""
+    S, b, squares, (explained, prior) = sums
+    S[np.diag_indices(len(L))] += 1.0
     LB = la.cholesky(S, lower=True, check_finite=False)
     whitened = la.solve_triangular(LB, b, lower=True, check_finite=False)
     beta = la.solve_triangular(LB, whitened, lower=True, trans="T", check_finite=False)
-    quadratic = columns.T @ (columns / d[:, None]) - whitened.T @ whitened
-    logdet = 2.0 * float(np.log(LB.diagonal()).sum()) + float(np.sum(np.log(np.broadcast_to(d, (n,)))))
-    trace = float(np.sum(diag / d)) - explained
-    return Collapsed(L, LB, beta, quadratic, logdet, trace, d, factor.jitter, V)
+    quadratic = squares - whitened.T @ whitened
+    logdet = 2.0 * float(np.log(LB.diagonal()).sum()) + logdet_noise
+    return Collapsed(L, LB, beta, quadratic, logdet, float(prior - explained), d, jitter, V)
 
 
 def latent_variance(L: Array, LB: Array, cross: Array, diag: Array) -> Array:  # (m, m), (m, m), (r, m), (r,) -> (r,)
@@ -131,25 +151,53 @@ def bound_gradient(  # diag (n,), columns (n, c), combine (c, t)
         dF/dK_uu = -1/2 L^-T (beta beta' + t (B - 2 I + B^-1)) L^-1,
         dF/dlog(noise) = 1/2 (sum_i d_i alpha_i^2 - t (n - tr Q (Q + D)^-1) + t sum_i (k_ii - q_ii) / d_i).
     """
-    n, t = len(columns), combine.shape[1]
-    m, d, beta = state.L.shape[0], state.noise, state.beta @ combine
-    eye = np.eye(m)
+    n, t, d = len(columns), combine.shape[1], state.noise
+    back, W_uu = send_back(state, combine)
+    theta = pull_uu(W_uu) + pull_diag(np.broadcast_to(-0.5 * t / d, (n,)))
+    theta, fitted = cross_gradient(back, cross, columns @ combine, d, pull_cross, theta, state.V)
+    return theta, noise_slope(back, fitted, n, t, state.trace)
+
+
+@dataclass(frozen=True)
+class SentBack:
+    """What the second pass needs of the bound."""
+
+    L: Array  # (m, m)
+    beta: Array  # (m, t)
+    left: Array  # (m, m) L^-T (I - B^-1)
+    back: Array  # (m, t) L^-T beta
+    effective: float  # tr Q (Q + D)^-1
+
+
+def send_back(state: Collapsed, combine: Array) -> tuple[SentBack, Array]:  # (c, t) -> …, (m, m)
+    """What the rows need to send weights back through the kernel, and the weights of K_uu."""
+    beta, t, eye = state.beta @ combine, combine.shape[1], np.eye(len(state.L))
     inverse = la.cho_solve((state.LB, True), eye, check_finite=False)  # B^-1
-    left = la.solve_triangular(state.L, eye - inverse, lower=True, trans="T", check_finite=False)  # L^-T (I - B^-1)
-    back = state.weights @ combine  # (m, t) L^-T beta
+    left = la.solve_triangular(state.L, eye - inverse, lower=True, trans="T", check_finite=False)
     whole = state.LB @ state.LB.T - 2.0 * eye + inverse
     half = la.solve_triangular(state.L, -0.5 * (beta @ beta.T + t * whole), lower=True, trans="T", check_finite=False)
     W_uu = la.solve_triangular(state.L, half.T, lower=True, trans="T", check_finite=False)
-    theta = pull_uu(W_uu) + pull_diag(np.broadcast_to(-0.5 * t / d, (n,)))
-    fitted = 0.0
-    for rows in row_blocks(n):
+    effective = len(eye) - float(np.trace(inverse))
+    return SentBack(state.L, beta, left, state.weights @ combine, effective), W_uu
+
+
+def cross_gradient(  # targets (n, t), d (1,) or (n,), theta (p,), V (n, m)
+    state: SentBack, cross: Cross, targets: Array, d: Array, pull: PullCross, theta: Array, V: Array | None = None
+) -> tuple[Array, float]:
+    """theta and what some rows add to it through K_fu, and their sum of d_i alpha_i^2."""
+    fitted, t = 0.0, targets.shape[1]
+    for rows in row_blocks(len(targets)):
         here = np.broadcast_to(_rows_of(d, rows), (rows.stop - rows.start,))[:, None]
-        v = state.V[rows].T if state.V is not None else la.solve_triangular(state.L, cross(rows).T, lower=True)  # (m, r)
-        alpha = (columns[rows] @ combine - v.T @ beta) / here  # (r, t)
-        theta = theta + pull_cross(rows, t * (v.T / here) @ left.T + alpha @ back.T)
+        v = V[rows].T if V is not None else la.solve_triangular(state.L, cross(rows).T, lower=True)  # (m, r)
+        alpha = (targets[rows] - v.T @ state.beta) / here  # (r, t)
+        theta = theta + pull(rows, t * (v.T / here) @ state.left.T + alpha @ state.back.T)
         fitted += float(np.sum(here * alpha**2))
-    effective = m - float(np.trace(inverse))  # tr Q (Q + D)^-1
-    return theta, 0.5 * (fitted - t * (n - effective) + t * state.trace)
+    return theta, fitted
+
+
+def noise_slope(state: SentBack, fitted: float, n: int, t: int, trace: float) -> float:
+    """The slope in the logarithm of the noise."""
+    return 0.5 * (fitted - t * (n - state.effective) + t * trace)
 
 
 def _rows_of(d: Array, rows: slice) -> Array:  # (1,) or (n,) -> (1,) or (r,)
@@ -192,22 +240,14 @@ class InducingEngine:
         value = log_evidence(fitted.energy, state.logdet + state.trace, problem.n, t)
         if not gradient:
             return Evidence(value, jitter=state.jitter)
-        pair, size = K._values.pair, len(kernel.theta)
-
-        def pull_cross(rows: slice, W: Array) -> Array:
-            def term(r: slice, c: slice) -> Array:
-                return kernel._pullback(pair.tile(slice(rows.start + r.start, rows.start + r.stop), c), W[r, c])
-
-            return tiles.total(term, (W.shape[0], W.shape[1]), size)
-
         theta, slope = bound_gradient(
             state,
             lambda rows: K.block(rows, slice(None)),
             problem.columns,
             np.vstack([np.eye(t), -fitted.beta]),
-            pull_cross,
+            pull_through(K),
             lambda W: kernel.pullback(Z, weights=W),
-            lambda w: kernel._diag_pullback(pair.A, w),
+            lambda w: kernel._diag_pullback(K._values.pair.A, w),
         )
         return Evidence(value, theta, slope, state.jitter)
 
@@ -221,13 +261,37 @@ class InducingEngine:
         )
 
     def _inducing(self, problem: GPProblem, kernel: Kernel, noise: float) -> Any:
-        if not noise > 0:
-            raise InputError(
-                f'solver="inducing" needs noise > 0: its bound divides by it; got {noise!r}. Use solver="exact".'
-            )
+        check_noise(noise)
         if self._chosen is None:
             self.prepare(problem, kernel, noise)
         return self._chosen
+
+
+def check_noise(noise: float) -> None:
+    """Refuse a noise that the bound cannot divide by."""
+    if not noise > 0:
+        raise InputError(f'solver="inducing" needs noise > 0: its bound divides by it; got {noise!r}. Use solver="exact".')
+
+
+def pull_through(K: GramOperator) -> PullCross:
+    """Weights of rows of K_fu sent back through its kernel."""
+    kernel, pair = K.kernel, K._values.pair
+
+    def pull_cross(rows: slice, W: Array) -> Array:
+        def term(r: slice, c: slice) -> Array:
+            return kernel._pullback(pair.tile(slice(rows.start + r.start, rows.start + r.stop), c), W[r, c])
+
+        return tiles.total(term, (W.shape[0], W.shape[1]), len(kernel.theta))
+
+    return pull_cross
+
+
+def candidates_of(n: int, m: int, seed: int) -> tuple[Array, np.random.Generator]:
+    """The numbers of the rows, of n, from which m inducing ones are chosen, ascending, and the generator that chooses."""
+    if m < 1:
+        raise InputError(f"n_inducing must be at least 1; got {m!r}.")
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.permutation(n)[:CANDIDATES]), rng
 
 
 def choose_rows(kernel: Kernel, X: Any, m: int, seed: int) -> Any:
@@ -236,16 +300,16 @@ def choose_rows(kernel: Kernel, X: Any, m: int, seed: int) -> Any:
     The largest remaining variance (the greedy rule) goes to the rim of the data first; drawing in proportion to it puts
     inducing rows where the data are, which the bound rewards.
     """
-    if m < 1:
-        raise InputError(f"n_inducing must be at least 1; got {m!r}.")
-    rng, n = np.random.default_rng(seed), count(X)
-    candidates = np.sort(rng.permutation(n)[:CANDIDATES])
-    rows = X if len(candidates) == n else take(X, candidates)
+    candidates, rng = candidates_of(count(X), m, seed)
+    return chosen_of(kernel, X if len(candidates) == count(X) else take(X, candidates), m, rng)
+
+
+def chosen_of(kernel: Kernel, rows: Any, m: int, rng: np.random.Generator) -> Any:
+    """At most m of the candidates."""
     K = GramOperator(kernel, rows)
     found = pivoted_cholesky(lambda chosen: K.submatrix(chosen, slice(None)).T, K.diag(), m, rule="random", rng=rng)
     # a kernel that vanishes on every row has no pivots; one row then stands for all of them
-    index = candidates[found.index] if len(found.index) else candidates[:1]
-    return take(X, index)
+    return take(rows, found.index if len(found.index) else np.arange(1))
 
 
 def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: bool) -> Collapsed:

@@ -93,14 +93,18 @@ class MeanFunction:
         if kind != "linear":
             return cls(kind, np.empty(0), np.empty(0))
         V = _dense_vectors(X)
-        sd = V.std(axis=0)
-        varies = sd > 1e-12 * np.abs(V).max(axis=0)
-        if len(V) <= 1 + int(varies.sum()):
+        return cls.linear(len(V), V.mean(axis=0), V.std(axis=0), np.abs(V).max(axis=0))
+
+    @classmethod
+    def linear(cls, n: int, mean: Array, sd: Array, most: Array) -> MeanFunction:  # (d,), (d,), (d,)
+        """The linear one for n rows with these means, standard deviations and largest sizes of their columns."""
+        varies = sd > 1e-12 * most
+        if n <= 1 + int(varies.sum()):
             raise InputError(
-                f'mean="linear" has {1 + int(varies.sum())} coefficients for {len(V)} rows; give more rows, '
+                f'mean="linear" has {1 + int(varies.sum())} coefficients for {n} rows; give more rows, '
                 'or mean="constant" with a Linear() term in the kernel.'
             )
-        return cls(kind, V.mean(axis=0), np.where(varies, sd, np.inf))
+        return cls("linear", mean, np.where(varies, sd, np.inf))
 
     @property
     def size(self) -> int:
@@ -143,10 +147,14 @@ class TargetUnits:
 
         One target needs no scale: an overall scale of kernel and noise does the same, and they stay in the units of y.
         """
-        t = Y.shape[1]
-        center = Y.mean(axis=0) if normalize or kind != "zero" else np.zeros(t)
         with np.errstate(over="ignore"):  # overflow is refused later, where y is squared
-            sd = Y.std(axis=0)
+            return cls.of_moments(Y.mean(axis=0), Y.std(axis=0), kind, normalize)
+
+    @classmethod
+    def of_moments(cls, mean: Array, sd: Array, kind: str, normalize: bool) -> TargetUnits:  # (t,), (t,)
+        """The same from means and standard deviations."""
+        t = len(mean)
+        center = mean if normalize or kind != "zero" else np.zeros(t)
         scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
         return cls(center, scale)
 

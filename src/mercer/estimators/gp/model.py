@@ -13,12 +13,13 @@ from sklearn.utils import check_random_state
 
 from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
+from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.conditioning import GPLeaveOneOut, leave_one_out
 from mercer.estimators.gp.diagnosis import GPDiagnosis
 from mercer.estimators.gp.exact import ExactPosterior
 from mercer.estimators.gp.mean_function import MeanFunction, MeanProfile, TargetUnits
 from mercer.estimators.gp.parameters import GPParameters
-from mercer.estimators.gp.posterior import GPProblem, Posterior
+from mercer.estimators.gp.posterior import GPProblem, Posterior, SummedProblem
 from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.numeric.memory import format_bytes
@@ -33,7 +34,7 @@ class ProcessFit:
 
     mean: MeanFunction
     units: TargetUnits
-    problem: GPProblem
+    problem: GPProblem | ChunkedProblem
     parameters: GPParameters
     climb: Any
     posterior: Posterior
@@ -43,6 +44,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
 
     _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "absent | rows n d",
         "dual_coef_": "absent | None | float (_, *v)",
         "theta_": "float (p,)",
         "_parameters.start": "real (p,)",
@@ -51,11 +53,11 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_mean.location": "float (d,) | float (0,)",
         "_units": "a TargetUnits",
         "_units.center": "float (t,)",
-        "_problem": "a GPProblem",
+        "_problem": "a GPProblem, SummedProblem",
         "_problem.n_targets": "size t",
         "_profile": "a MeanProfile",
         "_profile.beta": "float (q, t)",
-        "_problem.columns": "float (n, t+q)",
+        "_problem.columns": "absent | float (n, t+q)",
         "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior",
         "_posterior.solved": "absent | float (n, t+q)",
         "_posterior.columns": "absent | float (n, t+q)",
@@ -80,7 +82,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     noise_: Any
     diagnosis_: GPDiagnosis
     log_marginal_likelihood_value_: float
-    _problem: GPProblem
+    _problem: GPProblem | SummedProblem
     _posterior: Posterior
     _profile: MeanProfile
     _mean: MeanFunction
@@ -176,8 +178,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         """Each training row predicted from the others, in closed form; n^3/3 flops when first asked for."""
         check_is_fitted(self)
         if self._loo is None:
-            posterior = self._exact("leave-one-out in closed form")
-            problem = self._problem
+            posterior, problem = self._exact("leave-one-out in closed form")
             found = leave_one_out(posterior.factor, problem.columns, problem.n_targets)
             Y = problem.columns[:, : problem.n_targets]
             scale = self._units.scale
@@ -217,21 +218,23 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         check_is_fitted(self)
         return self.X_fit_
 
-    def _exact(self, what: str) -> ExactPosterior:
-        if not isinstance(self._posterior, ExactPosterior):
+    def _exact(self, what: str) -> tuple[ExactPosterior, GPProblem]:
+        if not (isinstance(self._posterior, ExactPosterior) and isinstance(self._problem, GPProblem)):
             raise InputError(f"{what} needs the exact route; this fit took {self.route_.solver!r}. Fit with solver='exact'.")
-        return self._posterior
+        return self._posterior, self._problem
 
     def _read(self, X: Any, reset: bool) -> Any:
         return widened(super()._read(X, reset))
 
     # -- keeping what a fit found ------------------------------------------------------------------------------------
 
-    def _keep(self, problem: GPProblem, posterior: Posterior, profile: MeanProfile) -> None:
+    def _keep(self, problem: GPProblem | SummedProblem, posterior: Posterior, profile: MeanProfile) -> None:
         """Attributes that follow from a posterior; the hyper-parameters and the units stay."""
         t, scale = problem.n_targets, self._units.scale
         self._problem, self._posterior, self._profile, self._loo = problem, posterior, profile, None
-        self.kernel_, self.X_fit_ = posterior.kernel, problem.X
+        self.kernel_ = posterior.kernel
+        if isinstance(problem, GPProblem):
+            self.X_fit_ = problem.X
         noise = self._parameters.setting(self.theta_)[1]
         self.noise_ = noise if problem.ratios is None else problem.variances(noise)
         intercept, slopes = self._mean.coefficients(profile.beta)
@@ -239,7 +242,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         self.intercept_ = intercept[0] if self._single else intercept
         self.coef_ = None if slopes is None else (slopes * scale)[:, 0] if self._single else slopes * scale
         self.jitter_ = posterior.jitter
-        if isinstance(posterior, ExactPosterior):
+        if isinstance(posterior, ExactPosterior) and isinstance(problem, GPProblem):
             V = posterior.solved[:, :t] - posterior.solved[:, t:] @ profile.beta
             E = problem.columns[:, :t] - problem.columns[:, t:] @ profile.beta
             shift = problem.variances(noise)[:, None] + posterior.jitter

@@ -97,6 +97,20 @@ class GPParameters:
         return found
 
 
+@dataclass(frozen=True)
+class RowsSeen:
+    """What starting values are taken from where the rows are not at hand: some of them, and the spread of their columns."""
+
+    sized: Rows  # the rows that the size of k(x, x) is taken from
+    sample: Rows  # those of a median distance
+    spreads: Array | None  # (d,) standard deviations of the columns, 0 for constant ones
+
+    @staticmethod
+    def numbers(n: int) -> NDArray[np.intp]:
+        """The numbers of the rows that the size of k(x, x) is taken from."""
+        return np.linspace(0, n - 1, min(ROWS_FOR_THE_SIZE, n)).astype(np.intp)
+
+
 def read_parameters(
     kernel: Kernel,
     X: Any,
@@ -145,7 +159,7 @@ def _own_name(name: str, strip: bool) -> str:
 
 def _size(kernel: Kernel, X: Any, unit: float) -> float:
     """The factor that makes the mean of k(x, x) the variance of y."""
-    rows = Rows(X).take(np.linspace(0, count(X) - 1, min(ROWS_FOR_THE_SIZE, count(X))).astype(np.intp))
+    rows = X.sized if isinstance(X, RowsSeen) else Rows(X).take(RowsSeen.numbers(count(X)))
     mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
     return unit / mean if mean > 0 else unit
 
@@ -175,8 +189,9 @@ def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
     if not scales:
         return {}
     with warnings.catch_warnings():
+        sample = X.sample if isinstance(X, RowsSeen) else X
         warnings.simplefilter("ignore")  # rows that are all equal have no median distance; here it is only a start
-        medians = kernel.set_params(**dict.fromkeys(scales, "median")).resolve(X).get_params(deep=True)
+        medians = kernel.set_params(**dict.fromkeys(scales, "median")).resolve(sample).get_params(deep=True)
     widths = {name: float(medians[_plain(name)]) for name in kernel.theta_names if _plain(name) in scales}
     spreads = _spreads(X)
     for name in widths:
@@ -189,10 +204,16 @@ def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
 
 def _spreads(X: Any) -> Array | None:
     """Standard deviations of the columns of plain vectors; 0 where all that varies is the rounding of the mean."""
+    if isinstance(X, RowsSeen):
+        return X.spreads
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return None
-    spreads = X.std(axis=0, dtype=np.float64)
-    return np.where(spreads > CONSTANT * np.abs(X).max(axis=0), spreads, 0.0)
+    return spreads_of(X.std(axis=0, dtype=np.float64), np.abs(X).max(axis=0))
+
+
+def spreads_of(sd: Array, most: Array) -> Array:  # (d,), (d,) -> (d,)
+    """Standard deviations of columns whose entries are at most so large; 0 where they are rounding."""
+    return np.where(sd > CONSTANT * most, sd, 0.0)
 
 
 def _plain(name: str) -> str:

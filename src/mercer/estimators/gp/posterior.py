@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimators.gp.marginal_likelihood import Evidence as Evidence
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 
@@ -43,9 +44,79 @@ class GPProblem:
         """The number of rows."""
         return len(self.columns)
 
+    @property
+    def at_hand(self) -> bool:
+        """True: the rows are in memory, and were checked."""
+        return True
+
     def variances(self, noise: float) -> Array:  # -> (1,) or (n,)
         """The noise variances of the rows; one number where all are equal."""
         return np.array([noise]) if self.ratios is None else noise * self.ratios
+
+    def sizes(self) -> tuple[float, bool, float]:
+        """The mean square of the targets as modeled, whether they vary, and the largest of them."""
+        Y = self.columns[:, : self.n_targets]
+        with np.errstate(over="ignore"):
+            spread = float(np.mean(np.square(Y)))
+        most = float(np.abs(Y).max())
+        return spread, self.n > 1 and bool(np.ptp(Y, axis=0).max() > 1e-12 * most), most
+
+    def starting_rows(self, fit: bool) -> Any:
+        """What starting values are taken from: the rows."""
+        return self.X
+
+    def part(self, rows: NDArray[np.intp]) -> GPProblem:
+        """The problem of some rows."""
+        ratios = None if self.ratios is None else self.ratios[rows]
+        return GPProblem(Rows(self.X).take(rows), self.columns[rows], self.n_targets, ratios)
+
+    @property
+    def flat(self) -> NDArray[np.bool_]:  # -> (t,)
+        """Which targets are constant."""
+        Y = self.columns[:, : self.n_targets]
+        return np.asarray(np.ptp(Y, axis=0) <= 1e-12 * np.abs(Y).max(axis=0, initial=0.0))
+
+
+@record()
+@dataclass(frozen=True)
+class SummedProblem:
+    """What stays of a problem whose rows came in chunks: all that was asked of them is in sums."""
+
+    _stored: ClassVar[dict[str, str]] = {"n": "int > 0", "n_targets": "int > 0"}
+
+    n: int
+    n_targets: int
+
+    @property
+    def ratios(self) -> None:
+        """The noise is one for all rows."""
+        return None
+
+    def variances(self, noise: float) -> Array:  # -> (1,)
+        """The noise variance of the rows."""
+        return np.array([noise])
+
+
+class AnyProblem(Protocol):
+    """What a climb asks of a problem, whose rows are in memory or in chunks."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def n_targets(self) -> int: ...
+
+    @property
+    def at_hand(self) -> bool: ...
+
+    @property
+    def flat(self) -> NDArray[np.bool_]: ...
+
+    def sizes(self) -> tuple[float, bool, float]: ...
+
+    def starting_rows(self, fit: bool) -> Any: ...
+
+    def part(self, rows: NDArray[np.intp]) -> GPProblem: ...
 
 
 class Posterior(Protocol):
@@ -81,20 +152,23 @@ class Posterior(Protocol):
 
 
 class Engine(Protocol):
-    """One way to evaluate a process: exact, inducing points, neighbors. Made once per fit; it may keep what it chose."""
+    """One way to evaluate a process: exact, inducing points, neighbors. Made once per fit; it may keep what it chose.
+
+    Problems are of the kind that the engine works on: rows in memory, or in chunks.
+    """
 
     rounds: int  # how often `prepare` and the ascent alternate on the whole data; 1 for engines that choose nothing
     part_rows: int  # an exact climb on this many rows comes before the engine's own; 0 for none
     tol_per_row: float  # a step that gains less per row is not worth its price
     max_steps: int  # at most this many steps per round; 0 for no limit
 
-    def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
+    def prepare(self, problem: Any, kernel: Kernel, noise: float) -> None:
         """Choose what depends on a rough kernel (inducing points, neighbors) before an ascent starts from it."""
 
-    def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
+    def evidence(self, problem: Any, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
         """The log marginal likelihood of the targets at this setting; a NumericalError where G cannot be factored."""
 
-    def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> Posterior:
+    def posterior(self, problem: Any, kernel: Kernel, noise: float) -> Posterior:
         """The process conditioned on T."""
 
 

@@ -6,13 +6,16 @@ import warnings
 
 import numpy as np
 
-from mercer.errors import check_choice
+from mercer.errors import InputError, check_choice
+from mercer.estimators.gp import chunked as gp_chunked
 from mercer.estimators.gp import fourier as gp_fourier
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
+from mercer.estimators.gp.fit import SUBSET, steps_up
 from mercer.estimators.gp.inducing import BLOCK_ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
+from mercer.gram.chunked import ChunkedRows
 from mercer.gram.fourier_grid import DENSE, MOST_FREQUENCIES
 from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE
@@ -50,8 +53,39 @@ def gp_routes(
     return (exact, *others) if shape.n <= EXACT_ROWS else (*others, exact)
 
 
-def engine(solver: str, settings: EngineSettings) -> Engine:
+def chunk_route(
+    shape: Shape, rows: ChunkedRows, solver: str, settings: EngineSettings, passes: int, fit: bool, max_iter: int
+) -> Route:
+    """The one route for rows in chunks, inducing rows; `passes` come before."""
+    check_choice("GaussianProcessRegressor", "solver", solver, SOLVERS)
+    if solver not in ("auto", "inducing"):
+        raise InputError(f"GaussianProcessRegressor: solver={solver!r} needs all rows at once; on chunks it is 'inducing'.")
+    if rows.once:
+        raise InputError("GaussianProcessRegressor goes through the rows several times, and an iterator is read once.")
+    n, m = shape.n, min(shape.n, gp_inducing.INDUCING if settings.n_inducing is None else settings.n_inducing)
+    most, way = max(rows.lengths or (1,)), gp_chunked.ChunkedEngine
+    passes += 3  # averages, candidates for the inducing rows, and the posterior
+    reason = f"a lower bound through {m} inducing rows, {len(rows.lengths or ())} chunks"
+    settings_tried = 1
+    if fit:
+        steps = min(max_iter, way.max_steps)
+        parts = 1 + len(steps_up(min(way.part_rows, n), n)) if n >= SUBSET else 0
+        settings_tried = way.rounds * (1 + steps)
+        # rows for starting values, parts to climb on, two hills compared; then a value and a gradient for every setting
+        passes += 1 + parts + 2 * bool(parts) + 2 * settings_tried
+        reason += f"; passes for {way.rounds} climbs of {steps} steps, of which none is shortened"
+    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES) + 8 * n  # and the draw of candidates
+    block = 8 * 5 * min(most, BLOCK_ROWS) * m + 16 * min(most, SIDE) * min(m, SIDE)
+    climbed = 8 * 3 * min(n, way.part_rows) ** 2 if fit else 0
+    needed = 16 * most * shape.width + max(chosen, climbed, 8 * 10 * m * m + block)
+    seconds = 2 * settings_tried * (4.0 * n * m * m / gemm_rate() + 3.0 * n * m / entry_rate())
+    return Route("inducing", int(needed), seconds, reason, False, passes)
+
+
+def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engine:
     """The engine of a route."""
+    if chunked:
+        return gp_chunked.ChunkedEngine(settings)
     if solver == "inducing":
         return gp_inducing.InducingEngine(settings)
     if solver == "fourier":
@@ -59,8 +93,15 @@ def engine(solver: str, settings: EngineSettings) -> Engine:
     return gp_vecchia.VecchiaEngine(settings) if solver == "vecchia" else ExactEngine(settings)
 
 
-def announce(route: Route, solver: str, n: int) -> None:
+def announce(route: Route, solver: str, n: int, chunked: bool = False) -> None:
     """Say that "auto" left the exact route because of the number of rows; leaving it for memory is said by the plan."""
+    if solver == "auto" and chunked:
+        warnings.warn(
+            "GaussianProcessRegressor: the rows come in chunks, so solver='inducing' is taken, which is not exact; naming "
+            "the solver silences this.",
+            stacklevel=3,
+        )
+        return
     if solver == "auto" and n > EXACT_ROWS and not route.exact:
         warnings.warn(
             f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, so solver={route.solver!r} is taken, which "

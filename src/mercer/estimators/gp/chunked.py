@@ -1,0 +1,263 @@
+"""A Gaussian process on rows that come in chunks: the bound of inducing rows from sums over the chunks.
+
+The bound needs the rows only in sums, K_uf D^-1 K_fu, K_uf D^-1 T, T'D^-1 T and the trace: one pass. Its gradient, weights
+sent back through the kernel, is a sum too, in a second pass. What a fit looks at beforehand (averages, rows for starting
+values, rows for the climbs on a part, candidates for inducing rows) are those of the same rows in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.gp import inducing
+from mercer.estimators.gp.inducing import Collapsed, InducingPosterior, SentBack
+from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
+from mercer.estimators.gp.parameters import RowsSeen, spreads_of
+from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem, SummedProblem
+from mercer.gram import GramOperator
+from mercer.gram.chunked import ChunkedRows, rows_for_median
+from mercer.inputs import Rows
+from mercer.inputs.chunks import Chunk
+from mercer.kernels.base import Kernel
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Number, means, standard deviations, smallest and largest values of columns."""
+
+    n: int
+    mean: Array  # (k,)
+    sd: Array  # (k,), 0 for constant columns
+    low: Array  # (k,)
+    high: Array  # (k,)
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Array, ...]], shift: Array) -> Averages:
+        """From the sums of chunks, less a shift that is near the mean."""
+        n = int(sum(int(part[0]) for part in parts))
+        first, second = (np.sum([part[i] for part in parts], axis=0) / n for i in (1, 2))
+        low, high = np.min([part[3] for part in parts], axis=0), np.max([part[4] for part in parts], axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sd = np.where(high > low, np.sqrt(np.maximum(second - first**2, 0.0)), 0.0)
+        return cls(n, shift + first, sd, low, high)
+
+    @property
+    def most(self) -> Array:  # -> (k,)
+        """The largest sizes."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+@dataclass(frozen=True)
+class ChunkedProblem:
+    """Rows in chunks, and how their columns [targets | mean function] are made."""
+
+    X: ChunkedRows
+    targets: Averages
+    columns: Averages | None  # of dense rows
+    mean: MeanFunction
+    units: TargetUnits
+    ratios: None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, rows: ChunkedRows, kind: str, normalize: bool) -> ChunkedProblem:
+        """The problem, after one pass for averages."""
+        y = rows.head.y.reshape(len(rows.head), -1)
+        wide = isinstance(rows.head.X, np.ndarray) and rows.head.X.ndim == 2 and rows.head.X.dtype.kind == "f"
+        if kind == "linear" and not wide:
+            MeanFunction.of(kind, rows.head.X)  # says what rows it takes, where these are none
+        shifts = [y.mean(axis=0)] + ([rows.head.X.mean(axis=0)] if wide else [])
+        found = [part for part in rows.map(sums_of, *shifts) if part is not None]
+        targets, *rest = (Averages.of([part[i] for part in found], shift) for i, shift in enumerate(shifts))
+        columns = rest[0] if rest else None
+        if kind == "linear" and columns is not None:
+            mean = MeanFunction.linear(columns.n, columns.mean, columns.sd, columns.most)
+        else:
+            mean = MeanFunction.of(kind, rows.head.X)
+        return cls(rows, targets, columns, mean, TargetUnits.of_moments(targets.mean, targets.sd, kind, normalize))
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.targets.n
+
+    @property
+    def at_hand(self) -> bool:
+        """False: every pass reads the rows again."""
+        return False
+
+    @property
+    def n_targets(self) -> int:
+        """t."""
+        return len(self.targets.mean)
+
+    @property
+    def flat(self) -> NDArray[np.bool_]:  # -> (t,)
+        """Which targets are constant."""
+        low, high = self._ends()
+        return np.asarray(high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high)))
+
+    def sizes(self) -> tuple[float, bool, float]:
+        """The mean square of the targets as modeled, whether they vary, and the largest of them."""
+        low, high = self._ends()
+        with np.errstate(over="ignore"):
+            away = (self.targets.mean - self.units.center) ** 2 + self.targets.sd**2
+            spread = float(np.mean(away / self.units.scale**2))
+        most = float(np.maximum(np.abs(low), np.abs(high)).max())
+        return spread, self.n > 1 and bool((high - low).max() > 1e-12 * most), most
+
+    def _ends(self) -> tuple[Array, Array]:  # -> (t,), (t,)
+        """The smallest and the largest of every target as modeled."""
+        low, high = self.units.inside(np.stack([self.targets.low, self.targets.high]))
+        return low, high
+
+    def starting_rows(self, fit: bool) -> RowsSeen:
+        """What starting values are taken from; nothing is read where nothing is fitted."""
+        if not fit:
+            return RowsSeen(Rows(self.X.head.X), Rows(self.X.head.X), None)
+        drawn, sized = rows_for_median(self.n), RowsSeen.numbers(self.n)
+        both = np.union1d(drawn, sized)
+        rows = Rows(self.X.take(both).X)
+        spreads = None if self.columns is None else spreads_of(self.columns.sd, self.columns.most)
+        small, middle = (Rows(rows.take(np.searchsorted(both, index)).data) for index in (sized, drawn))
+        return RowsSeen(small, middle, spreads)
+
+    def part(self, rows: NDArray[np.intp]) -> GPProblem:
+        """The problem of some rows, in memory."""
+        chunk = self.X.take(rows)
+        return GPProblem(chunk.X, columns_of(chunk, self.mean, self.units), self.n_targets)
+
+    def kept(self) -> SummedProblem:
+        """What a model keeps of it."""
+        return SummedProblem(self.n, self.n_targets)
+
+
+def sums_of(chunk: Chunk, *shifts: Array) -> tuple[tuple[Array, ...], ...]:
+    """What `Averages` needs of the targets, and of the rows if they have a shift too."""
+    tables = [chunk.y.reshape(len(chunk), -1), chunk.X][: len(shifts)]
+    found = []
+    for table, shift in zip(tables, shifts, strict=True):
+        away = table - shift
+        with np.errstate(over="ignore"):
+            squares = np.square(away).sum(axis=0)
+        found.append((np.array(len(chunk)), away.sum(axis=0), squares, table.min(axis=0), table.max(axis=0)))
+    return tuple(found)
+
+
+def columns_of(chunk: Chunk, mean: MeanFunction, units: TargetUnits) -> Array:  # -> (n, t + q)
+    """The targets of a chunk as modeled, and the columns of its mean function."""
+    return np.hstack([units.inside(chunk.y.reshape(len(chunk), -1)), mean.columns(chunk.X)])
+
+
+class ChunkedEngine:
+    """Titsias' collapsed bound for rows in chunks: one pass for its value, one more for its gradient."""
+
+    rounds, part_rows = inducing.InducingEngine.rounds, inducing.InducingEngine.part_rows
+    tol_per_row, max_steps = inducing.InducingEngine.tol_per_row, inducing.InducingEngine.max_steps
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._candidates: Any = None  # rows; drawn once, in one pass
+        self._chosen: Any = None
+
+    def prepare(self, problem: ChunkedProblem, kernel: Kernel, noise: float) -> None:
+        """Choose the inducing rows for this kernel, from the candidates of the rows in memory."""
+        m = inducing.INDUCING if self._settings.n_inducing is None else self._settings.n_inducing
+        index, rng = inducing.candidates_of(problem.n, m, self._settings.seed)
+        if self._candidates is None:
+            self._candidates = problem.X.take(index).X
+        self._chosen = inducing.chosen_of(kernel, self._candidates, m, rng)
+
+    def evidence(self, problem: ChunkedProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
+        """The bound of the log marginal likelihood, and its gradient in a second pass."""
+        if self._chosen is None:
+            self.prepare(problem, kernel, noise)
+        Z, t = self._chosen, problem.n_targets
+        state = _collapse(problem, kernel, Z, noise)
+        fitted = profile(state.quadratic, t)
+        value = log_evidence(fitted.energy, state.logdet + state.trace, problem.n, t)
+        if not gradient:
+            return Evidence(value, jitter=state.jitter)
+        combine = np.vstack([np.eye(t), -fitted.beta])
+        back, W = inducing.send_back(state, combine)
+        pull = AtSetting(gradient_of, kernel, noise)
+        theta, away = problem.X.sum(pull, kernel, Z, back, problem.mean, problem.units, combine, noise)
+        slope = inducing.noise_slope(back, float(away[0]), problem.n, t, state.trace)
+        return Evidence(value, kernel.pullback(Z, weights=W) + theta, slope, state.jitter)
+
+    def posterior(self, problem: ChunkedProblem, kernel: Kernel, noise: float) -> InducingPosterior:
+        """The process conditioned on the columns, through inducing rows chosen for this very kernel."""
+        self.prepare(problem, kernel, noise)
+        state = _collapse(problem, kernel, self._chosen, noise)
+        return InducingPosterior(
+            kernel, self._chosen, state.L, state.LB, state.weights, state.quadratic, state.logdet + state.trace, state.jitter
+        )
+
+
+class AtSetting:
+    """Work on chunks, named after the setting it is done for: sums of a checkpoint are believed at no other."""
+
+    def __init__(self, work: Callable[..., Any], kernel: Kernel, noise: float) -> None:
+        self.work = work
+        numbers = [f"{value:.6g}" for value in (*kernel.theta, np.log(noise))]  # digits that do not hang on threads
+        self.__name__ = f"{work.__name__} at {' '.join(numbers)}"
+
+    def __call__(self, *given: Any) -> Any:
+        with as_numbers():
+            return self.work(*given)
+
+
+@contextmanager
+def as_numbers() -> Iterator[None]:
+    """Kernel values that overflow make a setting undefined; what is wrong with a chunk is said before, by its door."""
+    try:
+        yield
+    except InputError as error:
+        raise NumericalError(str(error)) from error
+
+
+def _collapse(problem: ChunkedProblem, kernel: Kernel, Z: Any, noise: float) -> Collapsed:
+    inducing.check_noise(noise)
+    with as_numbers():
+        L, jitter = inducing.whitener(np.asarray(kernel(Z), dtype=np.float64))
+    sums = problem.X.sum(AtSetting(bound_of, kernel, noise), kernel, Z, L, problem.mean, problem.units, noise)
+    if not all(np.isfinite(part).all() for part in sums):
+        raise NumericalError(f"{kernel}: the sums of the bound overflow on these rows; scale the columns.")
+    return inducing.closed(sums, L, jitter, np.array([noise]), problem.n * float(np.log(noise)))
+
+
+def bound_of(
+    chunk: Chunk, kernel: Kernel, Z: Any, L: Array, mean: MeanFunction, units: TargetUnits, noise: float
+) -> tuple[Array, ...]:
+    """What a chunk adds to the sums of the bound."""
+    K = GramOperator(kernel, chunk.X, Z)
+    diag = np.asarray(K._values.diag(), dtype=np.float64)
+    columns = columns_of(chunk, mean, units)
+    return inducing.bound_sums(lambda rows: K.block(rows, slice(None)), L, diag, columns, np.array([noise]))
+
+
+def gradient_of(
+    chunk: Chunk,
+    kernel: Kernel,
+    Z: Any,
+    back: SentBack,
+    mean: MeanFunction,
+    units: TargetUnits,
+    combine: Array,
+    noise: float,
+) -> tuple[Array, Array]:
+    """What a chunk adds to the gradient in theta, (p,), and its sum of noise alpha_i^2."""
+    K, d = GramOperator(kernel, chunk.X, Z), np.array([noise])
+    theta = kernel._diag_pullback(K._values.pair.A, np.full(len(chunk), -0.5 * combine.shape[1] / noise))
+    targets = columns_of(chunk, mean, units) @ combine
+    pull = inducing.pull_through(K)
+    theta, fitted = inducing.cross_gradient(back, lambda rows: K.block(rows, slice(None)), targets, d, pull, theta)
+    return np.array(theta, dtype=np.float64), np.array([fitted])
