@@ -15,7 +15,6 @@ from mercer.cli.terminal import note, print_json, print_text, progress, strict_j
 from mercer.errors import InputError
 
 if TYPE_CHECKING:
-    from mercer.inputs.tables import Table
     from mercer.workflow.columns import Question
     from mercer.workflow.settings import Settings
     from mercer.workflow.training import Training
@@ -197,7 +196,7 @@ def _question(
     """The table of a source as a question, and the seconds it took to read."""
     from mercer.inputs.reading import read_table
     from mercer.numeric.memory import budget_bytes
-    from mercer.workflow.columns import ask
+    from mercer.workflow.columns import ask, dropped
 
     start = time.perf_counter()
     # a table and what a fit makes of it: two scalings, the training part, a block of the kernel
@@ -205,16 +204,8 @@ def _question(
         data, sql, rows=rows, seed=settings.seed, delimiter=delimiter, memory=budget_bytes(settings.memory) // 4
     )
     name = "standard input" if data == "-" else Path(data).name
-    question = ask(name, table, target, drop=_names(table, drop), id=id, task=task, drop_missing=drop_missing)
+    question = ask(name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing)
     return question, time.perf_counter() - start
-
-
-def _names(table: Table, drop: list[str] | None) -> list[str]:
-    """Column names from --drop a,b --drop c; a name that holds a comma is taken whole."""
-    names = []
-    for text in drop or []:
-        names += [text] if text in table.columns else [part.strip() for part in text.split(",") if part.strip()]
-    return names
 
 
 def _train(question: Question, settings: Settings, seconds: float, quiet: bool) -> Training:
@@ -250,7 +241,7 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
 
 def _rows(training: Training) -> str:
     """Which rows were used for what."""
-    part = f"{len(training.y_train):,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
+    part = f"{training.n_fitted:,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
     return f"{part}; the saved model is fitted to all" if training.final is not training.model else part
 
 
