@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.vectors import Linear
+from mercer.selection.surface import length_scale_steps
 from mercer.workflow.table_given import named, read_kernel
 from mercer.workflow.table_targets import Transform
 
@@ -30,15 +31,18 @@ Array = NDArray[np.float64]
 #: Landmarks while candidates are compared, and of the model: a pass costs their square per row.
 SEARCHED, LANDMARKS = 500, 2000
 
+#: Rows from which the length scales to try are taken.
+NEAR = 2000
+
 #: How the columns come to all of them.
 SCALING = "standard"
 
 #: What a report says of the list.
 LIMITS = (
-    "The rows are read by workers and never brought together, so candidates are limited to ridges whose sums go over chunks: "
-    "KernelRidgeCV on landmarks, and on indicators of the classes, which is KernelRidgeClassifier. One length scale serves "
-    "all columns, and the best candidate alone is the model; learned metrics, means of several models and text need the rows "
-    "in one place: fit on some of them without --scheduler to compare."
+    "The rows are read by workers and never brought together, so candidates are limited to ridges whose sums go over "
+    "chunks: KernelRidgeCV on landmarks, and on indicators of the classes, which is KernelRidgeClassifier. One length scale "
+    "serves all columns, and the best candidate alone is the model; learned metrics, means of several models, missing cells "
+    "and text need the rows in one place: fit on some of them without --scheduler to compare"
 )
 
 
@@ -81,11 +85,19 @@ def listed(text: str | None, columns: list[Column]) -> list[tuple[str, Kernel]]:
     return [(repr(kernel), kernel)]
 
 
-def tried(label: str, kernel: Kernel, rows: Chunks, transform: Transform, memory: Any) -> Tried:
-    """Length scale and penalty of a candidate by the surface of leave-one-out on all chunks."""
-    grid = None if kernel.unresolved else {}  # the numbers of a kernel that has them stay
-    model = KernelRidgeCV(kernel, param_grid=grid, fit_intercept=True, n_components=SEARCHED, memory=memory, verbose=False)
-    model.fit(rows)
+def tried(label: str, kernel: Kernel, rows: Chunks, near: tuple[Array, Array], transform: Transform, memory: Any) -> Tried:
+    """Length scale and penalty of a candidate by the surface of leave-one-out on all chunks.
+
+    `near` are some of the rows, (m, d), with their targets: they say around which length scale it is looked for, so that
+    the chunks are gone through for three of them only. The numbers of a kernel that has them stay.
+    """
+    settings: dict[str, Any] = {"fit_intercept": True, "n_components": SEARCHED, "memory": memory, "verbose": False}
+    grid: dict[str, Any] = {"param_grid": {}}
+    if kernel.unresolved:
+        coarse = KernelRidgeCV(kernel, solver="nystroem", **settings).fit(*near)
+        kernel, center = coarse.kernel_, coarse.best_length_scale_
+        grid = grid if center is None else {"length_scales": length_scale_steps(center, -1, 1)}
+    model = KernelRidgeCV(kernel, **grid, **settings).fit(rows)
     error, standard_error = error_of(model, transform)
     return Tried(label, model.kernel_, error, standard_error, model.route_.passes or 0)
 

@@ -81,8 +81,8 @@ class ColumnFacts:
         """The facts of both parts; words and numbers are of two kinds."""
         if self.kind and other.kind and self.kind != other.kind:
             raise InputError(
-                f"the column {self.name!r} holds {_MANY[self.kind]} in some parts and {_MANY[other.kind]} in others, so that "
-                f"no worker can tell what it is; correct its cells, or leave it out: --drop {self.name!r}"
+                f"the column {self.name!r} holds {_MANY[self.kind]} in some parts and {_MANY[other.kind]} in others, so "
+                f"that no worker can tell what it is; correct its cells, or leave it out: --drop {self.name!r}"
             )
         runs = self.counting is not None and other.counting is not None and other.counting[0] == self.counting[1] + 1
         return ColumnFacts(

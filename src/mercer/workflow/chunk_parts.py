@@ -1,4 +1,4 @@
-"""Parts of a table in files as the workers of a cluster read them: cells of their kinds, and rows as vectors with targets."""
+"""Parts of a table in files as workers of a cluster read them: cells of their kinds, then rows as vectors with targets."""
 
 from __future__ import annotations
 

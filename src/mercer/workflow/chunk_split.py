@@ -1,7 +1,7 @@
 """Rows that come in chunks, told apart by a hash of their number: which are fitted, which calibrate, which judge.
 
-A permutation of all rows would have to be held somewhere. A hash of the seed and the number of a row in its file says the same
-wherever it is asked, on any worker and for any chunks, and nothing is sent or kept.
+A permutation of all rows would have to be held somewhere. A hash of the seed and the number of a row in its file says the
+same wherever it is asked, on any worker and for any chunks, and nothing is sent or kept.
 """
 
 from __future__ import annotations

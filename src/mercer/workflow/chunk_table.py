@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,27 +28,10 @@ from mercer.workflow.chunk_parts import (
 )
 from mercer.workflow.chunk_split import FEWEST, FITTED, Roll, draw_for
 from mercer.workflow.columns import CLASSIFICATION, REGRESSION, decide, dropped, learned_from, listed
-from mercer.workflow.settings import Settings
+from mercer.workflow.settings import Settings, Wish
 from mercer.workflow.table_encoding import Encoding
 from mercer.workflow.table_result import ColumnNote
 from mercer.workflow.table_targets import CODES, NONE, Transform, transform_of
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a person asked of a table."""
-
-    data: str  # a file, a folder or a glob that workers can read too
-    target: str
-    drop: Sequence[str] = ()
-    id: str | None = None
-    task: str = "auto"
-    drop_missing: bool = False
-
-    @property
-    def name(self) -> str:
-        """What the table is called."""
-        return Path(self.data).name
 
 
 class ChunkedTable:
@@ -105,7 +86,8 @@ class ChunkedTable:
         if facts.values is not None:
             return decide(target, facts.values.keys(), self.facts.kept, asked)
         if facts.kind == NUMBER and asked != CLASSIFICATION:
-            return REGRESSION, f"the target has more than {MOST_LEVELS:,} different numbers" if asked == "auto" else "as asked"
+            many = f"the target has more than {MOST_LEVELS:,} different numbers"
+            return REGRESSION, many if asked == "auto" else "as asked"
         raise InputError(
             f"the target {target!r} has more than {MOST_LEVELS:,} different values: too many for classes. "
             + ("Use --task regression." if facts.kind == NUMBER else "Choose another column.")
@@ -128,14 +110,14 @@ class ChunkedTable:
         for column in used:
             if column.holes:
                 raise InputError(
-                    f"{self.wish.name}: the column {column.name!r} has {column.holes:,} missing cells, for which there is no "
-                    "rule with --scheduler; leave out such rows (--drop-missing) or the column (--drop), fill the cells, or "
-                    "leave --scheduler out."
+                    f"{self.wish.name}: the column {column.name!r} has {column.holes:,} missing cells, for which there is "
+                    "no rule with --scheduler; leave out such rows (--drop-missing) or the column (--drop), fill the cells, "
+                    "or leave --scheduler out."
                 )
             if column.levels is None:
                 raise InputError(
-                    f"{self.wish.name}: the column {column.name!r} holds more than {MOST_LEVELS:,} different words, too many "
-                    f"for categories; leave it out (--drop {column.name!r}), or call it the id of the rows (--id)."
+                    f"{self.wish.name}: the column {column.name!r} holds more than {MOST_LEVELS:,} different words, too "
+                    f"many for categories; leave it out (--drop {column.name!r}), or call it the id of the rows (--id)."
                 )
         if not used:
             said = "; ".join(f"{c.name!r} is {c.note(self.facts.kept)}" for c in self.facts.columns[:6])
@@ -184,7 +166,8 @@ class ChunkedTable:
         assert counts is not None and self.classes is not None
         dtype = np.float64 if self.facts.target.kind == NUMBER else object
         labels = self.reading.labels(np.array(list(counts), dtype=dtype))
-        found = np.bincount(np.searchsorted(self.classes, labels), weights=list(counts.values()), minlength=len(self.classes))
+        places = np.searchsorted(self.classes, labels)
+        found = np.bincount(places, weights=list(counts.values()), minlength=len(self.classes))
         return found / found.sum()
 
     # -- its rows ----------------------------------------------------------------------------------------------------

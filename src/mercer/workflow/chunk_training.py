@@ -19,12 +19,23 @@ from numpy.typing import NDArray
 from mercer.estimators.metric.codes import calibrated
 from mercer.inputs.frames import like, read_columns
 from mercer.inputs.tables import Table
-from mercer.workflow.chunk_candidates import LIMITS, SCALING, Fitted, Tried, chosen_fit, fit_again, listed, placed, tried
+from mercer.workflow.chunk_candidates import (
+    LIMITS,
+    NEAR,
+    SCALING,
+    Fitted,
+    Tried,
+    chosen_fit,
+    fit_again,
+    listed,
+    placed,
+    tried,
+)
 from mercer.workflow.chunk_split import CALIBRATING, FITTED, HELD_OUT
-from mercer.workflow.chunk_table import ChunkedTable, Wish
+from mercer.workflow.chunk_table import ChunkedTable
 from mercer.workflow.columns import Question
 from mercer.workflow.rivals import BASELINE, Rival, rivals
-from mercer.workflow.settings import Settings
+from mercer.workflow.settings import Settings, Wish
 from mercer.workflow.table_estimator import MEASURED, TableEstimator
 from mercer.workflow.table_intervals import calibrate
 from mercer.workflow.table_model import Member
@@ -51,7 +62,7 @@ def train_on_chunks(
     ])))  # fmt: skip
     read = time.perf_counter()
     tell("fit")
-    found = _search(table)
+    found = _search(table, here)
     best = min(found, key=lambda one: one.error)
     fitted = chosen_fit(best.kernel, table.encoded(), table.reading.transform, settings.memory)
     model = _model(table, here, found, best, fitted)
@@ -70,14 +81,17 @@ def train_on_chunks(
     whole = _with_landmarks(table, here, places)
     passes = table.passes + sum(one.passes for one in found) + fitted.passes + final.passes
     seconds = {"read": read - started, "fit": chosen - read, "judge": done - chosen, "fit all": time.perf_counter() - done}
-    return _training(table, whole, model, (fitted, final), places, judged, seconds, _elsewhere(table, client, passes), command)
+    away = _elsewhere(table, client, passes)
+    return _training(table, whole, model, (fitted, final), places, judged, seconds, away, command)
 
 
-def _search(table: ChunkedTable) -> list[Tried]:
+def _search(table: ChunkedTable, here: Table) -> list[Tried]:
     """All candidates on the rows of the fit."""
-    rows, reading = table.encoded(), table.reading
+    rows, reading, memory = table.encoded(), table.reading, table.settings.memory
+    some = _drawn(table, here, NEAR)
+    near = reading.vectors(some), reading.targets(some[table.wish.target].to_numpy())
     names = listed(table.settings.kernel, list(reading.used))
-    return [tried(label, kernel, rows, reading.transform, table.settings.memory) for label, kernel in names]
+    return [tried(label, kernel, rows, near, reading.transform, memory) for label, kernel in names]
 
 
 # -- the model -----------------------------------------------------------------------------------------------------------
@@ -92,10 +106,8 @@ def _model(table: ChunkedTable, here: Table, found: list[Tried], best: Tried, fi
     model._encoders = {SCALING: reading.encoding}
     model.members_ = (Member(best.label, SCALING, reading.transform, fitted.model, 1.0),)
     _calibrate(model, table, here)
-    # the first rows of a file may be alike
-    sample = _some(here, table.roll.rows(FITTED, sampled=True))
-    drawn = np.random.default_rng(table.settings.seed).permutation(len(sample))[:MEASURED]
-    model._importances = model._importance(table.names, {SCALING: reading.vectors(sample[drawn])})
+    measured = reading.vectors(_drawn(table, here, MEASURED))
+    model._importances = model._importance(table.names, {SCALING: measured})
     model.result_ = _result(table, found, best, fitted)
     return model
 
@@ -107,10 +119,10 @@ def _calibrate(model: TableEstimator, table: ChunkedTable, here: Table) -> None:
     Z, y = reading.vectors(rows), rows[table.wish.target].to_numpy()
     scores = model._predictions({SCALING: Z})
     if table.classes is None:
-        model._calibration = calibrate(reading.labels(y) - scores[:, 0], Z, None)  # type: ignore[attr-defined]
+        model._calibration = calibrate(reading.labels(y) - scores[:, 0], Z, None)
         return
-    model.classes_ = table.classes  # type: ignore[attr-defined]
-    model.floor_, model.power_ = calibrated(scores, reading.targets(y))  # type: ignore[attr-defined]
+    model.classes_ = table.classes
+    model.floor_, model.power_ = calibrated(scores, reading.targets(y))
 
 
 def _result(table: ChunkedTable, found: list[Tried], best: Tried, fitted: Fitted) -> TableResult:
@@ -119,18 +131,23 @@ def _result(table: ChunkedTable, found: list[Tried], best: Tried, fitted: Fitted
         Attempt(one.label, SCALING, transform, one.error, one.standard_error, True, float(one is best))
         for one in sorted(found, key=lambda one: one.error)
     )
-    counts = {role: len(table.roll.rows(role)) for role in (HELD_OUT, CALIBRATING)}
-    what = "the intervals" if table.classes is None else "the probabilities"
-    notes = (
-        f"the rows were read in chunks and not brought together; candidates were limited to {', '.join(a.label for a in attempts)}",
-        f"what a row is for follows from a hash of its number and the seed: {counts[HELD_OUT]:,} judge, {counts[CALIBRATING]:,} "
-        f"calibrate {what}",
-        f"the rivals and the pictures have a sample of {len(table.roll.rows(FITTED, sampled=True)):,} of the {n:,} fitted rows",
-    )  # fmt: skip
+    notes = _notes(table, ", ".join(attempt.label for attempt in attempts))
     return TableResult(
         table.task, "RMSE" if table.classes is None else "Brier score", n, n, n, table.column_notes, attempts,
         fitted.error[0], table.constant_error, f"{len(fitted.index):,} landmarks for {n:,} rows", 0.0, notes,
     )  # fmt: skip
+
+
+def _notes(table: ChunkedTable, tried: str) -> tuple[str, ...]:
+    """What differs from a fit to rows in one place."""
+    roll, what = table.roll, "the intervals" if table.classes is None else "the probabilities"
+    judge, adjust = len(roll.rows(HELD_OUT)), len(roll.rows(CALIBRATING))
+    fitted, sample = sum(roll.lengths(FITTED)), len(roll.rows(FITTED, sampled=True))
+    return (
+        f"the rows were read in chunks and not brought together; candidates were limited to {tried}",
+        f"what a row is for follows from a hash of its number and the seed: {judge:,} judge, {adjust:,} calibrate {what}",
+        f"the rivals and the pictures have a sample of {sample:,} of the {fitted:,} fitted rows",
+    )
 
 
 # -- what is brought here ------------------------------------------------------------------------------------------------
@@ -139,6 +156,13 @@ def _result(table: ChunkedTable, found: list[Tried], best: Tried, fitted: Fitted
 def _some(table: Table, numbers: NDArray[np.intp]) -> Table:
     """Rows of a table by their numbers in the file; all of them are there."""
     found: Table = table[np.searchsorted(table.numbers, numbers)]
+    return found
+
+
+def _drawn(table: ChunkedTable, here: Table, count: int) -> Table:
+    """Some of the sample, in any order: the first rows of a file may be alike."""
+    sample = _some(here, table.roll.rows(FITTED, sampled=True))
+    found: Table = sample[np.random.default_rng(table.settings.seed).permutation(len(sample))[:count]]
     return found
 
 

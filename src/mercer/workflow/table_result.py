@@ -70,8 +70,7 @@ class TableResult:
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.items())}), {self.seconds:.1f} s",
             *[f"  left out: {column.name!r}, {column.note}" for column in self.columns if column.note],
             *[f"  {column.name!r} has {column.holes:,} missing cells" for column in used if column.holes],
-            f"held-out {self.measure} {self.error:.4g}, a constant has {self.baseline:.4g} "
-            f"({self.judged_by})",
+            f"held-out {self.measure} {self.error:.4g}, a constant has {self.baseline:.4g} ({self.judged_by})",
             *[_line(attempt, self.measure) for attempt in self.attempts],
             f"final fit: {self.route}",
             *[f"note: {note}" for note in self.notes],
