@@ -42,6 +42,11 @@ def written(path: Path, **more: Any) -> Path:
     return path
 
 
+def in_one_place(folder: Path) -> Any:
+    """The whole table, file after file."""
+    return read_table(folder / "part0.csv").vstack(read_table(folder / "part1.csv"))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("chunks") / "table")
@@ -111,7 +116,7 @@ def test_moments_of_parts_are_those_of_all() -> None:
 
 
 def split_by_hand(training: Training, folder: Path) -> tuple[Any, dict[int, Any]]:
-    whole = read_table(folder)
+    whole = in_one_place(folder)
     roles = draw_for(N, len(training.question.names) + 2, 0.2, training.settings.seed).roles(0, N)
     return whole, {role: np.flatnonzero(roles == role) for role in (HELD_OUT, CALIBRATING, FITTED)}
 
@@ -164,7 +169,7 @@ def test_the_constant_is_that_of_all_fitted_rows(regression: Training, classes: 
 def test_landmarks_are_rows_of_the_file(regression: Training, folder: Path) -> None:
     from mercer.workflow.table_refit import renumbered
 
-    whole = read_table(folder)
+    whole = in_one_place(folder)
     final = renumbered(regression.final, regression.question.X.numbers)
     inputs = final._new_inputs(whole[list(regression.question.names)])["standard"]
     own = final.members_[0].model
@@ -281,7 +286,7 @@ def test_kernels_on_columns_and_standard_input_are_refused(folder: Path) -> None
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_binary_files_give_what_text_gives(regression: Training, folder: Path, tmp_path: Path, kind: str) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    whole = read_table(folder)
+    whole = in_one_place(folder)
     data = pa.table({name: pa.array(whole[name].to_numpy().tolist()) for name in whole.columns})
     if kind == "parquet":
         pq.write_table(data, tmp_path / "d.parquet")
