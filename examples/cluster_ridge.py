@@ -21,6 +21,7 @@ import mercer
 from mercer.numeric.threads import one_thread
 
 KERNEL, ALPHA, LANDMARKS = mercer.Gaussian(length_scale=1.5), 0.1, 200
+CHUNK = 1250  # rows; chunks of a real fit have megabytes
 
 
 def sample(n: int, seed: int) -> tuple[Any, Any]:
@@ -48,13 +49,13 @@ def fitted(rows: Any) -> tuple[Any, float]:
     return model, time.perf_counter() - start
 
 
-def compare(X: Any, y: Any, new: Any, chunks: list[int], client: Any) -> list[tuple[int, Any, Any, float, float]]:
+def compare(folder: Path, new: Any, chunks: list[int], client: Any) -> list[tuple[int, Any, Any, float, float]]:
     """For every number of chunks: predictions here and there, and the seconds of both fits."""
     lines = []
     for count in chunks:
-        rows = -(-len(X) // count)
-        here, seconds = fitted(mercer.chunks(X, y, rows=rows))
-        there, seconds_there = fitted(mercer.chunks(X, y, rows=rows, client=client))
+        X, y = on_disk(folder, *sample(count * CHUNK, 0))
+        here, seconds = fitted(mercer.chunks(X, y, rows=CHUNK))
+        there, seconds_there = fitted(mercer.chunks(X, y, rows=CHUNK, client=client))
         lines.append((count, here.predict(new), there.predict(new), seconds, seconds_there))
     return lines
 
@@ -68,16 +69,17 @@ def draw(lines: list[tuple[int, Any, Any, float, float]], truth: Any, path: Path
 
     counts = [line[0] for line in lines]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
-    for place, name, style in ((1, "one process", "o-"), (2, "two workers", "x--")):
+    for place, name, style, size in ((1, "one process", "o-", 9), (2, "two workers", "x--", 7)):
         errors = [float(np.sqrt(np.mean((line[place] - truth) ** 2))) for line in lines]
-        left.plot(counts, errors, style, label=name)
-        right.plot(counts, [line[2 + place] for line in lines], style, label=name)
-    left.set(xscale="log", xlabel="chunks", ylabel="RMSE from the truth", title="The same function")
-    left.set_ylim(0.0, None)
-    right.set(xscale="log", xlabel="chunks", ylabel="seconds of a fit", title="What it costs")
-    right.set_ylim(0.0, None)
-    left.legend()
-    right.legend()
+        left.plot(counts, errors, style, markersize=size, label=name)
+        right.plot(counts, [line[2 + place] for line in lines], style, markersize=size, label=name)
+    left.set(yscale="log", ylabel="RMSE from the truth", title="The same function")
+    right.set(ylabel="seconds of a fit", title="What it costs", ylim=(0.0, None))
+    for axes in (left, right):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set_xlabel(f"chunks of {CHUNK:,} rows")
+        axes.legend()
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -86,11 +88,10 @@ def main() -> None:
     from dask.distributed import Client, LocalCluster
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--n", type=int, default=40_000, help="rows")
+    parser.add_argument("--chunks", type=int, default=32, help="chunks of the largest fit")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder for the picture")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    X, y = sample(options.n, 0)
     new, _ = sample(2000, 1)
     truth = np.sin(2 * new[:, 0]) * np.cos(new[:, 1])
     # a worker process reads the script that started it, which a gallery that runs scripts inside another is not
@@ -101,8 +102,10 @@ def main() -> None:
         LocalCluster(silence_logs=50, **settings) as cluster,
         Client(cluster) as client,
     ):
-        lines = compare(*on_disk(Path(folder), X, y), new, [2, 8, 32], client)
-    print(f"{options.n:,} rows, {LANDMARKS} landmarks; two workers ({'processes' if processes else 'threads'})")
+        compare(Path(folder), new, [1], client)  # the workers load mercer
+        counts = [count for count in (1, 2, 4, 8, 16) if count < options.chunks]
+        lines = compare(Path(folder), new, [*counts, options.chunks], client)
+    print(f"chunks of {CHUNK:,} rows, {LANDMARKS} landmarks; two workers ({'processes' if processes else 'threads'})")
     print(f"{'chunks':>8}{'RMSE':>10}{'largest difference':>21}{'one process':>14}{'two workers':>14}")
     for count, here, there, seconds, seconds_there in lines:
         error = float(np.sqrt(np.mean((here - truth) ** 2)))
