@@ -2,7 +2,8 @@
 
 Rows that come in chunks are summed chunk by chunk: in one process, or by workers that each read some of them. The sums are
 taken in one order, so that both give the same digits, and m landmarks keep the memory at m x m however many rows there are.
-Here the workers are two processes of this machine (threads where a script may not start processes).
+Here the workers are two processes of this machine (threads where a script may not start processes), and the chunks so small
+that a task costs more than its sum: workers pay when a chunk has megabytes.
 
     python examples/cluster_ridge.py --out figures
 """
@@ -10,6 +11,7 @@ Here the workers are two processes of this machine (threads where a script may n
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -94,8 +96,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     new, _ = sample(2000, 1)
     truth = np.sin(2 * new[:, 0]) * np.cos(new[:, 1])
-    # a worker process reads the script that started it, which a gallery that runs scripts inside another is not
-    processes = Path(__file__).exists() and getattr(__import__("__main__"), "main", None) is main
+    # a worker process begins with the script that was started; a gallery runs this one inside another, and gets threads
+    started = sys.modules["__main__"]
+    processes = started.__spec__ is None and getattr(started, "main", None) is main
     settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": processes, "dashboard_address": None}
     with (
         tempfile.TemporaryDirectory() as folder,
