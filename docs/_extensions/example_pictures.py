@@ -37,6 +37,7 @@ ORDER = [
     "under_and_over_fitting",
     "robust_ridge",
     "ridge_million_features",
+    "cluster_ridge",
     "random_labels",
     "universality",
     "plane_geometry",

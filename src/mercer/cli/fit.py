@@ -15,9 +15,8 @@ from mercer.cli.terminal import note, print_json, print_text, progress, strict_j
 from mercer.errors import InputError
 
 if TYPE_CHECKING:
-    from mercer.inputs.tables import Table
     from mercer.workflow.columns import Question
-    from mercer.workflow.settings import Settings
+    from mercer.workflow.settings import Settings, Wish
     from mercer.workflow.training import Training
 
 TASKS = ("auto", "regression", "classification")
@@ -86,6 +85,15 @@ Coverage = Annotated[float, typer.Option(metavar="FRACTION", help="How many targ
 Delimiter = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Of text, if it is none of , ; tab |", show_default=False)
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster read the files by chunks: tcp://host:8786, or local for worker processes on "
+        "this machine. For tables larger than memory; fewer kernels are tried.",
+        show_default=False,
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model of another target.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the metrics as JSON instead of text.")]
@@ -108,6 +116,7 @@ def fit(
     seed: Seed = 0,
     coverage: Coverage = 0.9,
     delimiter: Delimiter = None,
+    scheduler: Scheduler = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -119,21 +128,25 @@ def fit(
     Numbers, categories, dates, text and missing cells are taken as they are. Several kernels are tried on held-out rows, and
     the best few are averaged; the error in the report is that of other rows, which were never looked at before.
     """
-    from mercer.workflow.settings import Settings
+    from mercer.workflow.settings import Settings, Wish
 
     settings = Settings(kernel, time, memory, seed, holdout, coverage)
     _check(settings, task, rows)
     if target is None:
         return _list_columns(data, sql, delimiter)
+    if scheduler is not None:
+        _refuse_with_scheduler({"--sql": sql, "--rows": rows, "--time": time, "--delimiter": delimiter})
     folder = out if out is not None else Path(f"{_stem(data)}-mercer")
     replaced = refuse_other(folder, target, force)
     with results_folder(folder) as made:
-        question, seconds = _question(data, target, settings, sql=sql, delimiter=delimiter, rows=rows, id=id, drop=drop,
-                                      task=task, drop_missing=drop_missing)  # fmt: skip
-        if not quiet:
-            for words in question.notes:
-                note(f"{words}.")
-        training = _train(question, settings, seconds, quiet)
+        if scheduler is not None:
+            wish = Wish(data, target, tuple(drop or ()), id, task, drop_missing)
+            training = _train_on_workers(scheduler, wish, settings, quiet)
+        else:
+            question, seconds = _question(data, target, settings, sql=sql, delimiter=delimiter, rows=rows, id=id, drop=drop,
+                                          task=task, drop_missing=drop_missing)  # fmt: skip
+            _say_notes(question, quiet)
+            training = _train(question, settings, seconds, quiet)
         metrics = _write(made, training)
     if replaced and not quiet:
         note(f"replaced {replaced}.")
@@ -167,6 +180,16 @@ def _check(settings: Settings, task: str, rows: int | None) -> None:
         parse_bytes(settings.memory)
 
 
+def _refuse_with_scheduler(options: dict[str, Any]) -> None:
+    """What workers that read files by chunks cannot do is refused, not passed over."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(
+                f"{name} is not taken together with --scheduler: workers read whole files by chunks. Write the rows to a "
+                "Parquet file first, or leave --scheduler out."
+            )
+
+
 def _stem(data: str) -> str:
     """The name of the results of a source."""
     name = "stdin" if data == "-" else Path(data).absolute().name
@@ -197,7 +220,7 @@ def _question(
     """The table of a source as a question, and the seconds it took to read."""
     from mercer.inputs.reading import read_table
     from mercer.numeric.memory import budget_bytes
-    from mercer.workflow.columns import ask
+    from mercer.workflow.columns import ask, dropped
 
     start = time.perf_counter()
     # a table and what a fit makes of it: two scalings, the training part, a block of the kernel
@@ -205,24 +228,35 @@ def _question(
         data, sql, rows=rows, seed=settings.seed, delimiter=delimiter, memory=budget_bytes(settings.memory) // 4
     )
     name = "standard input" if data == "-" else Path(data).name
-    question = ask(name, table, target, drop=_names(table, drop), id=id, task=task, drop_missing=drop_missing)
+    question = ask(name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing)
     return question, time.perf_counter() - start
 
 
-def _names(table: Table, drop: list[str] | None) -> list[str]:
-    """Column names from --drop a,b --drop c; a name that holds a comma is taken whole."""
-    names = []
-    for text in drop or []:
-        names += [text] if text in table.columns else [part.strip() for part in text.split(",") if part.strip()]
-    return names
+def _say_notes(question: Question, quiet: bool) -> None:
+    if not quiet:
+        for words in question.notes:
+            note(f"{words}.")
+
+
+def _train_on_workers(scheduler: str, wish: Wish, settings: Settings, quiet: bool) -> Training:
+    from mercer.cli.scheduler import connected
+    from mercer.workflow.chunk_training import train_on_chunks
+
+    with connected(scheduler) as client, progress(not quiet) as tell:
+        training = train_on_chunks(wish, settings, client=client, command=_command(), tell=tell)
+    _say_notes(training.question, quiet)
+    return training
+
+
+def _command() -> str:
+    return shlex.join(["mercer", *sys.argv[1:]])
 
 
 def _train(question: Question, settings: Settings, seconds: float, quiet: bool) -> Training:
     from mercer.workflow.training import train
 
-    command = shlex.join(["mercer", *sys.argv[1:]])
     with progress(not quiet) as tell:
-        return train(question, settings, command=command, seconds_read=seconds, tell=tell)
+        return train(question, settings, command=_command(), seconds_read=seconds, tell=tell)
 
 
 def _write(made: Path, training: Training) -> dict[str, Any]:
@@ -250,8 +284,22 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
 
 def _rows(training: Training) -> str:
     """Which rows were used for what."""
-    part = f"{len(training.y_train):,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
+    part = f"{training.n_fitted:,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
     return f"{part}; the saved model is fitted to all" if training.final is not training.model else part
+
+
+def _workers(training: Training) -> list[tuple[str, str]]:
+    """Who read the rows, and what that left out."""
+    from mercer.numeric.memory import format_bytes
+
+    away = training.elsewhere
+    if away is None:
+        return []
+    tried = ", ".join(attempt.label for attempt in training.model.result_.attempts)
+    return [
+        ("cluster", f"{away.workers} workers, {away.passes} passes over {away.chunks} chunks ({format_bytes(away.bytes)})"),
+        ("limited to", f"{tried} on landmarks, since the rows are not brought together"),
+    ]
 
 
 def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
@@ -267,6 +315,7 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
         *[("left out", f"{column.name}: {column.note}") for column in left_out],
         ("model", "; ".join(f"{attempt.label} ({attempt.weight:.2f})" for attempt in result.chosen)),
         ("rows", _rows(training)),
+        *_workers(training),
         ("time, memory", f"{format_seconds(sum(training.seconds.values()))}, {format_bytes(training.peak_bytes)} at most"),
         ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}, {REPORT}"),
     ]

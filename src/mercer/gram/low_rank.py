@@ -192,9 +192,7 @@ def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generat
     return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
 
 
-def _from_chunks(
-    kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.Generator
-) -> tuple[LandmarkFeatures, float]:
+def _from_chunks(kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
     """The same landmarks from rows in chunks: the same rows are drawn, and no others are held."""
     drawn = draw_rows(rows, rows_drawn(rows.n, count), rng)
     found = low_rank(kernel, rows.take(drawn).X, count, rng=rng, memory=float("inf"))

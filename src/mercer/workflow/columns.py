@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,22 +49,37 @@ def ask(
     drop_missing: bool = False,
 ) -> Question:  # fmt: skip
     """The question that a table and a target make, checked."""
-    refuse_unknown(name, table.columns, [target, *drop, *([id] if id else [])])
-    for other, word in ((drop, "dropped"), ([id], "the id")):
-        if target in other:
-            raise InputError(f"{target!r} is both the target and {word}; take it from one of the two.")
-    names = [column for column in table.columns if column not in {target, id, *drop}]
-    if not names:
-        raise InputError(f"{name}: no column is left to predict {target!r} from.{delimiter_hint(table.columns)}")
+    names = learned_from(name, table.columns, target, drop, id)
     y = table[target].to_numpy()
     rows, notes = _rows(name, table, target, names, y, drop_missing)
     if drop:
         notes.append(f"left out as asked: {listed(list(drop))}")
     _refuse_infinite(name, table, names, rows)
     ids = None if id is None else table[id].to_numpy()[rows]
-    found, reason = _task(target, y[rows], task)
-    y = _labels(y[rows]) if found == CLASSIFICATION else y[rows]
+    _refuse_dates(target, y)
+    found, reason = decide(target, set(y[rows].tolist()), len(rows), task)
+    y = class_labels(y[rows]) if found == CLASSIFICATION else y[rows]
     return Question(name, table[names][rows], target, y, found, reason, id, ids, tuple(notes))
+
+
+def learned_from(name: str, columns: Sequence[str], target: str, drop: Sequence[str], id: str | None) -> list[str]:
+    """The columns that a target is predicted from, of those that a table has."""
+    refuse_unknown(name, columns, [target, *drop, *([id] if id else [])])
+    for other, word in ((drop, "dropped"), ([id], "the id")):
+        if target in other:
+            raise InputError(f"{target!r} is both the target and {word}; take it from one of the two.")
+    names = [column for column in columns if column not in {target, id, *drop}]
+    if not names:
+        raise InputError(f"{name}: no column is left to predict {target!r} from.{delimiter_hint(columns)}")
+    return names
+
+
+def dropped(columns: Sequence[str], texts: Sequence[str] | None) -> list[str]:
+    """Column names from --drop a,b --drop c; a name that holds a comma is taken whole."""
+    names = []
+    for text in texts or []:
+        names += [text] if text in columns else [part.strip() for part in text.split(",") if part.strip()]
+    return names
 
 
 def _rows(
@@ -105,21 +121,25 @@ def holes(values: NDArray[Any]) -> NDArray[np.bool_]:  # (n,) -> (n,)
     return np.isnat(values) if values.dtype.kind == "M" else missing_cells(values)
 
 
-def _labels(y: NDArray[Any]) -> NDArray[Any]:
+def class_labels(y: NDArray[Any]) -> NDArray[Any]:
     """The names of classes as they stand in the file: 0 and 1, not 0.0 and 1.0."""
     if y.dtype.kind != "f":
         return y.astype(str)
     return y.astype(np.int64) if (y == np.floor(y)).all() else np.array([f"{value:g}" for value in y])
 
 
-def _task(target: str, y: NDArray[Any], asked: str) -> tuple[str, str]:
-    words = y.dtype.kind == "O"
+def _refuse_dates(target: str, y: NDArray[Any]) -> None:
     if y.dtype.kind == "M":
         raise InputError(
             f"the target {target!r} holds dates; predict a number instead, such as days: "
             f"--sql 'SELECT *, epoch({target})/86400 AS days FROM data'"
         )
-    different = len(set(y.tolist()))
+
+
+def decide(target: str, values: Set[Any], n: int, asked: str) -> tuple[str, str]:
+    """The task, and why: from the different values of a target of n rows, all numbers or all words."""
+    words = any(not isinstance(value, float) for value in values)
+    different = len(values)
     if different < 2:
         raise InputError(
             f"the target {target!r} has the same value in every row; there is nothing to learn. Choose another."
@@ -130,15 +150,15 @@ def _task(target: str, y: NDArray[Any], asked: str) -> tuple[str, str]:
         found, reason = asked, "as asked"
     elif words:
         found, reason = CLASSIFICATION, f"the target holds text, {different} classes"
-    elif different <= FEW and (y == np.floor(y)).all():
+    elif different <= FEW and all(value == np.floor(value) for value in values):
         found, reason = CLASSIFICATION, f"the target has {different} different whole numbers; else say --task regression"
     else:
         found, reason = REGRESSION, f"the target has {different} different numbers"
-    if found == REGRESSION and not np.isfinite(y).all():
+    if found == REGRESSION and not all(map(math.isfinite, values)):
         raise InputError(f"the target {target!r} holds infinite numbers; correct them or leave these rows out with --sql.")
-    if found == CLASSIFICATION and different > len(y) // 2:
+    if found == CLASSIFICATION and different > n // 2:
         raise InputError(
-            f"the target {target!r} has {different} different values in {len(y)} rows: too many for classes. "
+            f"the target {target!r} has {different} different values in {n} rows: too many for classes. "
             + ("Choose another column." if words else "Use --task regression.")
         )
     return found, reason

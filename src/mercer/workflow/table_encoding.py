@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,18 +58,21 @@ class Scale:
 def scale_of(values: Array, rule: str) -> Scale:
     """The scale of a column, holes left out."""
     here = values[~np.isnan(values)]
-    center = float(here.mean())
-    spread = float(here.std())
-    if not spread > 1e-12 * max(abs(center), 1e-300):
-        spread = 1.0
+    plain = standard_scale(float(here.mean()), float(here.std()))
     if rule == "standard":
-        return Scale(rule, center, spread, np.empty(0), np.empty(0))
+        return plain
     knots, counts = np.unique(here, return_counts=True)
     middle = (np.cumsum(counts) - counts / 2.0) / len(here)
     ranks = ndtri(np.clip(middle, EDGE, 1.0 - EDGE))
     mean = float(counts @ ranks) / len(here)
     deviation = float(np.sqrt(max(counts @ (ranks - mean) ** 2 / len(here), 1e-12)))
-    return Scale(rule, center, spread, knots, (ranks - mean) / max(deviation, 1e-3))
+    return Scale(rule, plain.center, plain.spread, knots, (ranks - mean) / max(deviation, 1e-3))
+
+
+def standard_scale(center: float, spread: float) -> Scale:
+    """The scale of a mean and a standard deviation; a column of equal numbers is moved and not stretched."""
+    known = spread if spread > 1e-12 * max(abs(center), 1e-300) else 1.0
+    return Scale("standard", center, known, np.empty(0), np.empty(0))
 
 
 @record()
@@ -144,14 +148,22 @@ def block_of(column: Column, rule: str) -> Block:
         counts: dict[Any, int] = {}
         for cell in column.cells:
             counts[cell] = counts.get(cell, 0) + 1
-        common = sorted(counts, key=lambda cell: (-counts[cell], repr(cell)))[:LEVELS]
-        return Block(column.name, CATEGORY, None, tuple(common), ())
+        return Block(column.name, CATEGORY, None, common_levels(counts), ())
     values = numbers_of(column)
     periods: tuple[float, ...] = ()
     if column.kind == DATE:
-        span, times = float(np.nanmax(values) - np.nanmin(values)), bool(np.any(values != np.floor(values)))
-        periods = tuple(p for p in PERIODS if span >= 2.0 * p and (p > 1.0 or times))
+        periods = periods_of(float(np.nanmax(values) - np.nanmin(values)), bool(np.any(values != np.floor(values))))
     return Block(column.name, column.kind, scale_of(values, rule), (), periods)
+
+
+def common_levels(counts: Mapping[Any, int]) -> tuple[Any, ...]:
+    """The levels that get a column of their own, the most frequent first."""
+    return tuple(sorted(counts, key=lambda cell: (-counts[cell], repr(cell)))[:LEVELS])
+
+
+def periods_of(span: float, times: bool) -> tuple[float, ...]:
+    """The periods that dates over so many days can show; that of a day where they have times of the day."""
+    return tuple(p for p in PERIODS if span >= 2.0 * p and (p > 1.0 or times))
 
 
 @record()

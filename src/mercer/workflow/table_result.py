@@ -55,6 +55,13 @@ class TableResult:
         """The members of the final mean."""
         return tuple(attempt for attempt in self.attempts if attempt.weight > 0)
 
+    @property
+    def judged_by(self) -> str:
+        """What the errors of the attempts are of; leave-one-out has as many folds as rows."""
+        if self.folds == self.searched:
+            return f"leave-one-out of {self.searched:,} rows"
+        return f"{self.folds} folds of {self.searched:,} rows"
+
     def __str__(self) -> str:
         used = [column for column in self.columns if not column.note]
         kinds = {kind: sum(column.kind == kind for column in used) for kind in sorted({column.kind for column in used})}
@@ -63,8 +70,7 @@ class TableResult:
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.items())}), {self.seconds:.1f} s",
             *[f"  left out: {column.name!r}, {column.note}" for column in self.columns if column.note],
             *[f"  {column.name!r} has {column.holes:,} missing cells" for column in used if column.holes],
-            f"held-out {self.measure} {self.error:.4g}, a constant has {self.baseline:.4g} "
-            f"({self.folds} folds of {self.searched:,} rows)",
+            f"held-out {self.measure} {self.error:.4g}, a constant has {self.baseline:.4g} ({self.judged_by})",
             *[_line(attempt, self.measure) for attempt in self.attempts],
             f"final fit: {self.route}",
             *[f"note: {note}" for note in self.notes],

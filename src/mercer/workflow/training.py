@@ -27,6 +27,23 @@ TIME_LEFT = 0.7
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Rows that were never brought together: who read them, how often, and what was left out of the search for that."""
+
+    rows: int  # that the saved model is fitted to
+    workers: int
+    threads: int
+    chunks: int
+    bytes: int  # of the files
+    passes: int
+    limits: str  # which candidates were tried, and why no others
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts by name."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class Training:
     """All that a fit of `mercer fit` found: what a report is made of.
 
@@ -34,6 +51,9 @@ class Training:
     given, also those it left out (`model.result_.columns` says why). `predictions`, `intervals` and `probabilities` are of
     the held-out rows `X_test` by `model`, which has seen `X_train` only. `final` is the model that is saved: the same
     choices, fitted to all rows; where memory or time forbid that, it is `model` itself.
+
+    Where the rows were read by the workers of a cluster, `elsewhere` says so, and the tables hold the rows that were brought
+    here: `X_train` a sample of those that were fitted, with all landmarks, `question.X` also those of `final`.
     """
 
     question: Question  # the data's name, target, task, why, the id, what was left out
@@ -53,6 +73,19 @@ class Training:
     command: str = ""  # to type again
     final: Any = None  # the model to save
     versions: dict[str, str] = field(default_factory=dict)
+    elsewhere: Elsewhere | None = None
+
+    @property
+    def n_fitted(self) -> int:
+        """The rows that the judged model has learned from, here or elsewhere."""
+        return int(self.model.result_.rows)
+
+    @property
+    def n_in_model(self) -> int:
+        """The rows that the saved model has learned from."""
+        if self.final is self.model:
+            return self.n_fitted
+        return len(self.question.y) if self.elsewhere is None else self.elsewhere.rows
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -79,8 +112,7 @@ class Training:
             "id": question.id,
             "columns": [{"name": c.name, "kind": c.kind, "holes": c.holes, "left_out": c.note or None}
                         for c in result.columns],
-            "rows": {"fitted": len(self.y_train), "held_out": len(self.y_test),
-                     "in_model": len(question.y) if self.final is not self.model else len(self.y_train)},
+            "rows": {"fitted": self.n_fitted, "held_out": len(self.y_test), "in_model": self.n_in_model},
             "notes": [*question.notes, *result.notes],
             "model": [{"kernel": repr(member.model.kernel), "label": member.label, "scaling": member.scaling,
                        "alpha": member.model.alpha, "weight": member.weight} for member in self.model.members_],
@@ -93,6 +125,7 @@ class Training:
             "seed": self.settings.seed,
             "seconds": {step: round(seconds, 3) for step, seconds in self.seconds.items()},
             "peak_bytes": self.peak_bytes,
+            **({} if self.elsewhere is None else {"cluster": self.elsewhere.to_dict()}),
         }  # fmt: skip
 
     def lines(self) -> list[tuple[str, str]]:

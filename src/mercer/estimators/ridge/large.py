@@ -269,9 +269,7 @@ def _shift(problem: Problem, features: LandmarkFeatures | FourierMap, whitened: 
     return whiten(features, mean[:, None])[:, 0] if whitened else np.asarray(mean)
 
 
-def chunk_sums(
-    chunk: Chunk, features: LandmarkFeatures | FourierMap, whitened: bool, shift: Array | None
-) -> tuple[Array]:
+def chunk_sums(chunk: Chunk, features: LandmarkFeatures | FourierMap, whitened: bool, shift: Array | None) -> tuple[Array]:
     """The sums of one chunk."""
     return (row_sums(chunk.X, chunk.y, chunk.weights, features, whitened, shift),)
 

@@ -50,8 +50,8 @@ class Material:
 
     @property
     def n(self) -> int:
-        """Training rows."""
-        return len(self.training.y_train)
+        """Training rows, of which a sample is here where workers have read them."""
+        return self.training.n_fitted
 
     @property
     def m(self) -> int:
@@ -89,7 +89,8 @@ class Material:
     @cached_property
     def sample(self) -> NDArray[np.intp]:
         """Training rows whose Gram matrix is looked at."""
-        return np.sort(self.rng.choice(self.n, min(self.n, SAMPLED), replace=False))
+        here = len(self.training.y_train)
+        return np.sort(self.rng.choice(here, min(here, SAMPLED), replace=False))
 
     @cached_property
     def sampled_inputs(self) -> dict[str, Any]:

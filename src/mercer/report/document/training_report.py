@@ -33,10 +33,12 @@ def training_report(training: Training) -> str:
         model(material),
         cost(material),
     ]
+    away = training.elsewhere
+    count = material.n + material.m if away is None else away.rows
     version = training.versions.get("mercer", "")
     return page(
         f"{question.target}, predicted",
-        f"{question.data}: {question.task} on {material.n + material.m:,} rows",
+        f"{question.data}: {question.task} on {count:,} rows",
         sections,
         f"Written by mercer {version}. This file is complete: it loads nothing and sends nothing.",
     )

@@ -20,7 +20,7 @@ def errors(material: Material) -> Section:
     rows = [[name, *[_cell(_named(scores, measure), best[measure]) for measure in measures]] for name, scores in lines]
     said = [
         paragraph(
-            f"All models learned from the same {material.n:,} rows and are judged on the same {material.m:,} held-out rows; "
+            f"{_learned(material)} are judged on the same {material.m:,} held-out rows; "
             "intervals are 95 %, by drawing held-out rows again."
         ),
         table(["model", *measures], rows, range(1, len(measures) + 1)),
@@ -28,6 +28,12 @@ def errors(material: Material) -> Section:
         *[paragraph(f"{rival.name}: {rival.how}.", "quiet") for rival in training.rivals[1:]],
     ]
     return Section("errors", "How good is it?", join(said))
+
+
+def _learned(material: Material) -> str:
+    if len(material.training.y_train) == material.n:
+        return f"All models learned from the same {material.n:,} rows and"
+    return f"This model learned from {material.n:,} rows, the others from as many as stands below; all"
 
 
 def _named(scores: list[Score], measure: str) -> Score | None:

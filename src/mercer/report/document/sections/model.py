@@ -38,8 +38,7 @@ def model(material: Material) -> Section:
     parts = [
         paragraph(
             f"A ridge in the space of a kernel, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {tried} by the "
-            f"{result.measure} of held-out parts ({result.folds} folds of {result.searched:,} rows); each learned its "
-            f"length scales and penalty without seeing the part. Final fit: {result.route}."
+            f"{result.measure} of {_judges(material)}. Final fit: {result.route}."
         ),
         _attempts(result.attempts, result.measure),
         heading("The chosen kernels"),
@@ -49,6 +48,13 @@ def model(material: Material) -> Section:
         _spectrum_words(material.spectrum),
     ]
     return Section("model", "What was fitted, and why", join(parts))
+
+
+def _judges(material: Material) -> str:
+    result, away = material.model.result_, material.training.elsewhere
+    if away is not None:
+        return f"{result.judged_by}, for every length scale and penalty in closed form. {away.limits}"
+    return f"held-out parts ({result.judged_by}); each learned its length scales and penalty without seeing the part"
 
 
 def _mean_of(members: list[Member]) -> str:

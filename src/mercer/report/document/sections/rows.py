@@ -13,7 +13,6 @@ from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent
 from mercer.workflow.dependence import some_rows
 from mercer.workflow.influence import MEASURED, influences
-from mercer.workflow.training import split
 
 #: Columns shown of each row.
 SHOWN = 4
@@ -44,9 +43,9 @@ def rows(material: Material) -> Section:
 
 def _numbers(material: Material) -> tuple[Any, Any]:
     """The numbers of the training rows in the file, and their ids where there are."""
-    question = material.training.question
-    trained, _ = split(question, material.training.settings)
-    return material.training.X_train.numbers, None if question.ids is None else question.ids[trained]
+    question, numbers = material.training.question, material.training.X_train.numbers
+    # rows of a table stand in the order of the file, whichever of them were taken
+    return numbers, None if question.ids is None else question.ids[np.searchsorted(question.X.numbers, numbers)]
 
 
 def _called(numbers: Any, ids: Any, row: int) -> str:
