@@ -5,9 +5,9 @@
     python -m benchmarks.quantile_quality --show         # the table from what is on disk
 
 800 training rows by seed, quantiles 0.1 and 0.9, tested on at most 2,000 others. mercer's kernels, length scales, C and
-weights are chosen by folds of the training rows (`mercer.workflow.table_quantiles`, with its defaults). The rival is tuned twice
-on three folds: learning rate and number of trees alone, and the leaves of a tree with them; the choice that is better on the
-test rows counts, which favors the rival. Every split is saved as it ends.
+weights are chosen by folds of the training rows (`mercer.workflow.table_quantiles`, with its defaults). The rival is tuned
+twice on three folds: learning rate and number of trees alone, and the leaves of a tree with them; the choice that is better
+on the test rows counts, which favors the rival. Every split is saved as it ends.
 """
 
 from __future__ import annotations

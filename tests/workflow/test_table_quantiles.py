@@ -64,7 +64,8 @@ def test_predictions_are_the_weighted_mean_of_the_members_on_all_rows() -> None:
         assert all(member.model.quantile == model.quantiles[place] for member in members)
         assert all(member.model.shape_fit_[0] == len(y) for member in members)
     columns = {c.name: c for c in table_quantiles.read_columns(X)}
-    slow = [sum(m.weight * m.model.predict(model.encoders[m.scaling](columns)) for m in members) for members in model.members]
+    inputs = {rule: encoder(columns) for rule, encoder in model.encoders.items()}
+    slow = [sum(m.weight * m.model.predict(inputs[m.scaling]) for m in members) for members in model.members]
     assert np.allclose(model.predict(X), np.sort(np.column_stack(slow), axis=1))
 
 
