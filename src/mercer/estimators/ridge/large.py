@@ -51,11 +51,11 @@ BLOCK_NUMBERS = 1 << 23
 #: What rounding may add to the sums of features, as a share of the penalty.
 ROUNDING = 1e-2
 
-#: Products of rows with landmarks, in numbers, from which the choice between float64 and float32 is worth looking at: a second
-#: of them. Row: mnist-nystroem.
+#: Products of rows with landmarks, in numbers, from which it is worth asking whether float32 would do: a second of them.
+#: Row: mnist-nystroem.
 SINGLE_WORK = 1 << 35
 
-#: What kernel values in float32 may move the features by, beside the root of the penalty; and the rows that it is measured on.
+#: What kernel values in float32 may move the features by, beside the root of the penalty; and the rows it is measured on.
 SINGLE_ROUNDING, SINGLE_ROWS = 1e-2, 256
 
 #: Rows whose products with weights are made at a time: what is held is their encoding. Row: flights-nystroem.
@@ -220,7 +220,7 @@ def in_single(problem: Problem, features: LandmarkFeatures | FourierMap) -> bool
 
     With D = L^-1 E' for the errors E of the values, Z'Z + alpha I changes by at most 2 ||D|| / sqrt(alpha) of itself in any
     direction: ||Z (Z'Z + alpha I)^-1/2|| <= 1 and ||(Z'Z + alpha I)^-1/2|| <= 1 / sqrt(alpha). ||D|| is at most the root of
-    its sum of squares, which is measured on some rows, those of the greatest length among them: these have the most rounding.
+    its sum of squares, measured on some rows, those of the greatest length among them: these have the most rounding.
     """
     X = problem.X
     if isinstance(features, FourierMap) or not isinstance(X, np.ndarray) or not isinstance(features.landmarks, np.ndarray):
