@@ -96,6 +96,16 @@ def _xrfm(name: str, entry: Record, trained: int) -> str:
     return f"{known[name]['rmse']:.4f} ({entry['0']['rmse']:.4f})"
 
 
+def _intervals(measured: list[Record]) -> tuple[str, list[tuple[float, float]]]:
+    """Two cells of the table, and the coverages of the worst fifth, pooled over the splits whose fifths were counted."""
+    if not measured:
+        return " | ", []
+    covered = sum(found["inside"] for found in measured) / sum(found["tested"] for found in measured)
+    worst, flat = (float(np.mean([found[k] for found in measured], axis=0).min()) for k in ("fifths", "fifths_constant"))
+    cells = f"{100 * covered:.1f} %, {len(measured)} splits | {100 * worst:.1f} % ({100 * flat:.1f} %)"
+    return cells, [(worst, flat)]
+
+
 def _regression(entries: Record, rivals: Record) -> list[str]:
     lines = [
         "| set | splits | RMSE | boosting, tuned | ratio | forest | xRFM, first split (mercer) | coverage "
@@ -111,20 +121,22 @@ def _regression(entries: Record, rivals: Record) -> list[str]:
         forest = np.mean([p[1]["forest"] for p in pairs])
         ratio = float(np.exp(np.mean([np.log(p[0]["rmse"] / p[1]["boosting"]) for p in pairs])))
         ratios.append(ratio)
-        covered = sum(p[0]["inside"] for p in pairs) / sum(p[0]["tested"] for p in pairs)
-        worst, flat = (np.mean([p[0][k] for p in pairs], axis=0).min() for k in ("fifths", "fifths_constant"))
-        conditional.append((worst, flat))
+        coverage, fifths = _intervals([found for found in entries[name].values() if "fifths" in found])
+        conditional += fifths
         seconds = np.median([p[0]["seconds"] for p in pairs])
         xrfm = _xrfm(name, entries[name], pairs[0][0]["trained"])
         lines.append(
             f"| {name} | {len(pairs)} | {mine:.4f} | {theirs:.4f} | {ratio:.3f} | {forest:.4f} | {xrfm} "
-            f"| {100 * covered:.1f} % | {100 * worst:.0f} % ({100 * flat:.0f} %) | {seconds:.0f} |"
+            f"| {coverage} | {seconds:.0f} |"
         )
     if ratios:
         lost = sum(ratio > 1 for ratio in ratios)
         lines += [
             "",
             f"Geometric mean of the ratio over {len(ratios)} sets: {np.exp(np.mean(np.log(ratios))):.3f}; lost: {lost}.",
+        ]
+    if conditional:
+        lines += [
             f"Coverage of the worst fifth by size of prediction, pooled over splits: better on "
             f"{sum(own > flat for own, flat in conditional)} sets than the best constant width in hindsight, "
             "mean {:.1f} % against {:.1f} %.".format(*100 * np.mean(conditional, axis=0)),
