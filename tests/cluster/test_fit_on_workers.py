@@ -240,7 +240,7 @@ def test_lost_workers_are_said_and_no_bug_of_ours(client: Any) -> None:
     from mercer.errors import InputError, MercerError
 
     for lost in (CancelledError(), CommClosedError("gone")):
-        with pytest.raises(MercerError, match=r"the workers of tcp://.* were lost") as error:
-            with connected(client.scheduler.address):
-                raise lost
+        said = pytest.raises(MercerError, match=r"the workers of tcp://.* were lost")
+        with said as error, connected(client.scheduler.address):
+            raise lost
         assert not isinstance(error.value, InputError)  # 70, not 64
