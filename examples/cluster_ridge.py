@@ -99,10 +99,10 @@ def main() -> None:
     # a worker process begins with the script that was started; a gallery runs this one inside another, and gets threads
     started = sys.modules["__main__"]
     processes = started.__spec__ is None and getattr(started, "main", None) is main
-    settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": processes, "dashboard_address": None}
+    settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": processes}
     with (
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(silence_logs=50, **settings) as cluster,
+        LocalCluster(dashboard_address="127.0.0.1:0", silence_logs=50, **settings) as cluster,
         Client(cluster) as client,
     ):
         compare(Path(folder), new, [1], client)  # the workers load mercer

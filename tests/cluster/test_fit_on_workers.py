@@ -229,3 +229,18 @@ def test_worker_processes_of_this_machine(data: Path, tmp_path: Path) -> None:
     assert running.returncode == 0, errors
     assert "workers" in said and sorted(os.listdir(tmp_path / "out")) == FILES
     assert errors == "Note: left out as asked: 'label'.\n"
+
+
+def test_lost_workers_are_said_and_no_bug_of_ours(client: Any) -> None:
+    from concurrent.futures import CancelledError
+
+    from distributed.comm import CommClosedError
+
+    from mercer.cli.scheduler import connected
+    from mercer.errors import InputError, MercerError
+
+    for lost in (CancelledError(), CommClosedError("gone")):
+        said = pytest.raises(MercerError, match=r"the workers of tcp://.* were lost")
+        with said as error, connected(client.scheduler.address):
+            raise lost
+        assert not isinstance(error.value, InputError)  # 70, not 64

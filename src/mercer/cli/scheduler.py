@@ -48,7 +48,7 @@ def _cluster(address: str) -> Iterator[Any]:
         return
     from distributed import LocalCluster
 
-    with LocalCluster(threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL) as made:
+    with LocalCluster(threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50) as made:
         yield made
 
 
