@@ -140,6 +140,25 @@ def test_folders_and_globs_are_one_table(tmp_path: Path) -> None:
         assert sorted(zip(table["a"], table["b"], strict=True)) == [(1.0, "x"), (2.0, "y"), (3.0, "z")]
 
 
+def test_files_of_a_folder_come_one_after_the_other(tmp_path: Path) -> None:
+    """Many files given to one scan came in the order in which its threads ended: a seed did not draw the same rows again."""
+    first = 0
+    for number, rows in enumerate([4000, 50, 9000, 3, 20000, 700, 1, 5000]):
+        lines = (f"{i},w{i}" for i in range(first, first + rows))
+        (tmp_path / f"{number}.csv").write_text("\n".join(["a,b", *lines]) + "\n")
+        first += rows
+    for _ in range(5):
+        np.testing.assert_array_equal(read_table(tmp_path)["a"].to_numpy(), np.arange(first))
+        drawn = read_table(tmp_path, rows=100, seed=3)
+        np.testing.assert_array_equal(drawn["a"].to_numpy(), drawn.numbers)
+
+
+def test_a_thousand_files_are_read(tmp_path: Path) -> None:
+    for number in range(1000):
+        (tmp_path / f"{number:04d}.csv").write_text(f"a,b\n{number},x\n")
+    np.testing.assert_array_equal(read_table(tmp_path)["a"].to_numpy(), np.arange(1000))
+
+
 def test_lines_are_counted_where_that_counts_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for text, count in {

@@ -121,19 +121,26 @@ def literal(text: str) -> str:
 def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
     """CSV files with the same names, one after the other; cells are text."""
     names = headers[0].names
-    parts = []
-    for header in dict.fromkeys(headers):
-        same = [str(path) for path, other in zip(files, headers, strict=True) if other == header]
-        columns = {name: f"c{names.index(name)}" for name in header.names}
-        typed = ", ".join(f"{literal(columns[name])}: 'VARCHAR'" for name in header.names)
-        listed = ", ".join(literal(_escaped(path)) for path in same)
-        ordered = ", ".join(f"c{i}" for i in range(len(names)))
+    ordered, parts = ", ".join(f"c{i}" for i in range(len(names))), []
+    for path, header in zip(files, headers, strict=True):
+        typed = ", ".join(f"{literal(f'c{names.index(name)}')}: 'VARCHAR'" for name in header.names)
         parts.append(
-            f"SELECT {ordered} FROM read_csv([{listed}], auto_detect=false, header=true, delim={literal(header.delimiter)}, "
-            f"quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, max_line_size={LONGEST_LINE}, "
-            f"buffer_size={2 * LONGEST_LINE})"
+            f"SELECT {ordered} FROM read_csv({literal(_escaped(str(path)))}, auto_detect=false, header=true, "
+            f"delim={literal(header.delimiter)}, quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, "
+            f"max_line_size={LONGEST_LINE}, buffer_size={2 * LONGEST_LINE})"
         )
-    return Relation(" UNION ALL ".join(parts), names, tuple(f"c{i}" for i in range(len(names))), ("TEXT",) * len(names))
+    return Relation(_one_after_the_other(parts), names, tuple(f"c{i}" for i in range(len(names))), ("TEXT",) * len(names))
+
+
+def _one_after_the_other(queries: Sequence[str]) -> str:
+    """The rows of all queries in order: a list of files given to one scan comes in the order in which threads end.
+
+    By halves, since DuckDB reads a chain of thousands by recursion.
+    """
+    if len(queries) == 1:
+        return queries[0]
+    half = len(queries) // 2
+    return f"({_one_after_the_other(queries[:half])}) UNION ALL ({_one_after_the_other(queries[half:])})"
 
 
 def _escaped(path: str) -> str:
