@@ -134,6 +134,13 @@ def test_sums_that_overflow_are_refused_by_a_stream() -> None:
         again.partial_fit(X, Y)
 
 
+def test_a_stream_with_a_class_that_has_no_rows_yet_is_loaded() -> None:
+    model = mercer.NearestMean(mercer.Gaussian(1.0)).partial_fit(X, Y, classes=[0, 1, 2, 3])
+    again, _ = from_bytes(to_bytes(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.partial_fit(X, Y + 1).predict(X), model.partial_fit(X, Y + 1).predict(X))
+
+
 @pytest.mark.parametrize("name", [[], 3, None])
 def test_a_column_of_a_table_is_named_by_a_text(name: Any) -> None:
     """A field that no rule names is what its annotation says."""

@@ -61,11 +61,11 @@ class NearestMean(ClassifierMixin, DualModel):
     _stored: ClassVar[dict[str, str]] = {
         "classes_": "labels (C,)",
         "dual_coef_": "float (n, *functions(C))",
-        "intercept_": "float (*functions(C))",
+        "intercept_": "real (*functions(C))",  # infinite for a class that has no rows yet, as its norm
         "coef_": "None | float (_, *functions(C))",
         "_means": "a ClassMeans",
         "_means.sums": "float (n, C)",
-        "mean_norms_": "float (C,)",
+        "mean_norms_": "real (C,)",
         "class_count_": "float (C,)",
         "temperature_": "real",
         "loo_scores_": "absent | real (n, *functions(C))",
