@@ -119,7 +119,7 @@ def _calibrate(model: TableEstimator, table: ChunkedTable, here: Table) -> None:
     Z, y = reading.vectors(rows), rows[table.wish.target].to_numpy()
     scores = model._predictions({SCALING: Z})
     if table.classes is None:
-        model._calibration = calibrate(reading.labels(y) - scores[:, 0], Z, None)
+        model._calibration = calibrate(reading.labels(y) - scores[:, 0], scores[:, 0], Z, None)
         return
     model.classes_ = table.classes
     model.floor_, model.power_ = calibrated(scores, reading.targets(y))
