@@ -30,8 +30,8 @@ from mercer.registry import record
 BYTES_AT_A_TIME = 64 * 2**20
 
 #: Each landmark is drawn from this many rows, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
-#: choose them costs little beside one pass over the rows. Five gave errors within the spread of seeds. Rows: *-nystroem.
-ROWS_PER_LANDMARK, FEWEST_ROWS = 3, 5000
+#: choose them costs little beside one pass over the rows. Row: flights-nystroem.
+ROWS_PER_LANDMARK, FEWEST_ROWS = 5, 5000
 
 #: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.
 REPEATED = 1e-12

@@ -51,13 +51,6 @@ BLOCK_NUMBERS = 1 << 23
 #: What rounding may add to the sums of features, as a share of the penalty.
 ROUNDING = 1e-2
 
-#: Products of rows with landmarks, in numbers, from which it is worth asking whether float32 would do: a second of them.
-#: Row: mnist-nystroem.
-SINGLE_WORK = 1 << 35
-
-#: What kernel values in float32 may move the features by, beside the root of the penalty; and the rows it is measured on.
-SINGLE_ROUNDING, SINGLE_ROWS = 1e-2, 256
-
 #: Rows whose products with weights are made at a time: what is held is their encoding. Row: flights-nystroem.
 PRODUCT_ROWS = 1 << 16
 
@@ -121,24 +114,15 @@ def on_grid(problem: Problem, solver: str) -> bool:
     return isinstance(problem.features, FourierGrid) or (width is not None and has_grid(problem.kernel, width))
 
 
-def write_raw(  # out (b, m) float64
-    features: LandmarkFeatures | FourierMap, X: Any, out: Array, single: bool = False
-) -> None:
-    """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64.
-
-    `single` makes the values of landmarks in float32: only where `in_single` has found that it does no harm.
-    """
-    if not single:
-        X = widened(X)
+def write_raw(features: LandmarkFeatures | FourierMap, X: Any, out: Array) -> None:  # out (b, m) float64
+    """k(x, S) for landmarks, z(x) for Fourier features; float32 rows are read in float64."""
+    X = widened(X)
     if isinstance(features, FourierMap):
         features.write(X, out)
         return
     if features.kernel.given:
         raise CapabilityError('a precomputed kernel is a matrix already; use solver="cholesky".')
-    landmarks = features.landmarks
-    if single:
-        X, landmarks = X.astype(np.float32, copy=False), landmarks.astype(np.float32, copy=False)
-    values = Evaluation(features.kernel, X, landmarks)
+    values = Evaluation(features.kernel, X, features.landmarks)
     fill(values.block, out, False, strip=values.strip)
 
 
@@ -162,7 +146,7 @@ def width_of(features: LandmarkFeatures | FourierMap | FourierGrid) -> int:
 
 
 def raw_blocks(
-    features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None, beside: int = 0, single: bool = False
+    features: LandmarkFeatures | FourierMap, X: Any, meter: Meter | None = None, beside: int = 0
 ) -> Iterator[tuple[slice, Array]]:
     """Raw features, some rows at a time, with columns `beside` them to be written to; the next block uses their memory."""
     rows, m = Rows(X), width_of(features)
@@ -171,7 +155,7 @@ def raw_blocks(
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
         block = buffer[: part.stop - part.start]
-        write_raw(features, rows.take(part).data, block[:, :m], single)
+        write_raw(features, rows.take(part).data, block[:, :m])
         yield part, block
         if meter is not None:
             meter(part.stop, len(rows))
@@ -215,31 +199,6 @@ def _divided_at_the_end(problem: Problem, features: LandmarkFeatures) -> bool:
     return rounding <= ROUNDING * float(np.min(problem.alpha)) * lowest * lowest
 
 
-def in_single(problem: Problem, features: LandmarkFeatures | FourierMap) -> bool:
-    """Whether kernel values in float32 change the fit by far less than the penalty does; the sums stay in float64.
-
-    With D = L^-1 E' for the errors E of the values, Z'Z + alpha I changes by at most 2 ||D|| / sqrt(alpha) of itself in any
-    direction: ||Z (Z'Z + alpha I)^-1/2|| <= 1 and ||(Z'Z + alpha I)^-1/2|| <= 1 / sqrt(alpha). ||D|| is at most the root of
-    its sum of squares, measured on some rows, those of the greatest length among them: these have the most rounding.
-    """
-    X = problem.X
-    if isinstance(features, FourierMap) or not isinstance(X, np.ndarray) or not isinstance(features.landmarks, np.ndarray):
-        return False
-    if X.ndim != 2 or X.dtype.kind != "f" or X.size * features.n_components < SINGLE_WORK:
-        return False
-    lengths = np.einsum("ij,ij->i", X, X)
-    if not lengths.max() < np.finfo(np.float32).max ** 0.5:  # products of such rows overflow
-        return False
-    longest = np.argpartition(lengths, -min(len(X), SINGLE_ROWS // 4))[-min(len(X), SINGLE_ROWS // 4) :]
-    chosen = X[np.union1d(longest, np.arange(0, len(X), -(-len(X) // SINGLE_ROWS)))]
-    R, rough = np.empty((2, len(chosen), features.n_components))
-    write_raw(features, chosen, R)
-    write_raw(features, chosen, rough, single=True)
-    D = whiten(features, (rough - R).T)
-    total = float(problem.n if problem.weights is None else problem.weights.sum())
-    return bool(np.sum(D**2) * total / len(chosen) <= SINGLE_ROUNDING**2 * float(np.min(problem.alpha)))
-
-
 def _sums(
     problem: Problem, features: LandmarkFeatures | FourierMap, meter: Meter, whitened: bool = False
 ) -> NormalEquations:
@@ -250,8 +209,7 @@ def _sums(
     if isinstance(problem.X, ChunkedRows):
         (total,) = problem.X.sum(chunk_sums, features, whitened, shift, progress=meter)
     else:
-        single = in_single(problem, features)
-        total = row_sums(problem.X, problem.Y, problem.weights, features, whitened, shift, meter, single)
+        total = row_sums(problem.X, problem.Y, problem.weights, features, whitened, shift, meter)
     gram, moment, sums = total[:m, :m].copy(), total[:m, m:-1].copy(), total[:m, -1].copy()
     moved = np.zeros(m) if shift is None else shift
     return NormalEquations(
@@ -282,13 +240,12 @@ def row_sums(  # Y (n, *t), weights (n,), shift (m,) -> (m + t + 1, m + t + 1)
     whitened: bool,
     shift: Array | None,
     meter: Meter | None = None,
-    single: bool = False,
 ) -> Array:
     """[Z - shift, Y, 1]' W [Z - shift, Y, 1]: targets and ones stand beside the features, so that one product has all."""
     Y = Y.reshape(len(Y), -1)
     m, t = width_of(features), Y.shape[1]
     total, product = np.zeros((m + t + 1, m + t + 1)), np.empty((m + t + 1, m + t + 1))
-    for rows, R in raw_blocks(features, X, meter, t + 1, single):
+    for rows, R in raw_blocks(features, X, meter, beside=t + 1):
         R[:, m:-1], R[:, -1] = Y[rows], 1.0
         if whitened:
             R[:, :m] = whiten(features, R[:, :m].T).T

@@ -78,7 +78,7 @@ class FourierMap:
         projection = self.projection(out.dtype, X.shape[0])
         starts = range(0, X.shape[0], step)
         crew = min(threads.cpu_count(), len(starts))
-        # one per thread for all its blocks: Dask's workers give memory back at once, and new pages are a tenth of a fit
+        # one per thread for all its blocks: Dask's workers give freed memory back at once, and new pages cost time
         spare = [np.empty((min(step, X.shape[0]), len(self.weights)), out.dtype) for _ in range(crew)]
 
         def work(start: int, worker: int) -> None:
