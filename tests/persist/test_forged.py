@@ -132,6 +132,9 @@ def test_sums_that_overflow_are_refused_by_a_stream() -> None:
     again, _ = from_bytes(changed(model, "_means", replace(model._means, sums=sums)))
     with pytest.raises(NumericalError, match="NearestMean: the scores of the class means overflow"):
         again.partial_fit(X, Y)
+    negative = replace(model._means, memberships=-model._means.memberships)  # their sums are divided by
+    with pytest.raises(InputError, match=r"ClassMeans\.memberships must be float \(n, C\) >= 0"):
+        from_bytes(changed(model, "_means", negative))
 
 
 def test_a_stream_with_a_class_that_has_no_rows_yet_is_loaded() -> None:

@@ -31,7 +31,7 @@ class ClassMeans:
 
     _stored: ClassVar[dict[str, str]] = {
         "sums": "float (n, C)",
-        "memberships": "float (n, C)",
+        "memberships": "float (n, C) >= 0",
         "diagonal": "float (n,)",
     }
 
