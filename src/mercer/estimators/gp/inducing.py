@@ -17,7 +17,7 @@ from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
-from mercer.linalg.cholesky import cholesky
+from mercer.linalg.cholesky import cholesky, definite_factor
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
 from mercer.registry import record
@@ -91,7 +91,7 @@ def collapsed(  # Kuu (m, m), diag (n,), columns (n, c), noise (1,) or (n,)
         S = blas.dsyrk(1.0, v, beta=1.0, c=S, lower=1, overwrite_c=1)
         explained += float(np.vdot(v, v))
     S[np.diag_indices(m)] += 1.0
-    LB = la.cholesky(S, lower=True, check_finite=False)
+    LB = definite_factor(S)
     whitened = la.solve_triangular(LB, b, lower=True, check_finite=False)
     beta = la.solve_triangular(LB, whitened, lower=True, trans="T", check_finite=False)
     quadratic = columns.T @ (columns / d[:, None]) - whitened.T @ whitened
