@@ -230,6 +230,15 @@ def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
         GridFactor.of(system, 1e-3)
 
 
+def test_landmarks_that_cannot_be_factored_give_an_error_of_ours() -> None:
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="nystroem-cg", n_components=6).fit(X, X[:, 0])
+    features = model._problem.features
+    problem = replace(model._problem, features=replace(features, triangle=np.full((6, 6), 1e30)))
+    again, _ = from_bytes(changed(model, "_problem", problem))
+    with pytest.raises(NumericalError, match="a system of 6 unknowns is not positive definite in floats"):
+        again.loo_residuals_.sum()
+
+
 def test_landmarks_whose_squares_overflow_give_an_error_of_ours() -> None:
     model = mercer.KernelRidgeClassifier(mercer.Gaussian(1.0), solver="nystroem", n_components=6).fit(X, Y > 0)
     features = model._problem.features

@@ -19,9 +19,10 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy import fft
 
-from mercer.errors import CapabilityError, InputError, MissingExtraError, NumericalError
+from mercer.errors import CapabilityError, InputError, MissingExtraError
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measure import Measure
+from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.log_determinant import random_traces
 from mercer.registry import record
 
@@ -239,14 +240,7 @@ class GridFactor:
             return None
         A = system.dense(index)
         A[np.diag_indices_from(A)] += shift
-        try:
-            L = np.asarray(la.cholesky(A, lower=True, overwrite_a=True, check_finite=False))
-        except la.LinAlgError:
-            raise NumericalError(
-                f"the system of {len(A)} frequencies is not positive definite in floats with {shift:.3g} on its diagonal; "
-                "raise alpha, or the noise of a process."
-            ) from None
-        return cls(index, L, len(system.grid.weights), shift)
+        return cls(index, definite_factor(A), len(system.grid.weights), shift)
 
     def solve(self, B: Array) -> Array:  # (t, M) -> (t, M)
         """(D T D + shift I)^-1 applied to every row."""

@@ -17,7 +17,7 @@ from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
 from mercer.gram import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
-from mercer.linalg.cholesky import cholesky
+from mercer.linalg.cholesky import cholesky, definite_factor
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
 from mercer.registry import record
@@ -112,7 +112,7 @@ def closed(  # L (m, m), d (1,) or (n,)
     """The bound from the sums over all rows, which are overwritten."""
     S, b, squares, (explained, prior) = sums
     S[np.diag_indices(len(L))] += 1.0
-    LB = la.cholesky(S, lower=True, check_finite=False)
+    LB = definite_factor(S)
     whitened = la.solve_triangular(LB, b, lower=True, check_finite=False)
     beta = la.solve_triangular(LB, whitened, lower=True, trans="T", check_finite=False)
     quadratic = squares - whitened.T @ whitened

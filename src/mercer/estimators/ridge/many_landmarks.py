@@ -23,6 +23,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.gram.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
+from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.numeric.memory import within
@@ -73,7 +74,7 @@ class ManyLandmarks:
         self.total = float(problem.n if self.weights is None else self.weights.sum())
         inner = (self.total / m) * (self.L.T @ self.L)
         inner[np.diag_indices_from(inner)] += self.alpha
-        self.B = la.cholesky(inner, lower=False, overwrite_a=True, check_finite=False)
+        self.B = definite_factor(inner, lower=False)
         self._values = np.empty((problem.n, m)) if _held(problem.n, m, memory) else None
         if self._values is not None:
             for rows, R in self._made():
@@ -150,9 +151,7 @@ def _landmarks(problem: Problem) -> LandmarkFeatures:
     K = np.asarray(problem.kernel(wide), dtype=np.float64)
     # the rounding of k(S, S), and of what multiplies it: equal landmarks are no obstacle then
     K[np.diag_indices_from(K)] += 10.0 * m * np.finfo(np.float64).eps * max(float(K.diagonal().max()), 1e-300)
-    return LandmarkFeatures(
-        problem.kernel, rows.data, index, la.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
-    )
+    return LandmarkFeatures(problem.kernel, rows.data, index, definite_factor(K))
 
 
 def _values_of(features: LandmarkFeatures, X: Any) -> Array:  # -> (b, m)

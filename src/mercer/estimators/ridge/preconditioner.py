@@ -11,6 +11,7 @@ import scipy.linalg as la
 
 from mercer.estimators.ridge.problem import Array, Problem
 from mercer.gram.low_rank import low_rank
+from mercer.linalg.cholesky import definite_factor
 
 #: Below this many rows the diagonal alone is taken: products are cheap, and a factor would cost as much as they save.
 #: Row: flights-nystroem.
@@ -39,7 +40,7 @@ class LandmarkPreconditioner:
         self._F = F
         inner = F.T @ F
         inner[np.diag_indices_from(inner)] += 1.0
-        self._inner = la.cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
+        self._inner = definite_factor(inner)
 
     def __call__(self, R: Array) -> Array:  # (n, t) -> (n, t)
         scaled = R / self._root
