@@ -116,12 +116,12 @@ def test_memory_is_linear_in_the_rows():
 
 
 def test_the_route_is_chosen_by_the_work(monkeypatch):
-    from mercer.twosample import mmd
+    from mercer.twosample import procedure
 
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(600, 2)), rng.normal(size=(600, 2))
     assert "all pairs" in mmd_test(X, Y, n_permutations=49, random_state=0).method
-    monkeypatch.setattr(mmd, "EXACT_WORK", 1e6)
+    monkeypatch.setattr(procedure, "EXACT_WORK", 1e6)
     assert "blocks" in mmd_test(X, Y, n_permutations=49, random_state=0).method
 
 
