@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.errors import InputError, check_choice
+from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.solution import Array
 
 RULES = ("greedy", "random")
@@ -73,7 +74,7 @@ def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
             d[found] = 0.0
             continue
         new = K[:, taken] - F[:, :r] @ F[found[taken], :r].T
-        L = la.cholesky(among[np.ix_(taken, taken)], lower=True, check_finite=False)
+        L = definite_factor(among[np.ix_(taken, taken)])
         block = la.solve_triangular(L, new.T, lower=True, overwrite_b=True, check_finite=False).T
         F[:, r : r + len(taken)] = block
         d = np.maximum(d - np.einsum("ij,ij->i", block, block), 0.0)
