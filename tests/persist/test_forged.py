@@ -239,6 +239,14 @@ def test_landmarks_that_cannot_be_factored_give_an_error_of_ours() -> None:
         again.loo_residuals_.sum()
 
 
+def test_weights_beyond_the_digits_of_a_machine_on_landmarks_give_an_error_of_ours() -> None:
+    model = mercer.SVC(mercer.Gaussian(1.0), solver="nystroem", n_components=6, random_state=0).fit(X, Y)
+    training = replace(model._later["training"], weights=np.full(30, 1e30))
+    again, _ = from_bytes(changed(model, "_later", {"training": training}))
+    with pytest.raises(NumericalError, match="not positive definite in floats"):
+        again.predict_proba(X)
+
+
 def test_landmarks_whose_squares_overflow_give_an_error_of_ours() -> None:
     model = mercer.KernelRidgeClassifier(mercer.Gaussian(1.0), solver="nystroem", n_components=6).fit(X, Y > 0)
     features = model._problem.features

@@ -54,7 +54,7 @@ def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
     """Noise that jumps with the prediction and with no column: a constant width covers 75 % where it is largest."""
     rng = np.random.default_rng(3)
     inside, flat = np.zeros(5), np.zeros(5)
-    for _ in range(12):
+    for _ in range(8):
         at, new = rng.uniform(size=1000), rng.uniform(size=2000)
         size = lambda f: np.where(f > 0.8, 3.0, 1.0)  # noqa: E731
         residuals, truth = size(at) * rng.normal(size=1000), size(new) * rng.normal(size=2000)
@@ -64,8 +64,8 @@ def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
         held = (low <= truth) & (truth <= high)
         constant = np.abs(truth) <= conformal(np.abs(residuals), 0.9)
         for k, part in enumerate(np.array_split(np.argsort(new), 5)):
-            inside[k] += held[part].mean() / 12
-            flat[k] += constant[part].mean() / 12
+            inside[k] += held[part].mean() / 8
+            flat[k] += constant[part].mean() / 8
     assert flat.min() < 0.75
     assert inside.min() > 0.85
     assert abs(inside.mean() - 0.9) < 0.01
@@ -74,11 +74,11 @@ def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
 def test_even_noise_mostly_gets_a_constant_width() -> None:
     """Where nothing varies a varying width is chosen by chance alone."""
     chosen = []
-    for seed in range(12):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         found = calibrate(rng.normal(size=600), rng.normal(size=600), rng.normal(size=(600, 3)), mercer.Laplacian(3.0))
         chosen.append(found.spread is None and found.groups == 1)
-    assert sum(chosen) >= 9
+    assert sum(chosen) >= 6
 
 
 def test_equal_residuals_are_one_group() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.errors import InputError, check_choice
+from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.solution import Array
 from mercer.numeric.threads import one_blas_thread
 
@@ -78,7 +79,7 @@ def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
         np.matmul(own[taken], G[:r], out=block)
         np.subtract(K[taken], block, out=block)
         with one_blas_thread():  # SciPy has a BLAS of its own, whose threads would turn on beside NumPy's next product
-            L = la.cholesky(among[np.ix_(taken, taken)], lower=True, check_finite=False)
+            L = definite_factor(among[np.ix_(taken, taken)])
             # block' L'^-1 from the right, in the memory of the factor: its transpose is what Fortran calls contiguous
             la.blas.dtrsm(1.0, L, block.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         d = np.maximum(d - np.einsum("ij,ij->j", block, block), 0.0)

@@ -14,6 +14,7 @@ from mercer.errors import NumericalError
 from mercer.gram import GramOperator
 from mercer.gram.low_rank import low_rank
 from mercer.kernels.base import Kernel
+from mercer.linalg.cholesky import definite_factor
 from mercer.registry import record
 
 Array = NDArray[np.float64]
@@ -232,7 +233,7 @@ def _by_landmarks(
     n = len(F)
     normal = F.T @ F - n * np.multiply.outer(center, center)
     normal.flat[:: len(normal) + 1] += alpha
-    factor = la.cho_factor(normal, lower=True, overwrite_a=True, check_finite=False)
+    factor = (definite_factor(normal), True)
     w = la.cho_solve(factor, F.T @ (Y - middle), check_finite=False)
     intercept = middle - center @ w
     own = found.features

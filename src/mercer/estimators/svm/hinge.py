@@ -30,6 +30,7 @@ from mercer.estimators.svm.solver import KEPT, SolverSettings, least_bytes
 from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.linalg.cholesky import definite_factor
 from mercer.numeric.memory import within
 from mercer.plan import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
 
@@ -292,7 +293,7 @@ def _climb(problem: _Problem, state: _State, settings: SolverSettings, deadline:
         at_rest = False
         while state.steps - first < limit and time.monotonic() < deadline:
             gradient, H = problem.derivatives(state)
-            step = -la.cho_solve(la.cho_factor(H, lower=True, overwrite_a=True, check_finite=False), gradient)
+            step = -la.cho_solve((definite_factor(H), True), gradient)
             promise = -float(gradient @ step)
             here = 0.5 * float(state.w @ state.w) + problem.loss(state.f, state.h)
             if promise <= (LAST if state.h <= settings.tol else PROMISE) * here:
