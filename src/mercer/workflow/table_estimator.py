@@ -201,9 +201,7 @@ class TableEstimator(BaseEstimator):
         """The columns of the table, with the reason where one has no part in the model."""
         used = {column.name for column in self._used}
         notes = ("" if column.name in used else column.note or NOT_NAMED for column in columns)
-        return tuple(
-            ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True)
-        )
+        return tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True))
 
     def _Y_judged(self, outcome: Outcome) -> Array:  # noqa: N802 - the target's name in the formulas
         return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]

@@ -175,7 +175,7 @@ class Fitting:
 
     def effort(self) -> Effort:
         """What the time allows for candidates."""
-        return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self._tell)
+        return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self.tell)
 
     def _search(self, rows: NDArray[np.intp], tried: list[Candidate]) -> Search:
         tables, effort = self.tables(rows), self.effort()
@@ -192,7 +192,8 @@ class Fitting:
         again = 2 * folds if len(self.transforms) > 1 else 0
         self.total = candidates + min(FINALISTS, candidates) * (folds - 1) + again
 
-    def _tell(self, what: str) -> None:
+    def tell(self, what: str) -> None:
+        """Show what is begun."""
         self.steps += 1
         self.meter.label = f"fit: {what}"
         self.meter(self.steps, max(self.steps, self.total))

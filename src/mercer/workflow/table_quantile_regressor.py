@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.base import RegressorMixin
 
 from mercer.errors import InputError, check_number, describe
 from mercer.estimators.base import whole_or_nothing
-from mercer.estimators.metric.ridge import Expansion
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
@@ -101,16 +101,18 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         tried = fitting.listed()
         fitting.expect(len(tried), search.tables.n_folds)
         search.run(tried)
-        members, losses, fitted = _final(fitting, search, levels)
+        picks, means = zip(*[search.picked(tau) for tau in levels], strict=True)
+        shifts = [float(np.quantile(target[rows] - mean, tau)) for tau, mean in zip(levels, means, strict=True)]
+        members = _members(fitting, search, picks, shifts)
         fitting.meter.close()
         self._keep(fitting, members)
         self._importances = self._importance([column.name for column in columns], search.tables.inputs)
-        n, baseline = self._n_rows, float(np.mean([search.constant(tau) for tau in levels]))
+        moved = np.column_stack(means) + shifts
+        error = np.mean([pinball(tau)(moved[:, [k]], search.tables.targets) for k, tau in enumerate(levels)])
         self.result_ = TableResult(
-            "quantile regression", "pinball loss", n, len(rows), search.tables.n_folds, self._noted(columns),
-            _attempts(search, levels, members), float(np.mean(losses)), baseline,
-            f"exact on {n:,} rows" if fitted >= n else f"each model on {fitted:,} rows or more of {n:,}",
-            clock.perf_counter() - started, tuple(search.effort.notes()),
+            "quantile regression", "pinball loss", self._n_rows, len(rows), search.tables.n_folds, self._noted(columns),
+            _attempts(search, picks), float(error), float(np.mean([search.constant(tau) for tau in levels])),
+            _route(self._n_rows, members), clock.perf_counter() - started, tuple(search.effort.notes()),
         )  # fmt: skip
         return self
 
@@ -151,25 +153,23 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         return levels.index(target), f"quantile {target:g}"
 
 
-def _final(
-    fitting: Fitting, search: QuantileSearch, levels: tuple[float, ...]
-) -> tuple[tuple[Member, ...], list[float], int]:
-    """The members on all rows, the held-out loss of the mean for each quantile, and the fewest rows of a member."""
-    found = [search.picked(tau) for tau in levels]
-    count = sum(len(picks) for picks, _ in found)
-    members, losses, fewest = [], [], len(fitting.targets)
-    Y, as_they_are = search.tables.targets, transform_of(CODES, np.zeros((1, len(levels))))
-    for place, (tau, (picks, mean)) in enumerate(zip(levels, found, strict=True)):
-        shift = float(np.quantile(Y[:, 0] - mean, tau))
-        losses.append(float(np.mean(pinball(tau)(mean[:, None] + shift, Y))))
-        for pick in picks:
+def _members(
+    fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], shifts: list[float]
+) -> tuple[Member, ...]:
+    """The picks of every quantile fitted to all rows, moved by its shift."""
+    count, width = sum(map(len, picks)), len(picks)
+    as_they_are = transform_of(CODES, np.zeros((1, width)))
+    members = []
+    for place, (own, shift) in enumerate(zip(picks, shifts, strict=True)):
+        at = np.eye(width)[place]  # a column for each quantile: a member adds to its own
+        for pick in own:
+            fitting.tell(f"all rows, quantile {pick.tau:g}")
             rows = _rows(fitting, search, pick, count)
-            fewest = min(fewest, len(rows))
-            Z, y = fitting.inputs[pick.candidate.scaling][rows], fitting.targets[rows, 0]
-            model = _column(pick.fit(Z, y, search.unit, search.memory), shift, place, len(levels), rows)
-            label = _label(search, pick.setting, tau)
-            members.append(Member(label, pick.candidate.scaling, as_they_are, model, pick.weight))
-    return tuple(members), losses, fewest
+            scaling = pick.candidate.scaling
+            model = pick.fit(fitting.inputs[scaling][rows], fitting.targets[rows, 0], search.unit, search.memory)
+            moved = replace(model, dual=model.dual * at, intercept=(model.intercept + shift) * at, rows=rows)
+            members.append(Member(_label(search, pick.tau, pick.setting), scaling, as_they_are, moved, pick.weight))
+    return tuple(members)
 
 
 def _rows(fitting: Fitting, search: QuantileSearch, pick: Pick, count: int) -> NDArray[np.intp]:
@@ -183,29 +183,26 @@ def _rows(fitting: Fitting, search: QuantileSearch, pick: Pick, count: int) -> N
     return np.arange(n) if most >= n else np.sort(fitting.rng.permutation(n)[:most])
 
 
-def _column(model: Expansion, shift: float, place: int, width: int, rows: NDArray[np.intp]) -> Expansion:
-    """The model as the column of a quantile among several, 0 in the others."""
-    at = np.eye(width)[place]
-    return Expansion(model.kernel, model.X, model.dual * at, (model.intercept + shift) * at, model.alpha, rows)
+def _route(n: int, members: tuple[Member, ...]) -> str:
+    fewest = min(len(member.model.dual) for member in members)
+    return f"exact on {n:,} rows" if fewest == n else f"each model on {fewest:,} rows or more of {n:,}"
 
 
-def _label(search: QuantileSearch, setting: Setting, tau: float) -> str:
+def _label(search: QuantileSearch, tau: float, setting: Setting) -> str:
     return f"{tau:g}: {search.label(setting)}"
 
 
-def _attempts(search: QuantileSearch, levels: tuple[float, ...], members: tuple[Member, ...]) -> tuple[Attempt, ...]:
-    """The best setting of each candidate and the chosen ones, by quantile."""
-    weights = {member.label: member.weight for member in members}
+def _attempts(search: QuantileSearch, picks: tuple[list[Pick], ...]) -> tuple[Attempt, ...]:
+    """The best setting of each candidate and those that were picked, by quantile."""
     found = []
-    for tau in levels:
+    for tau, own in zip(search.quantiles, picks, strict=True):
+        weights = {pick.setting: pick.weight for pick in own}
         done = search.complete(tau)
-        best = {search.ranked(tau, place)[0] for place, _ in search.states}
-        chosen = {setting for setting in done if _label(search, setting, tau) in weights}
-        for setting in sorted(best | chosen, key=lambda s: search.error(tau, s)):
-            label = _label(search, setting, tau)
+        best = {min(search.ranked(tau, place), key=lambda s: s not in done) for place, _ in search.states}
+        for setting in sorted(best | weights.keys(), key=lambda s: search.error(tau, s)):
             candidate = search.tried[setting.place]
             found.append(
-                Attempt(label, candidate.scaling, candidate.transform, *search.error(tau, setting), setting in done,
-                        weights.get(label, 0.0))
+                Attempt(_label(search, tau, setting), candidate.scaling, candidate.transform, *search.error(tau, setting),
+                        setting in done, weights.get(setting, 0.0))
             )  # fmt: skip
     return tuple(found)
