@@ -16,13 +16,14 @@ from mercer.estimators.base import whole_or_nothing
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_model import EXACT, FINAL, Fitting, Member
+from mercer.workflow.table_model import EXACT, FINAL, JUDGES, Fitting, Member
 from mercer.workflow.table_quantiles import Pick, QuantileSearch, Setting, pinball
 from mercer.workflow.table_regressor import read_target
 from mercer.workflow.table_result import Attempt, TableResult
 from mercer.workflow.table_targets import CODES, transform_of
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @estimator
@@ -102,13 +103,14 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         fitting.expect(len(tried), search.tables.n_folds)
         search.run(tried)
         picks, means = zip(*[search.picked(tau) for tau in levels], strict=True)
-        shifts = [float(np.quantile(target[rows] - mean, tau)) for tau, mean in zip(levels, means, strict=True)]
-        members = _members(fitting, search, picks, shifts)
+        members, held_out, judged = _final(fitting, search, picks, np.column_stack(means), rows)
+        shifts = [float(np.quantile(target[judged] - f, tau)) for tau, f in zip(levels, held_out.T, strict=True)]
+        members = _shifted(members, picks, shifts)
         fitting.meter.close()
         self._keep(fitting, members)
         self._importances = self._importance([column.name for column in columns], search.tables.inputs)
-        moved = np.column_stack(means) + shifts
-        error = np.mean([pinball(tau)(moved[:, [k]], search.tables.targets) for k, tau in enumerate(levels)])
+        moved = held_out + shifts
+        error = np.mean([pinball(tau)(moved[:, [k]], target[judged, None]) for k, tau in enumerate(levels)])
         self.result_ = TableResult(
             "quantile regression", "pinball loss", self._n_rows, len(rows), search.tables.n_folds, self._noted(columns),
             _attempts(search, picks), float(error), float(np.mean([search.constant(tau) for tau in levels])),
@@ -153,34 +155,63 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         return levels.index(target), f"quantile {target:g}"
 
 
-def _members(
-    fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], shifts: list[float]
-) -> tuple[Member, ...]:
-    """The picks of every quantile fitted to all rows, moved by its shift."""
+def _final(
+    fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], by_folds: Array, rows: Indices
+) -> tuple[tuple[Member, ...], Array, Indices]:
+    """The members on all rows, and predictions (m, q) of the means for rows that they have not seen, with these rows.
+
+    With more rows than were searched the members are better than those of the folds, and a part of the others judges them:
+    left out of the fits, which are made once more with them where all rows are fitted and the time is not limited.
+    """
+    n = len(fitting.targets)
+    everywhere = np.arange(n)
+    if len(rows) == n:
+        return _members(fitting, search, picks, everywhere), by_folds, rows
+    others = fitting.rng.permutation(np.setdiff1d(everywhere, rows))
+    judges = others[: min(JUDGES, len(others) // 2)]
+    pool = np.setdiff1d(everywhere, judges)
+    members = _members(fitting, search, picks, pool)
+    inputs = {rule: table[judges] for rule, table in fitting.inputs.items()}
+    held_out = np.asarray(sum(member.weight * member.predict(inputs) for member in members))
+    if len(pool) < EXACT and fitting.seconds is None:
+        members = _members(fitting, search, picks, everywhere)
+    return members, held_out, judges
+
+
+def _members(fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], pool: Indices) -> tuple[Member, ...]:
+    """The picks of every quantile fitted to rows; a member has a column for each quantile and adds to its own."""
     count, width = sum(map(len, picks)), len(picks)
     as_they_are = transform_of(CODES, np.zeros((1, width)))
     members = []
-    for place, (own, shift) in enumerate(zip(picks, shifts, strict=True)):
-        at = np.eye(width)[place]  # a column for each quantile: a member adds to its own
+    for at, own in zip(np.eye(width), picks, strict=True):
         for pick in own:
             fitting.tell(f"all rows, quantile {pick.tau:g}")
-            rows = _rows(fitting, search, pick, count)
+            rows = _drawn(fitting, search, pick, pool, count)
             scaling = pick.candidate.scaling
             model = pick.fit(fitting.inputs[scaling][rows], fitting.targets[rows, 0], search.unit, search.memory)
-            moved = replace(model, dual=model.dual * at, intercept=(model.intercept + shift) * at, rows=rows)
-            members.append(Member(_label(search, pick.tau, pick.setting), scaling, as_they_are, moved, pick.weight))
+            model = replace(model, dual=model.dual * at, intercept=model.intercept * at, rows=rows)
+            members.append(Member(_label(search, pick.tau, pick.setting), scaling, as_they_are, model, pick.weight))
     return tuple(members)
 
 
-def _rows(fitting: Fitting, search: QuantileSearch, pick: Pick, count: int) -> NDArray[np.intp]:
-    """The rows of a final fit: all, or as many as are fitted exactly or end in time, drawn for each member by itself."""
-    n = len(fitting.targets)
-    most = min(n, EXACT)
+def _drawn(fitting: Fitting, search: QuantileSearch, pick: Pick, pool: Indices, count: int) -> Indices:
+    """The rows of a fit: all, or as many as are fitted exactly or end in time, drawn for each member by itself."""
+    most = min(len(pool), EXACT)
     if fitting.seconds is not None:  # a fit takes about the square of its rows
         m = int(np.sum(search.tables.folds != 0))
         share = FINAL * fitting.seconds / count / max(pick.seconds, 1e-9)
         most = min(most, max(len(search.tables.targets), int(m * share**0.5)))
-    return np.arange(n) if most >= n else np.sort(fitting.rng.permutation(n)[:most])
+    return pool if most >= len(pool) else np.sort(fitting.rng.permutation(pool)[:most])
+
+
+def _shifted(members: tuple[Member, ...], picks: tuple[list[Pick], ...], shifts: list[float]) -> tuple[Member, ...]:
+    """The members with the constant of their quantile added; the weights of a quantile sum to 1."""
+    constants = np.diag(shifts)
+    places = [place for place, own in enumerate(picks) for _ in own]
+    return tuple(
+        replace(member, model=replace(member.model, intercept=member.model.intercept + constants[place]))
+        for member, place in zip(members, places, strict=True)
+    )
 
 
 def _route(n: int, members: tuple[Member, ...]) -> str:
