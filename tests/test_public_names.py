@@ -112,6 +112,8 @@ def test_the_version_is_that_of_the_package() -> None:
     from importlib.metadata import version
 
     assert mercer.__version__ == version("mercer")
+    citation = (Path(mercer.__file__).parents[2] / "CITATION.cff").read_text()
+    assert f"\nversion: {mercer.__version__}\n" in citation
 
 
 @pytest.mark.parametrize("asked", ["repaired([[0.0], [1.0]])", "_repr_latex_()", "_repr_html_()", "exp()", "dates()"])

@@ -54,6 +54,7 @@ ORDER = [
     "gp_is_ridge",
     "gp_composition",
     "table_mixed",
+    "table_quantiles",
     "demo_table",
     "names_by_language",
     "sms_spam",

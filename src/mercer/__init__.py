@@ -13,7 +13,7 @@ from typing import Any
 
 from mercer.registry import public_names as _public_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The names are listed once, in __init__.pyi. Each is loaded when it is first asked for: a program that checks a kernel does
 # not wait for every estimator.

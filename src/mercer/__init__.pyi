@@ -80,6 +80,7 @@ from mercer.validity.counterexamples import find_counterexample as find_countere
 from mercer.validity.grams import check_gram as check_gram
 from mercer.validity.grams import repair as repair
 from mercer.workflow.table_classifier import TableClassifier as TableClassifier
+from mercer.workflow.table_quantile_regressor import TableQuantileRegressor as TableQuantileRegressor
 from mercer.workflow.table_regressor import TableRegressor as TableRegressor
 
 __version__: str

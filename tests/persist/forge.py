@@ -121,6 +121,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
 TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
     "table": (mercer.TableRegressor(random_state=0, time=1.0), FRAME, Y, FRAME[:4]),
     "table holes": (mercer.TableRegressor(random_state=0, time=1.0), HOLES, Y, HOLES[:4]),
+    "table quantiles": (mercer.TableQuantileRegressor((0.1, 0.9), random_state=0, time=1e-6), FRAME, Y, FRAME[:4]),
     "table classes": (mercer.TableClassifier(random_state=0, time=1.0), FRAME, TWO, FRAME[:4]),
 }
 

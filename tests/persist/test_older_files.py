@@ -17,13 +17,20 @@ REFITTED = ("predict_proba", "predict_interval")
 FILES = sorted(FOLDER.glob("*/*.mercer"))
 
 
-def test_there_is_a_file_of_every_estimator_of_version_0_1_0() -> None:
-    held = {type(MODELS[path.stem][0]).__name__ for path in FILES if path.parent.name == "0.1.0"}
-    assert held == {
-        "GaussianProcessRegressor", "KernelKNeighborsClassifier", "KernelKNeighborsRegressor", "KernelPerceptron",
-        "KernelRidge", "KernelRidgeCV", "KernelRidgeClassifier", "NearestMean", "NoveltyBall", "NuSVC", "NuSVR",
-        "OneClassSVM", "SVC", "SVCCV", "SVR",
-    }  # fmt: skip
+FIRST = {
+    "GaussianProcessRegressor", "KernelKNeighborsClassifier", "KernelKNeighborsRegressor", "KernelPerceptron",
+    "KernelRidge", "KernelRidgeCV", "KernelRidgeClassifier", "NearestMean", "NoveltyBall", "NuSVC", "NuSVR",
+    "OneClassSVM", "SVC", "SVCCV", "SVR",
+}  # fmt: skip
+SECOND = {
+    "KernelPCA", "KernelQuantileRegressor", "Nystroem", "RFMClassifier", "RFMRegressor", "RandomFourierFeatures",
+    "TableClassifier", "TableQuantileRegressor", "TableRegressor",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "names"), [("0.1.0", FIRST), ("0.2.0", FIRST | SECOND)])
+def test_there_is_a_file_of_every_estimator_of_a_version(version: str, names: set[str]) -> None:
+    assert {type(MODELS[path.stem][0]).__name__ for path in FILES if path.parent.name == version} == names
 
 
 @pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES])

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.errors import InputError
+from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.kernels.base import Kernel
@@ -88,10 +88,10 @@ class TableClassifier(ClassifierMixin, TableEstimator):
             raise InputError(f"TableClassifier needs at least two classes; y has one class, {self.classes_[0]!r}.")
         self._n_rows = len(labels)
         self._targets = np.eye(len(self.classes_))[codes]
-        outcome = self._fit(columns, self._targets, log_loss, codes, (CODES,))
+        outcome = self._fit(self._fitting(columns, self._targets, log_loss, codes, (CODES,)))
         self.floor_, self.power_ = calibrated(outcome.held_out, self._Y_judged(outcome))
         self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
-        self.result_ = self._result(columns, outcome, "classification", "log-loss", False, started, [])
+        self.result_ = self._result(columns, outcome, "classification", "log-loss", False, started)
         del self._targets
         return self
 
@@ -106,6 +106,19 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         """Return the most probable class of every row."""
         check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    def _output(self, scores: Array, target: Any) -> tuple[int, str]:
+        classes = self.classes_.tolist()
+        if target is None:
+            place = int(scores.argmax())
+        elif target in classes:
+            place = classes.index(target)
+        elif str(target) in [str(label) for label in classes]:
+            place = [str(label) for label in classes].index(str(target))
+        else:
+            shown = ", ".join(repr(label) for label in classes[:10])
+            raise InputError(f"explain: target must be one of the classes {shown}; got {describe(target)}.")
+        return place, f"score of class {classes[place]!r}"
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:

@@ -21,6 +21,8 @@ from mercer.workflow.table_encoding import Encoding, Numbered
 from mercer.workflow.table_given import NOT_NAMED, named, read_kernel
 from mercer.workflow.table_model import Fitting, Member, Outcome
 from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
+from mercer.workflow.table_search import Loss
+from mercer.workflow.table_targets import NONE
 
 Array = NDArray[np.float64]
 
@@ -132,7 +134,10 @@ class TableEstimator(BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------------------------------
 
-    def _fit(self, columns: list[Column], Y: Array, loss: Any, labels: Any, transforms: tuple[str, ...]) -> Outcome:
+    def _fitting(
+        self, columns: list[Column], Y: Array, loss: Loss, labels: Any = None, transforms: tuple[str, ...] = (NONE,)
+    ) -> Fitting:
+        """The fit that is to be run: its columns, kernel, limits and seed."""
         used = [column for column in columns if not column.note]
         if not used:
             said = "; ".join(f"{column.name!r} is {column.note}" for column in columns[:6])
@@ -145,24 +150,29 @@ class TableEstimator(BaseEstimator):
             # what the kernel names is used, whatever the column looks like
             used = [column for column in columns if column.name in names] if names else used
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
-        fitting = Fitting(
+        return Fitting(
             used, Y, loss, labels=labels, transforms=transforms, seconds=self._seconds(), memory=self.memory, seed=seed,
             verbose=self.verbose, kernel=kernel,
         )  # fmt: skip
+
+    def _fit(self, fitting: Fitting) -> Outcome:
         outcome = fitting.run()
-        # the cells of the training table are not kept, only what a new table is compared with
-        self._used = [_bare(column) for column in used]
-        self._encoders = outcome.encoders
+        self._keep(fitting, outcome.members)
         if not outcome.by_folds:
             self._judged_inputs = {rule: table[outcome.judged] for rule, table in fitting.inputs.items()}
-        self.members_ = outcome.members
         return outcome
+
+    def _keep(self, fitting: Fitting, members: tuple[Member, ...]) -> None:
+        """The cells of the training table are not kept, only what a new table is compared with."""
+        self._used = [_bare(column) for column in fitting.columns]
+        self._encoders = fitting.encoders
+        self.members_ = members
 
     def _predictions(self, inputs: dict[str, Any]) -> Array:  # -> (n, t)
         return np.asarray(sum(member.weight * member.predict(inputs) for member in self.members_))
 
     def _result(
-        self, columns: list[Column], outcome: Outcome, task: str, measure: str, root: bool, started: float, notes: list[str]
+        self, columns: list[Column], outcome: Outcome, task: str, measure: str, root: bool, started: float
     ) -> TableResult:
         search = outcome.search
         attempts = []
@@ -181,21 +191,17 @@ class TableEstimator(BaseEstimator):
         targets = search.tables.targets
         constant = float(np.mean(search.loss(np.broadcast_to(targets.mean(axis=0), targets.shape), targets)))
         mine = float(np.mean(search.loss(outcome.held_out, self._Y_judged(outcome))))
-        if search.skipped:
-            notes = [*notes, f"the time was up: {len(search.skipped)} fits of candidates were left out"]
-        notes = [*notes, *[f"{name} failed: {reason}" for name, reason in search.failed.items()]]
-        listed = tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), self._why_not(c)) for c in columns)
         return TableResult(
-            task, measure, self._n_rows, len(outcome.rows), search.tables.n_folds, listed, tuple(attempts),
+            task, measure, self._n_rows, len(outcome.rows), search.tables.n_folds, self._noted(columns), tuple(attempts),
             mine**0.5 if root else mine, constant**0.5 if root else constant, outcome.route,
-            time.perf_counter() - started, tuple(notes),
+            time.perf_counter() - started, tuple(search.effort.notes()),
         )  # fmt: skip
 
-    def _why_not(self, column: Column) -> str:
-        """Why a column has no part in the model; empty where it has."""
-        if any(column.name == used.name for used in self._used):
-            return ""
-        return column.note or NOT_NAMED
+    def _noted(self, columns: list[Column]) -> tuple[ColumnNote, ...]:
+        """The columns of the table, with the reason where one has no part in the model."""
+        used = {column.name for column in self._used}
+        notes = ("" if column.name in used else column.note or NOT_NAMED for column in columns)
+        return tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True))
 
     def _Y_judged(self, outcome: Outcome) -> Array:  # noqa: N802 - the target's name in the formulas
         return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]
@@ -222,6 +228,12 @@ class TableEstimator(BaseEstimator):
             found[place] = float(np.mean((self._predictions(moved) - base) ** 2))
         total = found.sum()
         return found / total if total > 0 else found
+
+    def _output(self, scores: Array, target: Any) -> tuple[int, str]:  # (t,) -> place, words
+        """For explanations: which of the numbers that the members predict is meant, and what it is."""
+        if target is not None:
+            raise InputError(f"explain: {type(self).__name__} predicts one number; leave target out.")
+        return 0, "the prediction"
 
     def _explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
         """For `mercer.explain`: the prediction of every row of X as a sum over columns."""

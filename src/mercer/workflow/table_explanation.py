@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import CapabilityError, InputError, describe
+from mercer.errors import CapabilityError
 from mercer.explanations.columns import BACKGROUND, BACKGROUND_SEED, SHOWN, ColumnExplanation
 from mercer.inputs import Rows
 from mercer.kernels.column_terms import column_terms
@@ -58,7 +58,7 @@ def explain_table(model: Any, inputs: dict[str, Any], target: Any, background: A
 
 def _one(model: Any, names: tuple[str, ...], row: dict[str, Any], target: Any, background: Any) -> ColumnExplanation:
     scores = model._predictions(row)[0]  # (t,)
-    output, label = _output(model, scores, target)
+    output, label = model._output(scores, target)
     contributions, variance, base = np.zeros(len(names)), np.zeros(len(names)), 0.0
     ways: dict[str, int] = {}
     parts: dict[int, float] = {}
@@ -78,24 +78,6 @@ def _one(model: Any, names: tuple[str, ...], row: dict[str, Any], target: Any, b
         names, contributions, float(scores[output]), base, tuple((place, parts[place]) for place in order), label, against,
         np.sqrt(variance) if variance.any() else None,
     )  # fmt: skip
-
-
-def _output(model: Any, scores: Array, target: Any) -> tuple[int, str]:
-    if not hasattr(model, "classes_"):
-        if target is not None:
-            raise InputError(f"explain: {type(model).__name__} predicts one number; leave target out.")
-        return 0, "the prediction"
-    classes = model.classes_.tolist()
-    if target is None:
-        place = int(scores.argmax())
-    elif target in classes:
-        place = classes.index(target)
-    elif str(target) in [str(label) for label in classes]:
-        place = [str(label) for label in classes].index(str(target))
-    else:
-        shown = ", ".join(repr(label) for label in classes[:10])
-        raise InputError(f"explain: target must be one of the classes {shown}; got {describe(target)}.")
-    return place, f"score of class {classes[place]!r}"
 
 
 def _background(member: Member, given: dict[str, Any] | None) -> Any:

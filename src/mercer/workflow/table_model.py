@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InputError
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
@@ -23,7 +22,7 @@ from mercer.workflow.table_encoding import encoding_of, numbered
 from mercer.workflow.table_given import by_number, named, refuse_unfit
 from mercer.workflow.table_kernels import product_kernel
 from mercer.workflow.table_pace import timed, within
-from mercer.workflow.table_search import FINALISTS, Loss, Search, Tables, Trial, average
+from mercer.workflow.table_search import FINALISTS, Effort, Loss, Search, Tables, Trial, average
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 Array = NDArray[np.float64]
@@ -70,7 +69,6 @@ class Outcome:
     """What a fit leaves behind."""
 
     members: tuple[Member, ...]
-    encoders: dict[str, Any]  # scaling -> Encoding or Numbered
     search: Search
     rows: NDArray[np.intp]  # of the search
     weights: dict[int, float]  # place in search.complete() -> weight
@@ -131,13 +129,11 @@ class Fitting:
     def run(self) -> Outcome:
         """Search on some rows, then fit the chosen states on all of them."""
         n = len(self.targets)
-        rows = self._searched(n)
-        search = self._search(rows, self._listed())
+        rows = self.searched(n)
+        search = self._search(rows, self.listed())
         done = search.complete()
         if not done:
-            raise InputError(
-                f"no candidate could be fitted: {'; '.join(search.failed.values()) or 'the time was too short'}"
-            )
+            raise search.effort.nothing()
         weights = average([trial.predictions for trial in done], search.tables.targets, self.loss)
         picked = [(trial, float(weight)) for trial, weight in zip(done, weights, strict=True) if weight > 0]
         states = [trial.candidate.settled([trial.states[fold] for fold in sorted(trial.states)]) for trial, _ in picked]
@@ -148,9 +144,9 @@ class Fitting:
         held_out = sum((weight * trial.predictions for trial, weight in picked), np.zeros_like(search.tables.targets))
         found = {done.index(trial): weight for trial, weight in picked}
         self.meter.close()
-        return Outcome(members, self.encoders, search, rows, found, held_out, rows, True, self._route(n))
+        return Outcome(members, search, rows, found, held_out, rows, True, self._route(n))
 
-    def _listed(self) -> list[Candidate]:
+    def listed(self) -> list[Candidate]:
         """What is tried."""
         if self.given is not None:
             scaling = "columns" if self.mixed else "standard"
@@ -161,32 +157,43 @@ class Fitting:
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _searched(self, n: int) -> NDArray[np.intp]:
+    def searched(self, n: int) -> NDArray[np.intp]:
+        """The rows on which candidates are compared."""
         most = SEARCHED
         for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
             if self.seconds is not None and self.seconds < limit:
                 most = fewer
         return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
 
-    def _search(self, rows: NDArray[np.intp], tried: list[Candidate]) -> Search:
+    def tables(self, rows: NDArray[np.intp]) -> Tables:
+        """The rows of the search in every scaling, with folds that keep equal rows together."""
         inputs = {rule: table[rows] for rule, table in self.inputs.items()}
-        first = next(iter(inputs.values()))
         labels = None if self.labels is None else self.labels[rows]
-        n_folds = min(5 if len(rows) < 700 else 3, len(rows))
-        groups = row_groups(first)
-        folds = assign(groups, n_folds, self.rng, labels)
-        tables = Tables(inputs, self.targets[rows], _renumbered(folds), groups)
-        deadline = np.inf if self.seconds is None else self.started + SEARCHING * self.seconds
-        search = Search(tables, self.loss, deadline, self._tell)
-        again = 2 * tables.n_folds if len(self.transforms) > 1 else 0
-        self.total = len(tried) + min(FINALISTS, len(tried)) * (tables.n_folds - 1) + again
+        groups = row_groups(next(iter(inputs.values())))
+        folds = assign(groups, min(5 if len(rows) < 700 else 3, len(rows)), self.rng, labels)
+        return Tables(inputs, self.targets[rows], _renumbered(folds), groups)
+
+    def effort(self) -> Effort:
+        """What the time allows for candidates."""
+        return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self.tell)
+
+    def _search(self, rows: NDArray[np.intp], tried: list[Candidate]) -> Search:
+        tables, effort = self.tables(rows), self.effort()
+        search = Search(tables, self.loss, effort)
+        self.expect(len(tried), tables.n_folds)
         search.run([replace(candidate, transform=self.transforms[0]) for candidate in tried])
-        if len(self.transforms) > 1 and search.ranked() and time.perf_counter() < deadline:
+        if len(self.transforms) > 1 and search.ranked() and time.perf_counter() < effort.deadline:
             best = [replace(candidate, transform=YEO_JOHNSON) for candidate in search.ranked()[:2]]
             search._folds([(candidate, fold) for candidate in best for fold in range(tables.n_folds)], must=0)
         return search
 
-    def _tell(self, what: str) -> None:
+    def expect(self, candidates: int, folds: int) -> None:
+        """How many fits on a fold there will be at most, for the progress that is shown."""
+        again = 2 * folds if len(self.transforms) > 1 else 0
+        self.total = candidates + min(FINALISTS, candidates) * (folds - 1) + again
+
+    def tell(self, what: str) -> None:
+        """Show what is begun."""
         self.steps += 1
         self.meter.label = f"fit: {what}"
         self.meter(self.steps, max(self.steps, self.total))
@@ -245,7 +252,7 @@ class Fitting:
         found = {done.index(picked[i][0]): w for i, w in kept}
         self.meter.close()
         chosen = tuple(replace(members[i], weight=w) for i, w in kept)
-        return Outcome(chosen, self.encoders, search, rows, found, held_out, judges, False, self._route(len(order)))
+        return Outcome(chosen, search, rows, found, held_out, judges, False, self._route(len(order)))
 
     def _landmarks(self, n: int) -> int | None:
         if self.landmarks is not None:

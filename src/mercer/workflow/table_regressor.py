@@ -81,13 +81,13 @@ class TableRegressor(RegressorMixin, TableEstimator):
         """Learn from a table X (data frame or (n, d) array) and one number per row."""
         started = clock.perf_counter()
         columns = self._training_columns(X)
-        target = _target(y, len(columns[0].holes))
+        target = read_target(type(self).__name__, y, len(columns[0].holes))
         self._n_rows, self._targets = len(target), target[:, None]
         transforms = (NONE, YEO_JOHNSON) if is_skewed(target) else (NONE,)
-        outcome = self._fit(columns, self._targets, squared, None, transforms)
+        outcome = self._fit(self._fitting(columns, self._targets, squared, transforms=transforms))
         self._calibration = self._calibrated(outcome)
         self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
-        self.result_ = self._result(columns, outcome, "regression", "RMSE", True, started, [])
+        self.result_ = self._result(columns, outcome, "regression", "RMSE", True, started)
         del self._targets
         return self
 
@@ -125,9 +125,10 @@ class TableRegressor(RegressorMixin, TableEstimator):
         return calibrate(residuals, outcome.held_out[:, 0], Z, kernel)
 
 
-def _target(y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)
+def read_target(name: str, y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)
+    """One finite number per row, for the estimator of this name."""
     if y is None:
-        raise InputError("TableRegressor requires y to be passed, but the target y is None.")
+        raise InputError(f"{name} requires y to be passed, but the target y is None.")
     values = column_or_1d(y, warn=True)
     if values.dtype.kind == "O" and any(value is None for value in values):
         values = np.array([np.nan if value is None else value for value in values], dtype=object)
@@ -135,7 +136,7 @@ def _target(y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            "y must be numbers for TableRegressor; use TableClassifier for classes. Unknown label type"
+            f"y must be numbers for {name}; use TableClassifier for classes. Unknown label type"
         ) from None
     if len(numbers) != n:
         raise InputError(

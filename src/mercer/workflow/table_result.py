@@ -65,22 +65,23 @@ class TableResult:
     def __str__(self) -> str:
         used = [column for column in self.columns if not column.note]
         kinds = {kind: sum(column.kind == kind for column in used) for kind in sorted({column.kind for column in used})}
+        width = max([30, *[len(attempt.label) for attempt in self.attempts]])
         lines = [
             f"{self.task} on {self.rows:,} rows and {len(used)} of {len(self.columns)} columns "
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.items())}), {self.seconds:.1f} s",
             *[f"  left out: {column.name!r}, {column.note}" for column in self.columns if column.note],
             *[f"  {column.name!r} has {column.holes:,} missing cells" for column in used if column.holes],
             f"held-out {self.measure} {self.error:.4g}, a constant has {self.baseline:.4g} ({self.judged_by})",
-            *[_line(attempt, self.measure) for attempt in self.attempts],
+            *[_line(attempt, width) for attempt in self.attempts],
             f"final fit: {self.route}",
             *[f"note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)
 
 
-def _line(attempt: Attempt, measure: str) -> str:
+def _line(attempt: Attempt, width: int) -> str:
     share = (
         f"chosen, weight {attempt.weight:.2f}" if attempt.weight else ("" if attempt.complete else "given up after one fold")
     )
     where = attempt.scaling + (f", {attempt.transform}" if attempt.transform == "yeo-johnson" else "")
-    return f"  {attempt.label:<30} {where:<22} {attempt.error:.4g} +- {attempt.standard_error:.2g}  {share}".rstrip()
+    return f"  {attempt.label:<{width}} {where:<22} {attempt.error:.4g} +- {attempt.standard_error:.2g}  {share}".rstrip()

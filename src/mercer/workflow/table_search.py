@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import InputError
 from mercer.estimators.metric import ridge
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.workflow.table_candidates import Candidate, State
@@ -24,6 +25,8 @@ STAYS = 1.25
 FINALISTS, MEMBERS, PICKS = 5, 4, 12
 
 Loss = Callable[[Array, Array], Array]  # predictions (n, t) and targets (n, t) -> (n,) losses
+Task = tuple[Candidate, int]  # with the number of the fold
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -74,14 +77,49 @@ def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[Stat
     return found
 
 
+class Effort:
+    """Runs tasks of candidates on folds side by side within a deadline, and keeps what was left out or failed."""
+
+    def __init__(self, deadline: float, progress: Callable[[str], None]) -> None:
+        self.deadline, self.progress = deadline, progress
+        self.skipped: list[str] = []
+        self.failed: dict[str, str] = {}
+
+    def run(self, tasks: list[Task], one: Callable[[Candidate, int], Found], must: int) -> dict[Task, Found]:
+        """The results by task; the first `must` tasks are begun whatever the time, the others until the deadline."""
+        results: dict[Task, Found] = {}
+
+        def work(place: int, worker: int) -> None:
+            candidate, fold = tasks[place]
+            if place >= must and time.perf_counter() > self.deadline:
+                self.skipped.append(f"{candidate.name}, fold {fold}")
+                return
+            self.progress(f"{candidate.name}, fold {fold + 1}")
+            try:
+                with one_thread():  # so that the result does not depend on how many run side by side
+                    results[tasks[place]] = one(candidate, fold)
+            except ArithmeticError as error:  # a matrix that is not positive definite: the others go on
+                self.failed[candidate.name] = str(error)
+
+        run(range(len(tasks)), work, min(cpu_count(), max(1, len(tasks))))
+        return results
+
+    def nothing(self) -> InputError:
+        """The error where no candidate has come through."""
+        return InputError(f"no candidate could be fitted: {'; '.join(self.failed.values()) or 'the time was too short'}")
+
+    def notes(self) -> list[str]:
+        """What a result says about it."""
+        said = [f"the time was up: {len(self.skipped)} fits of candidates were left out"] if self.skipped else []
+        return said + [f"{name} failed: {reason}" for name, reason in self.failed.items()]
+
+
 class Search:
     """Runs the candidates over the folds within a deadline and keeps what each of them predicted."""
 
-    def __init__(self, tables: Tables, loss: Loss, deadline: float, progress: Callable[[str], None]) -> None:
-        self.tables, self.loss, self.deadline, self.progress = tables, loss, deadline, progress
+    def __init__(self, tables: Tables, loss: Loss, effort: Effort) -> None:
+        self.tables, self.loss, self.effort = tables, loss, effort
         self.trials: dict[tuple[Candidate, int], Trial] = {}
-        self.skipped: list[str] = []
-        self.failed: dict[str, str] = {}
 
     def run(self, candidates: list[Candidate]) -> None:
         """The first fold for all, the other folds for those that stay."""
@@ -110,28 +148,14 @@ class Search:
         done = [trial for trial in self.trials.values() if trial.known().all()]
         return sorted(done, key=lambda trial: (self.error(trial), trial.label))
 
-    def _folds(self, tasks: list[tuple[Candidate, int]], must: int = 1) -> None:
+    def _folds(self, tasks: list[Task], must: int = 1) -> None:
         """Run (candidate, fold) tasks; the first `must` of them whatever the time, the others until the deadline."""
-        results: dict[tuple[Candidate, int], Any] = {}
-
-        def work(place: int, worker: int) -> None:
-            candidate, fold = tasks[place]
-            if place >= must and time.perf_counter() > self.deadline:
-                self.skipped.append(f"{candidate.name}, fold {fold}")
-                return
-            self.progress(f"{candidate.name}, fold {fold + 1}")
-            try:
-                with one_thread():  # so that the result does not depend on how many run side by side
-                    results[tasks[place]] = one_fold(candidate, self.tables, fold)
-            except ArithmeticError as error:
-                self.failed[candidate.name] = str(error)
-
-        run(range(len(tasks)), work, min(cpu_count(), max(1, len(tasks))))
+        found = self.effort.run(tasks, lambda candidate, fold: one_fold(candidate, self.tables, fold), must)
         for task in tasks:
-            if task in results:
-                self._keep(task, results[task])
+            if task in found:
+                self._keep(task, found[task])
 
-    def _keep(self, task: tuple[Candidate, int], found: list[tuple[State, Array]]) -> None:
+    def _keep(self, task: Task, found: list[tuple[State, Array]]) -> None:
         candidate, fold = task
         for place, (state, predictions) in enumerate(found):
             empty = np.full(self.tables.targets.shape, np.nan)
