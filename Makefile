@@ -67,6 +67,31 @@ test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 test-cluster: $(STAMPS)/dev  ## workers killed in the middle of every kind of fit, checkpoints after kill -9, files larger than memory
 	$(PY) -m pytest -n 0 -m "slow or not slow" tests/cluster
 
+# An environment of its own with every dependency at the lower bound of pyproject.toml, in the oldest Python where that is here.
+# Wheels only: an old version without one for this Python would be compiled for an hour, or fail in a way that is not ours.
+OLDEST := build/oldest
+OLDEST_PYTHON = $(shell python3.11 -c 'print("python3.11")' 2>/dev/null || echo $(PYTHON))
+OLDEST_TESTS  = tests/kernels tests/gram tests/linalg tests/numeric tests/inputs tests/estimators tests/persist tests/cli/test_app.py
+
+$(OLDEST)/ready: pyproject.toml scripts/lower_bounds.py
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python scripts/lower_bounds.py > $(OLDEST)/bounds.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	  --constraint $(OLDEST)/bounds.txt --editable '.[dev]'
+	@touch $@
+
+# Compiled loops go elsewhere, since those of two numbas in one folder replace each other. *as_sklearn.py reads scikit-learn's
+# own tests, which are others in every version.
+test-oldest: $(OLDEST)/ready  ## a fast part of the tests with every dependency at its lower bound
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/compiled $(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile \
+	  --ignore-glob '*as_sklearn.py' $(OLDEST_TESTS)
+
+dist: $(STAMPS)/release  ## wheel and sdist into dist, each installed outside the tree in a fresh environment and tried there
+	rm -rf dist
+	$(VENV)/bin/pyproject-build --outdir dist
+	$(PY) -m twine check --strict dist/*
+	$(PY) scripts/check_dist.py dist
+
 SITE := build/site
 
 docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gallery; warnings are errors, no network

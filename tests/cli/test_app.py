@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -47,11 +48,11 @@ def test_help_and_version() -> None:
     ("arguments", "message"),
     [
         (["check"], "Missing argument 'EXPRESSION'"),
-        (["check", "Linear()", "--dta", "x"], "No such option: --dta"),
+        (["check", "Linear()", "--dta", "x"], "No such option:? '?--dta"),
         (["check", "Linear()", "--data"], "requires an argument"),
         (["check", "Linear()", "Linear()"], "unexpected extra argument"),
         (["chek"], "No such command 'chek'"),
-        (["--nonsense"], "No such option: --nonsense"),
+        (["--nonsense"], "No such option:? '?--nonsense"),
         (["fit", "d.csv", "--alpha", "1.0"], "--alpha: the penalty is now chosen for every kernel"),
         (["check", "-Linear"], "behind two dashes: mercer check -- EXPRESSION"),
     ],
@@ -60,7 +61,7 @@ def test_usage_errors_are_64_with_one_line(arguments: list[str], message: str) -
     result = invoke(*arguments)
     assert result.exit_code == 64
     assert result.stdout == ""
-    assert result.stderr.startswith("Error: ") and message in result.stderr
+    assert result.stderr.startswith("Error: ") and re.search(message, result.stderr)
     assert result.stderr.count("\n") == 1
 
 

@@ -96,9 +96,12 @@ def model_of(name, kind):
 
 
 def check(name, kind):
+    model = model_of(name, kind)
     with np.errstate(all="ignore"):
-        results = check_estimator(model_of(name, kind), on_fail=None, on_skip=None)
+        results = check_estimator(model, on_fail=None, on_skip=None)
     excused = {**EXCUSED.get(name, {}), **EXCUSED_WITH.get((name, kind), {})}
+    if not model.__sklearn_tags__().input_tags.sparse:
+        excused["check_sample_weight_equivalence_on_sparse_data"] = "scikit-learn 1.6 runs it whatever the tag says"
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed" and r["check_name"] not in excused}
     assert not failed, failed
 

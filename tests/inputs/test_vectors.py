@@ -144,6 +144,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "frame with numbers as text": (pd.DataFrame({"a": ["1.5"]}), "column 'a' holds str '1.5'"),
     "frame with categories": (pd.DataFrame({"a": pd.Categorical(["u"])}), "column 'a' holds str 'u'"),
     "frame with dates": (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}), "column 'a' holds"),
+    "frame with nanoseconds": (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"]).as_unit("ns")}), "column 'a' holds"),
     "frame with a gap": (pd.DataFrame({"a": [1.0, np.nan]}), "NaN at row 1, column 0"),
     "nullable frame with a gap": (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), "row 1|NA"),
     "polars with a gap": (pl.DataFrame({"a": [1.0, None]}), "NaN at row 1, column 0"),

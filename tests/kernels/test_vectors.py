@@ -152,7 +152,7 @@ def test_the_degree_is_a_whole_number(degree: Any) -> None:
 
 @pytest.mark.parametrize("kernel", [Linear(), Bilinear(np.eye(4)), Polynomial(3), Polynomial(2, offset=0.0)], ids=str)
 def test_sparse_data_have_the_same_values_and_features(kernel: Kernel) -> None:
-    S = sp.random_array((30, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    S = sp.random_array((30, 4), density=0.5, random_state=np.random.default_rng(0), format="csr")
     np.testing.assert_allclose(kernel(S), kernel(S.toarray()), atol=1e-14)
     np.testing.assert_allclose(kernel(S, Z), kernel(S.toarray(), Z), atol=1e-13)
     phi = kernel.feature_map(S)
@@ -161,7 +161,7 @@ def test_sparse_data_have_the_same_values_and_features(kernel: Kernel) -> None:
 
 
 def test_wide_sparse_data_are_multiplied_as_sparse() -> None:
-    S = sp.random_array((20, 10_000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    S = sp.random_array((20, 10_000), density=0.01, random_state=np.random.default_rng(0), format="csr")
     np.testing.assert_allclose(Linear()(S), S.toarray() @ S.toarray().T, atol=1e-14)
     np.testing.assert_allclose(Polynomial(2)(S, S.toarray()), Polynomial(2)(S.toarray()), atol=1e-13)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.linalg as la
 
 from mercer.errors import NumericalError
 from mercer.linalg.log_determinant import random_traces
@@ -31,3 +34,19 @@ def test_one_vector_of_signs_is_enough_for_a_diagonal_matrix() -> None:
 def test_a_matrix_that_is_not_positive_is_refused() -> None:
     with pytest.raises(NumericalError, match="must be positive"):
         random_traces(np.diag([1.0, -1.0]), np.array([1.0, -1.0]), 0.5, np.ones((2, 1)))
+
+
+def test_where_the_fast_driver_fails_the_safe_one_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(40, 40))
+    A, signs = B @ B.T, rng.choice([-1.0, 1.0], size=(40, 3))
+    expected = random_traces(A, A.diagonal(), 1.0, signs).logdet
+    whole = la.eigh_tridiagonal
+
+    def fails(*arguments: Any, lapack_driver: str = "auto") -> Any:
+        if lapack_driver == "auto":
+            raise la.LinAlgError("stemr (eigh_tridiagonal) did not converge (LAPACK info=22)")
+        return whole(*arguments, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr(la, "eigh_tridiagonal", fails)
+    assert np.isclose(random_traces(A, A.diagonal(), 1.0, signs).logdet, expected, rtol=1e-12)

@@ -64,8 +64,8 @@ def test_length_and_rows() -> None:
 
 @pytest.mark.parametrize("width", [3, 5000])
 def test_inner_products_of_mixed_kinds(width: int) -> None:
-    A = sp.random_array((5, width), density=0.2, rng=np.random.default_rng(0), format="csr")
-    B = sp.random_array((4, width), density=0.2, rng=np.random.default_rng(1), format="csr")
+    A = sp.random_array((5, width), density=0.2, random_state=np.random.default_rng(0), format="csr")
+    B = sp.random_array((4, width), density=0.2, random_state=np.random.default_rng(1), format="csr")
     expected = A.toarray() @ B.toarray().T
     for left in (A, A.toarray()):
         for right in (B, B.toarray()):

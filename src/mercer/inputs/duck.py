@@ -251,7 +251,7 @@ def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
     if kind == "TEXT":
         here = f"CASE WHEN {_missing(column)} THEN NULL ELSE {column} END"
         if found == DATE and dates:
-            return f"make_timestamp(epoch_us(CAST({here} AS TIMESTAMPTZ)))"  # those with a zone in UTC
+            return f"make_timestamp(epoch_us(CAST({_with_seconds(here)} AS TIMESTAMPTZ)))"  # those with a zone in UTC
         return f"CAST({here} AS DOUBLE)" if found == NUMBER else here
     if found == NUMBER:
         return f"CAST({column} AS DOUBLE)"
@@ -289,8 +289,16 @@ def _missing(column: str) -> str:
 
 
 def _is_date(column: str) -> str:
-    whole = f"regexp_full_match(trim({column}), {literal(ISO_DATE)}) AND TRY_CAST({column} AS TIMESTAMP) IS NOT NULL"
+    cast = f"TRY_CAST({_with_seconds(column)} AS TIMESTAMP)"
+    whole = f"regexp_full_match(trim({column}), {literal(ISO_DATE)}) AND {cast} IS NOT NULL"
     return f"CASE WHEN contains({column}, '-') AND strlen({column}) > 9 THEN {whole} ELSE false END"  # most cells end here
+
+
+def _with_seconds(column: str) -> str:
+    """2021-02-03T10:00+02:00 with its seconds: DuckDB 1.5 and older read no zone behind minutes."""
+    cell = f"trim({column})"
+    seconds = f"substr({cell}, 1, 16) || ':00' || substr({cell}, 17)"
+    return f"CASE WHEN substr({cell}, 17, 1) IN ('Z', '+', '-') THEN {seconds} ELSE {cell} END"
 
 
 def _is_words(kind: str) -> bool:

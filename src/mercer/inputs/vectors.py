@@ -177,7 +177,7 @@ def _is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
-    return not isinstance(value, str)
+    return not isinstance(value, str | np.datetime64 | np.timedelta64)  # nanoseconds would pass for numbers
 
 
 def _short(value: Any) -> str:

@@ -79,5 +79,9 @@ def _quadrature(alphas: Array, betas: Array) -> float:  # (k,), (k,)
     a, b = alphas[:k], betas[: max(0, k - 1)]
     main = 1.0 / a
     main[1:] += b / a[:-1]
-    values, vectors = la.eigh_tridiagonal(main, np.sqrt(np.maximum(b, 0.0)) / a[:-1])
+    beside = np.sqrt(np.maximum(b, 0.0)) / a[:-1]
+    try:
+        values, vectors = la.eigh_tridiagonal(main, beside)
+    except la.LinAlgError:  # stemr is the fast one, and that of SciPy 1.13 fails at times; QR steps do not
+        values, vectors = la.eigh_tridiagonal(main, beside, lapack_driver="stev")
     return float(vectors[0] ** 2 @ np.log(np.maximum(values, np.finfo(np.float64).tiny)))

@@ -54,7 +54,7 @@ def test_strings_graphs_and_sparse_rows() -> None:
     graphs = [mercer.Graph(3, [(0, 1)], node_labels=[1, 2, 2]), mercer.Graph(2, [(0, 1)], node_labels=[2, 3])]
     F = Nystroem(VertexHistogram(), n_components=2, random_state=0).fit_transform(graphs)
     assert np.allclose(F @ F.T, VertexHistogram()(graphs), atol=1e-9)
-    X = sp.random_array((30, 10), density=0.3, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((30, 10), density=0.3, format="csr", random_state=np.random.default_rng(0))
     F = Nystroem(Gaussian(1.0), n_components=30, random_state=0).fit_transform(X)
     assert np.allclose(F @ F.T, Gaussian(1.0)(X), atol=1e-8)
 

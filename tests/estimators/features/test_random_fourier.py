@@ -164,7 +164,7 @@ def test_float32_far_from_zero() -> None:
 
 
 def test_sparse_rows_and_constant_columns() -> None:
-    X = sp.random_array((30, 20), density=0.2, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((30, 20), density=0.2, format="csr", random_state=np.random.default_rng(0))
     model = RandomFourierFeatures(Gaussian(2.0), n_components=4000, random_state=0).fit(X)
     assert np.abs(model.transform(X) @ model.transform(X).T - Gaussian(2.0)(X)).max() < 0.1
     ones = np.ones((10, 2))

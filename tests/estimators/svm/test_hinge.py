@@ -37,7 +37,8 @@ def test_as_many_landmarks_as_the_rank_are_exact(
     exact, model = both(*data, C=C)
     assert model.route_.solver == "nystroem" and not model.route_.exact and model.fit_status_ == 0
     assert abs(model.primal_objective_ - exact.primal_objective_) < 1e-3 * exact.primal_objective_
-    assert model.dual_objective_ <= exact.primal_objective_ * (1 + 1e-9)
+    # landmarks end where pivots are rounding, so that the Gram of the features is a little below the exact one
+    assert model.dual_objective_ <= exact.primal_objective_ * (1 + 1e-7)
     assert 0 <= model.duality_gap_ < 1e-3 * model.primal_objective_
     assert np.abs(model.decision_function(data[0]) - exact.decision_function(data[0])).max() < 0.03
     assert np.mean(model.predict(data[0]) == exact.predict(data[0])) > 0.99

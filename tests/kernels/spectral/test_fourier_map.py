@@ -58,7 +58,7 @@ def test_rows_far_from_zero_in_float32(rng: np.random.Generator) -> None:
 
 
 def test_sparse_rows(rng: np.random.Generator) -> None:
-    X = sp.random_array((30, 40), density=0.1, format="csr", rng=rng)
+    X = sp.random_array((30, 40), density=0.1, format="csr", random_state=rng)
     mapping = FourierMap(rng.normal(size=(6, 40)), np.full(6, 0.5), np.zeros(40), np.empty(0))
     assert np.abs(mapping(X) - mapping(X.toarray())).max() < 1e-13
 

@@ -69,7 +69,8 @@ def _largest(K: Array, q: int) -> tuple[Array, Array, float]:  # (n, n) -> (q,),
 
 
 def _all(K: Array, q: int) -> tuple[Array, Array, float]:
-    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
+    driver = "evd" if len(K) > 1 else "ev"  # SciPy 1.13 asks for more workspace of one row than it gives itself
+    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver=driver)
     return _falling(values[len(K) - q :]), _falling(vectors[:, len(K) - q :]), float(values[0])
 
 

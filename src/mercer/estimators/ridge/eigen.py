@@ -238,7 +238,8 @@ def _eigh_in_place(A: Array) -> Array:  # (n, n) Fortran-ordered, becomes U -> (
     syevd = lapack.dsyevd if A.dtype == np.float64 else lapack.ssyevd
     query = lapack.dsyevd_lwork if A.dtype == np.float64 else lapack.ssyevd_lwork
     lwork, liwork, _ = query(n, compute_v=1, lower=1)
-    values, vectors, info = syevd(A, compute_v=1, lower=1, lwork=int(lwork), liwork=int(liwork), overwrite_a=1)
+    lwork = max(int(lwork), 2 * n * n + 6 * n + 1)  # of one row LAPACK wants 1, and SciPy 1.13 insists on the formula
+    values, vectors, info = syevd(A, compute_v=1, lower=1, lwork=lwork, liwork=int(liwork), overwrite_a=1)
     if info:
         raise NumericalError(f"the eigendecomposition of the {n} x {n} Gram did not converge (LAPACK syevd: {info}).")
     assert np.shares_memory(vectors, A)

@@ -1,0 +1,88 @@
+"""Check the wheel and the sdist of a folder: the files inside, then each installed in a fresh environment and tried there.
+
+    python scripts/check_dist.py dist
+
+The environments are made in a temporary folder outside the tree, first with the core dependencies alone, then with the
+extra `cli`; what is tried in them is in `try_installed.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TRIAL = Path(__file__).with_name("try_installed.py")
+
+
+def main() -> None:
+    """Check both archives of the folder, and stop at the first fault."""
+    folder = Path(sys.argv[1])
+    wheel, sdist = only(folder, "*.whl"), only(folder, "*.tar.gz")
+    expected = tree_files()
+    same(wheel.name, package_files(zipfile.ZipFile(wheel).namelist(), "mercer/"), expected)
+    with tarfile.open(sdist) as archive:
+        names = [member.name for member in archive if member.isfile()]
+    same(sdist.name, package_files(names, sdist.name.removesuffix(".tar.gz") + "/src/mercer/"), expected)
+    print(f"{wheel.name} and {sdist.name} hold the {len(expected)} files of src/mercer", flush=True)
+    for archive_path in (wheel, sdist):
+        with tempfile.TemporaryDirectory(prefix="mercer-dist-") as place:
+            install_and_try(archive_path, Path(place), expected)
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """The one file of a kind: two would leave open which of them was checked."""
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        sys.exit(f"{folder} should hold one {pattern}, and holds {[path.name for path in found]}")
+    return found[0].resolve()
+
+
+def tree_files() -> set[str]:
+    """The files of the package as they lie in the tree, without what Python and numba keep beside them."""
+    package = ROOT / "src" / "mercer"
+    paths = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
+    return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
+
+
+def package_files(names: list[str], prefix: str) -> set[str]:
+    """The names below the prefix."""
+    return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+
+
+def same(what: str, found: set[str], expected: set[str]) -> None:
+    """Stop where files are missing or too many."""
+    if found != expected:
+        sys.exit(f"{what}: missing {sorted(expected - found)}, not in the tree {sorted(found - expected)}")
+
+
+def install_and_try(archive: Path, place: Path, expected: set[str]) -> None:
+    """Install the archive in a fresh environment in this place, and try it without and with the extra `cli`."""
+    home = place / "environment"
+    venv.create(home, with_pip=True)
+    programs = home / ("Scripts" if sys.platform == "win32" else "bin")
+    python = shutil.which("python", path=programs)
+    assert python is not None
+    work = place / "work"
+    work.mkdir()
+    for extra in ("", "cli"):
+        wanted = f"{archive}[{extra}]" if extra else str(archive)
+        print(f"{archive.name}, {f'extra {extra}' if extra else 'core dependencies'}", flush=True)
+        # -I: neither this folder nor PYTHONPATH may stand in for what was installed
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted]
+        for command in (install, [str(TRIAL), extra or "core"]):
+            if code := subprocess.run([python, "-I", *command], cwd=work, check=False).returncode:
+                sys.exit(f"{archive.name}: {' '.join(command)} ended with {code}")
+    (package,) = home.rglob("site-packages/mercer")
+    paths = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
+    same(f"{archive.name}, installed", {path.as_posix() for path in paths if "__pycache__" not in path.parts}, expected)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Try the mercer that is installed: a few calls of each kind, with the core dependencies or with the extra `cli`.
+
+`check_dist.py` runs it in a fresh environment, from a folder outside the tree.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+import mercer
+from mercer.cli.exit_codes import UNAVAILABLE
+from mercer.errors import MissingExtraError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command that the installation made beside this Python."""
+    program = Path(sys.executable).with_name("mercer")
+    return subprocess.run([program, *arguments], capture_output=True, encoding="utf-8", check=False)
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Forty rows of a smooth function."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    return X, np.sin(X[:, 0]) + 0.1 * X[:, 1]
+
+
+def core() -> None:
+    """What needs the core dependencies alone, and what is said where an extra is needed."""
+    X, y = data()
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), alpha=1e-2).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert mercer.SVC(mercer.Gaussian(1.0), C=10.0).fit(X, y > 0).score(X, y > 0) > 0.9
+    texts = ["free prize, call now", "claim your prize", "see you at nine", "home soon"]
+    words = mercer.SVC(mercer.Spectrum(4, shortest=2).normalized(), C=10.0).fit(texts, ["spam", "spam", "ham", "ham"])
+    assert words.predict(["a prize for you"]).tolist() == ["spam"]
+    assert mercer.Gaussian(1.0).certificate().status == "valid"
+    # every table that comes with the package, read from where it was installed
+    for load in (getattr(mercer.datasets, name) for name in mercer.datasets.__all__):
+        load()
+    assert find_spec("skops") is None, "skops is in the environment: this is not the core alone"
+    try:
+        mercer.save(model, "model.mercer")
+    except MissingExtraError as error:
+        assert "mercer[cli]" in str(error)
+    else:
+        raise AssertionError("saving without skops should say what to install")
+    told = command("--version")
+    assert told.returncode == UNAVAILABLE and "mercer[cli]" in told.stderr and "Traceback" not in told.stderr, told
+
+
+def cli() -> None:
+    """What the extra adds: model files and the command."""
+    X, y = data()
+    model = mercer.KernelRidge(mercer.Gaussian(1.0), alpha=1e-2).fit(X, y)
+    mercer.save(model, "model.mercer")
+    assert np.array_equal(mercer.load("model.mercer").predict(X), model.predict(X))
+    told = command("--version")
+    assert (told.returncode, told.stdout.strip()) == (0, version("mercer")), told
+    with open("table.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["a", "b", "y"], *np.column_stack([X, y]).tolist()])
+    fitted = command("fit", "table.csv", "--target", "y", "--out", "results")
+    assert fitted.returncode == 0 and Path("results", "report.html").is_file(), fitted
+    predicted = command("predict", "results", "table.csv", "--out", "new.csv")
+    assert predicted.returncode == 0 and len(Path("new.csv").read_text(encoding="utf-8").splitlines()) == 41, predicted
+
+
+if __name__ == "__main__":
+    place = Path(mercer.__file__).resolve()
+    assert not place.is_relative_to(ROOT), f"mercer was imported from the tree: {place}"
+    assert mercer.__version__ == version("mercer"), (mercer.__version__, version("mercer"))
+    assert all((place.parent / name).is_file() for name in ("py.typed", "__init__.pyi"))
+    {"core": core, "cli": cli}[sys.argv[1]]()
+    print(f"mercer {mercer.__version__} works ({sys.argv[1]})")
