@@ -48,11 +48,11 @@ def main() -> None:
     age, boy = new["age"].to_numpy(), (new["sex"] == "boy").to_numpy()
     print()
     for place, tau in enumerate(LEVELS):
-        true = weight(age, boy, tau)
-        loss, best = (float(np.mean(np.maximum(tau * (truth - f), (tau - 1) * (truth - f)))) for f in (found[:, place], true))
+        mine, true = found[:, place], weight(age, boy, tau)
+        loss, best = (float(np.mean(np.maximum(tau * (truth - f), (tau - 1) * (truth - f)))) for f in (mine, true))
         print(
-            f"quantile {tau}: {100 * np.mean(truth <= found[:, place]):.1f} % of new children below, pinball loss {loss:.3f} kg "
-            f"(true quantiles {best:.3f}), {np.mean(np.abs(found[:, place] - true)):.2f} kg from the true curve on average"
+            f"quantile {tau}: {100 * np.mean(truth <= mine):.1f} % of new children below, pinball loss {loss:.3f} kg (true "
+            f"quantiles {best:.3f}), {np.mean(np.abs(mine - true)):.2f} kg from the true curve on average"
         )
     if out is not None:
         _draw(model, table, weights, out / "table_quantiles.png")
