@@ -33,6 +33,19 @@ def test_there_is_a_file_of_every_estimator_of_a_version(version: str, names: se
     assert {type(MODELS[path.stem][0]).__name__ for path in FILES if path.parent.name == version} == names
 
 
+def tolerance(name: str, kind: type, method: str) -> tuple[float, float]:
+    """Relative and absolute: the last bits, which another BLAS or another order of a sum may change, and two things more.
+
+    A machine that is fitted again in folds when asked ends its solver's path within its tolerance. The fast Fourier
+    transform of rows off the grid has an accuracy of its own, at which its versions differ.
+    """
+    if name.endswith("_grid"):
+        return 1e-12, 1e-8
+    if method in REFITTED and ".svm." in kind.__module__:
+        return (1e-6 if name.endswith("_landmarks") else 1e-8), 1e-13
+    return 1e-12, 1e-13
+
+
 @pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES])
 def test_it_loads_and_says_what_it_said(path: Path) -> None:
     with warnings.catch_warnings():
@@ -44,10 +57,8 @@ def test_it_loads_and_says_what_it_said(path: Path) -> None:
     assert set(given) == set(expected.files)
     for method, values in given.items():
         if values.dtype.kind in "fc":
-            # the same digits but for the last bits, which another BLAS or another order of a sum may change; where a machine
-            # is fitted again in folds when asked, the end of its solver's path too, which is within its tolerance
-            rtol = 1e-8 if method in REFITTED and ".svm." in type(model).__module__ else 1e-12
-            np.testing.assert_allclose(values, expected[method], rtol=rtol, atol=1e-13, err_msg=method)
+            rtol, atol = tolerance(path.stem, type(model), method)
+            np.testing.assert_allclose(values, expected[method], rtol=rtol, atol=atol, err_msg=method)
         else:
             np.testing.assert_array_equal(values, expected[method], err_msg=method)
     assert str(model)
