@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mercer.cli.exercises import EXERCISES, loops
+from mercer.cli.exercises import EXERCISES, loops, reached
 from mercer.numeric import compiling
 from mercer.numeric.compiling import always, say_so, worth
 
@@ -66,5 +66,5 @@ def test_the_exercises_reach_the_loops() -> None:
     with always():
         for exercise in EXERCISES:
             exercise()
-    reached = [name for name, loop in loops().items() if loop.signatures]
-    assert len(reached) >= 60
+    left = set(loops()) - reached(loops())  # whether they were compiled now or came from a cache
+    assert left == {"mercer.kernels.graphs._compiled_graphlets.masks_of"}  # for graphs that no exercise can hold

@@ -14,7 +14,7 @@ def compile() -> int:
 
     They are kept beside the package, or in the folder that the variable NUMBA_CACHE_DIR names.
     """
-    from mercer.cli.exercises import EXERCISES, loops
+    from mercer.cli.exercises import EXERCISES, loops, reached
     from mercer.numeric.compiling import always
 
     start = time.perf_counter()
@@ -22,10 +22,9 @@ def compile() -> int:
         for exercise in EXERCISES:
             exercise()
     found = loops()
-    idle = sorted(name for name, loop in found.items() if not loop.signatures)
     compiled = sum(sum(loop.stats.cache_misses.values()) for loop in found.values())
     print_text(
-        f"{len(found) - len(idle)} loops are ready, {compiled} forms of them compiled now, in "
+        f"{len(reached(found))} loops are ready, {compiled} forms of them compiled now, in "
         f"{time.perf_counter() - start:.1f} s; kept in {folder(next(iter(found.values())))}"
     )
     return 0

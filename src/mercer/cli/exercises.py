@@ -25,6 +25,21 @@ def loops() -> dict[str, Any]:
     return found
 
 
+def reached(found: dict[str, Any]) -> set[str]:
+    """The names of loops that were run, and of those that they call: code from a cache holds its inner loops already."""
+    names = {id(loop): name for name, loop in found.items()}
+    ready: set[str] = set()
+    waiting = [name for name, loop in found.items() if loop.signatures]
+    while waiting:
+        name = waiting.pop()
+        if name not in ready:
+            ready.add(name)
+            function = found[name].py_func
+            called = (function.__globals__.get(word) for word in function.__code__.co_names)
+            waiting += [names[id(loop)] for loop in called if id(loop) in names]
+    return ready
+
+
 def _rows(n: int, dtype: Any = np.float64, d: int = 5) -> Any:
     return np.random.default_rng(n).normal(size=(n, d)).astype(dtype)
 
@@ -36,6 +51,7 @@ def vectors() -> None:
         for kernel in (Gaussian(2.0), mercer.Laplacian(2.0), mercer.PowerExponential(1.5, power=1.2, length_scale=2.0)):
             kernel(X), kernel(X, Z)
             kernel.pullback(X, weights=np.ones((40, 40), dtype))
+        mercer.Laplacian((2.0,) * 5).pullback(X, weights=np.ones((40, 40), dtype))  # one length scale per column
         for norm in (1.0, 1.5):
             mercer.PowerExponential(norm, power=1.0, length_scale=2.0).input_slopes(X, Z, np.ones(30))
         mercer.RandomFourierFeatures(Gaussian(2.0), n_components=32, random_state=0).fit_transform(X)
@@ -53,7 +69,9 @@ def machines() -> None:
         mercer.SVR(Gaussian(2.0)).fit(X, X[:, 0]).predict(X)
     mercer.OneClassSVM(Gaussian(2.0), nu=0.02).fit(_rows(2200))
     mercer.SVC(Gaussian(2.0), memory="8 MB", max_iter=1000).fit(_rows(4500), np.arange(4500) % 2)
-    mercer.KernelRidgeCV(Gaussian(2.0)).fit(_rows(120), _rows(120)[:, 0])
+    for n in (120, 1000):  # eigenvectors, and the tridiagonal form
+        mercer.KernelRidgeCV(Gaussian(2.0)).fit(_rows(n), _rows(n)[:, 0])
+    mercer.explain(mercer.KernelRidge(Gaussian(2.0)).fit(_rows(60), _rows(60)[:, 0]), _rows(60)[:1])
 
 
 def perceptrons() -> None:
@@ -73,6 +91,7 @@ def tests() -> None:
     X, Y = _rows(40), _rows(50)
     mercer.mmd_test(X, Y, n_permutations=20, random_state=0)
     mercer.mmd_test(X, Y[:40], Gaussian(2.0), n_permutations=20, random_state=0)
+    mercer.mmd_test(X, Y, method="features", n_permutations=20, random_state=0)
     mercer.hsic_test(X, Y[:40], n_permutations=20, random_state=0)
 
 
@@ -81,10 +100,11 @@ def strings() -> None:
     random = np.random.default_rng(0)
     texts = ["".join(random.choice(list("ACGT"), size=80)) for _ in range(40)]
     for kernel in (
-        mercer.Spectrum(3), mercer.Spectrum(12), mercer.Mismatch(p=5, mismatches=1), mercer.GappedSpectrum(p=6, gaps=2),
-        mercer.Subsequence(p=3, decay=0.5), mercer.AllSubstrings(), mercer.WeightedDegree(4),
+        mercer.Spectrum(3), mercer.Spectrum(12), mercer.Mismatch(p=5, mismatches=1), mercer.Mismatch(p=8, mismatches=2),
+        mercer.GappedSpectrum(p=6, gaps=2), mercer.Subsequence(p=3, decay=0.5), mercer.AllSubstrings(),
+        mercer.WeightedDegree(4),
     ):  # fmt: skip
-        kernel(texts), kernel(texts[:10], texts[10:]), kernel.normalized()(texts)
+        kernel(texts), kernel(texts[:10], texts[10:]), kernel.normalized()(texts), kernel.diag(texts)
 
 
 def graphs() -> None:
@@ -96,6 +116,8 @@ def graphs() -> None:
         mercer.Graphlet(4, connected=True), mercer.Graphlet(3, labeled=True), mercer.Graphlet(2, labeled=True),
     ):  # fmt: skip
         kernel(ring), kernel(ring[:3], ring[3:])
+    mercer.RandomWalk()([Graph(n, [(i, (i + 1) % n) for i in range(n)]) for n in range(5, 12)])  # without labels
+    mercer.explain(mercer.KernelRidge(mercer.ShortestPath()).fit(ring, np.arange(7.0)), ring[0])
 
 
 def _quietly(exercise: Callable[[], None]) -> Callable[[], None]:
