@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Any, int, int, str]] = {
     "ball": (NoveltyBall(G), 20_000, 8, "none"),
     "perceptron gram": (KernelPerceptron(G, max_iter=3, random_state=0), 3000, 8, "two"),
     "perceptron blocked": (
-        KernelPerceptron(G, max_iter=14, random_state=0, solver="blocked", memory="250 MB"),
+        KernelPerceptron(G, max_iter=14, stopping="mistakes", random_state=0, solver="blocked", memory="250 MB"),
         8000,
         8,
         "noise",

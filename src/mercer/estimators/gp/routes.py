@@ -123,9 +123,8 @@ def _inducing_route(shape: Shape, settings: EngineSettings) -> Route:
     kept = 8 * n * m if 8 * n * m <= gp_inducing.KEEP * settings.memory else 0
     chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)  # the factor, and candidates beside it
     tiles = 16 * min(n, SIDE) * min(m, SIDE)
-    needed = max(kept, chosen) + 8 * (
-        8 * m * m + 5 * min(n, BLOCK_ROWS) * m + n * (6 * shape.width + 4 * shape.n_targets) + tiles
-    )
+    climbed = kept + 8 * (4 * m * m + 3 * min(n, BLOCK_ROWS) * m)  # when the rows have been chosen
+    needed = max(chosen, climbed) + 8 * n * (6 * shape.width + 4 * shape.n_targets) + tiles
     seconds = 2 * EVALUATIONS * (4.0 * n * m * m / gemm_rate() + 3.0 * n * m / entry_rate())
     return Route("inducing", needed, seconds, f"a lower bound through {m} inducing rows, n m^2 per setting", exact=False)
 
