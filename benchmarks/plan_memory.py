@@ -76,6 +76,12 @@ CASES: dict[str, tuple[Any, int, int, str]] = {
     "GP exact": (GaussianProcessRegressor(random_state=0, n_restarts=0), 2000, 8, "real"),
     "GP exact, fixed": (GaussianProcessRegressor(G, noise=0.1, optimizer=None), 3000, 8, "real"),
     "GP inducing": (GaussianProcessRegressor(solver="inducing", n_inducing=300, random_state=0), 10_000, 4, "real"),
+    "GP inducing, many": (
+        GaussianProcessRegressor(solver="inducing", n_inducing=1000, random_state=0),
+        10_000,
+        4,
+        "real",
+    ),
     "GP vecchia": (GaussianProcessRegressor(solver="vecchia", random_state=0), 10_000, 4, "real"),
     "SVC gram": (SVC(G, random_state=0), 4000, 8, "two"),
     "SVC 20 MB": (SVC(G, memory="20 MB", random_state=0), 6000, 8, "two"),

@@ -22,7 +22,7 @@ MOST_HELD_OUT, MOST_CALIBRATING = 50_000, 1500
 #: The part of the rows that calibrates where they are few.
 CALIBRATES = 0.1
 
-#: Rows of the fit that are brought together for the report and the rivals: at most so many, of at most so many bytes.
+#: Rows of the fit that are brought together for the report and the rivals: at most this many, of at most this many bytes.
 MOST_SAMPLED, SAMPLED_BYTES = 100_000, 2**28
 
 #: Fewer rows are no work for a cluster, and chance might leave one of the parts without any.
@@ -63,7 +63,7 @@ def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def draw_for(n: int, width: int, holdout: float, seed: int) -> Draw:
-    """The shares for n rows of so many columns."""
+    """The shares for n rows with this number of columns."""
     if n < FEWEST:
         raise InputError(f"{n} rows are no work for a cluster, which takes at least {FEWEST}; leave --scheduler out.")
     held_out = min(holdout, MOST_HELD_OUT / n)

@@ -162,7 +162,7 @@ def common_levels(counts: Mapping[Any, int]) -> tuple[Any, ...]:
 
 
 def periods_of(span: float, times: bool) -> tuple[float, ...]:
-    """The periods that dates over so many days can show; that of a day where they have times of the day."""
+    """The periods that dates can show over a span in days; that of one day only where they have times of the day."""
     return tuple(p for p in PERIODS if span >= 2.0 * p and (p > 1.0 or times))
 
 

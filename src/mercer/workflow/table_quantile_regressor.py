@@ -94,7 +94,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         columns = self._training_columns(X)
         target = read_target(type(self).__name__, y, len(columns[0].holes))
         self._n_rows = len(target)
-        fitting = self._fitting(columns, target[:, None], pinball(0.5))
+        fitting = self._fitting(columns, target[:, None], pinball(0.5))  # each quantile is judged by its own loss
         rows = fitting.searched(len(target))
         search = QuantileSearch(
             fitting.tables(rows), levels, fitting.effort(), memory=self.memory, adapt=fitting.given is None

@@ -18,6 +18,7 @@ from mercer.gram.products import feature_blocks, from_features
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
+from mercer.linalg.eigenpairs import eigenpairs
 from mercer.linalg.lanczos import largest_eigenpairs
 from mercer.numeric.encodings import dense
 from mercer.numeric.threads import Progress
@@ -69,8 +70,7 @@ def _largest(K: Array, q: int) -> tuple[Array, Array, float]:  # (n, n) -> (q,),
 
 
 def _all(K: Array, q: int) -> tuple[Array, Array, float]:
-    driver = "evd" if len(K) > 1 else "ev"  # SciPy 1.13 asks for more workspace of one row than it gives itself
-    values, vectors = la.eigh(K.T, overwrite_a=True, check_finite=False, driver=driver)
+    values, vectors = eigenpairs(K.T)
     return _falling(values[len(K) - q :]), _falling(vectors[:, len(K) - q :]), float(values[0])
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
@@ -24,6 +23,7 @@ from mercer.gram.fourier_grid import has_grid
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
+from mercer.linalg.eigenpairs import eigenpairs
 from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface
 
@@ -99,8 +99,7 @@ def leave_one_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_comp
     features = feature_map(problem, solver)
     sums = equations(problem, features, Meter("surface", False))
     gram, moment, mean, middle = sums.centered()
-    driver = "evd" if len(gram) > 1 else "ev"  # SciPy 1.13 asks for more workspace of one row than it gives itself
-    values, vectors = la.eigh(gram, overwrite_a=True, check_finite=False, driver=driver)
+    values, vectors = eigenpairs(gram)
     shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     own = 1.0 / sums.weight if data.fit_intercept else 0.0
     return LeaveOneOut(
