@@ -20,7 +20,7 @@ import numpy as np
 from digits import Digits, load
 
 from mercer import KernelRidge, Linear, Polynomial
-from mercer.plan import gemm_rate
+from mercer.planning import gemm_rate
 
 
 def seconds(work: Callable[[], Any], repeats: int = 3) -> float:

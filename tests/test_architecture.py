@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "mercer"
-MAX_LINES = 400
+MAX_LINES = 600
 
 # layer -> the layers it may import; a layer may always import itself
-_NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "plan"}
-_KERNELS = _NUMBERS | {"kernels", "validity", "gram", "geometry"}
+_NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "planning"}
+_KERNELS = _NUMBERS | {"kernels", "validity", "grams", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample"}
 _TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
@@ -28,11 +28,11 @@ LAYERS: dict[str, set[str]] = {
     "inputs": {"errors"},
     "numeric": {"errors", "inputs"},
     "linalg": {"errors", "numeric"},  # arrays and operators, never a kernel
-    "plan": {"errors", "registry", "numeric"},
+    "planning": {"errors", "registry", "numeric"},
     "kernels": {"errors", "registry", "inputs", "numeric"},
     "validity": {"errors", "registry", "inputs", "numeric", "kernels"},
-    "gram": _NUMBERS | {"kernels"},
-    "geometry": _NUMBERS | {"kernels", "gram"},
+    "grams": _NUMBERS | {"kernels"},
+    "geometry": _NUMBERS | {"kernels", "grams"},
     "selection": _KERNELS,
     "estimators": _KERNELS | {"selection"},
     "twosample": _KERNELS,
@@ -247,30 +247,30 @@ def test_a_cycle_is_seen() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("mercer.kernels.vectors", "from mercer.gram import gram"),
+        ("mercer.kernels.vectors", "from mercer.grams import gram"),
         ("mercer.kernels.vectors", "def f():\n    from mercer.linalg import cholesky"),
         ("mercer.kernels.vectors", "def f():\n    from mercer.validity import Certificate"),
         ("mercer.kernels.base", "from mercer.validity import Certificate"),
         ("mercer.kernels.base", "from ..validity import Certificate"),
-        ("mercer.kernels.base", "def f():\n    from mercer.gram import gram"),
+        ("mercer.kernels.base", "def f():\n    from mercer.grams import gram"),
         ("mercer.numeric.tiles", "from mercer import kernels"),
         ("mercer.numeric.tiles", "from mercer.numeric import _compiled_loops"),
         ("mercer.numeric.tiles", "from ._compiled_loops import loop"),
         ("mercer.numeric.tiles", "import numba"),
-        ("mercer.gram.engine", "def f():\n    import numba"),
-        ("mercer.gram.engine", "class A:\n    import mercer.gram._compiled_rows"),
+        ("mercer.grams.engine", "def f():\n    import numba"),
+        ("mercer.grams.engine", "class A:\n    import mercer.grams._compiled_rows"),
         ("mercer.linalg.lanczos", "from mercer.kernels.base import Kernel"),
         ("mercer.linalg.lanczos", "from mercer.inputs import as_collection"),
         ("mercer.inputs", "try:\n    import pandas\nexcept ImportError:\n    pass"),
-        ("mercer.gram.engine", "import matplotlib.pyplot as plt"),
+        ("mercer.grams.engine", "import matplotlib.pyplot as plt"),
         ("mercer.kernels.text", "from mercer import Gaussian"),
         ("mercer.estimators.svm.svc", "from mercer.report import figures"),
         ("mercer.estimators.svm.svc", "from mercer.testing import naive"),
-        ("mercer.estimators.svm.svc", "from mercer.estimators.ridge.dual import solve_dual"),
+        ("mercer.estimators.svm.svc", "from mercer.estimators.ridge.kernel_ridge import KernelRidge"),
         ("mercer.estimators.svm.svc", "from mercer.estimators import ridge"),
         ("mercer.estimators.base", "def f():\n    from mercer.estimators.svm.svc import SVC"),
         ("mercer.selection.surface", "from mercer.estimators.ridge import surface"),
-        ("mercer.plan", "from mercer.estimators import SVC"),
+        ("mercer.planning", "from mercer.estimators import SVC"),
         ("mercer.helpers", ""),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str) -> None:
         ("mercer.cli.check", "import typer\nfrom mercer import __version__, parse"),
         ("mercer.testing.laws", "from mercer.estimators.ridge.kernel_ridge import KernelRidge"),
         ("mercer.estimators.svm.svc", "from mercer.estimators.svm.solver import Solver\nfrom mercer.estimators import base"),
-        ("mercer.gram.engine", "from mercer.kernels.base import Kernel\nimport numpy as np"),
+        ("mercer.grams.engine", "from mercer.kernels.base import Kernel\nimport numpy as np"),
     ],
 )
 def test_a_right_arrow_is_left_alone(module: str, source: str) -> None:
@@ -302,5 +302,5 @@ def test_a_right_arrow_is_left_alone(module: str, source: str) -> None:
 def test_relative_imports_of_a_package_are_resolved() -> None:
     [found] = imports("from .base import Kernel", "mercer.kernels", is_package=True)
     assert found.target == "mercer.kernels.base"
-    [found] = imports("from ..gram import gram", "mercer.kernels.base")
-    assert found.target == "mercer.gram"
+    [found] = imports("from ..grams import gram", "mercer.kernels.base")
+    assert found.target == "mercer.grams"

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 import mercer
 from mercer import Bilinear, Function, Gaussian, KernelRidge, Linear, NearestMean, NoveltyBall, Polynomial, geometry
 from mercer.errors import InputError
-from mercer.gram.differences import PrecisionWarning
+from mercer.grams.differences import PrecisionWarning
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 B = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])

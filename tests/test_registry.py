@@ -17,7 +17,7 @@ from mercer import registry
 from mercer.errors import InputError
 from mercer.estimators.base import DualModel
 from mercer.estimators.summary import Summary
-from mercer.plan import Route
+from mercer.planning import Route
 
 NARROW = mercer.Gaussian(0.3)
 

@@ -164,13 +164,13 @@ def leave_one_out_paths(n: int = 2000) -> Row:
         return mercer.Gaussian(2.0)(X), y
 
     def tridiagonal(data: Any) -> Any:
-        from mercer.estimators.ridge.tridiagonal import TridiagonalPath
+        from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 
         return TridiagonalPath.from_gram(data[0].copy(), overwrite=True).leave_one_out(ALPHAS, data[1])
 
     def eigenvectors(data: Any) -> Any:
-        from mercer.estimators.ridge.eigen import EigenPath
-        from mercer.estimators.ridge.eigen_fit import EigenFit
+        from mercer.linalg.ridge.eigen import EigenPath
+        from mercer.linalg.ridge.eigen_fit import EigenFit
 
         return EigenFit(EigenPath.from_gram(data[0].copy(), overwrite=True), data[1]).leave_one_out(ALPHAS)
 

@@ -6,9 +6,7 @@
 'valid'
 """
 
-import sys as _sys
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 from typing import Any
 
 from mercer.registry import public_names as _public_names
@@ -32,19 +30,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(_ModuleType):
-    """A package in which `gram` and `plan` are functions: importing the modules of these names must not hide them."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, _ModuleType) and _public_names().get(name) == value.__name__:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # a function of a notebook travels to the workers of a cluster with the modules that it names
-        return _import_module, (self.__name__,)
-
-
-_sys.modules[__name__].__class__ = _Package

@@ -27,8 +27,8 @@ from mercer.estimators.svm.svc import SVC as SVC
 from mercer.estimators.svm.svc_cv import SVCCV as SVCCV
 from mercer.estimators.svm.svr import SVR as SVR
 from mercer.explanations import explain as explain
-from mercer.gram import GramOperator as GramOperator
-from mercer.gram import gram as gram
+from mercer.grams import GramOperator as GramOperator
+from mercer.grams import gram as gram
 from mercer.inputs import Graph as Graph
 from mercer.inputs.chunks import chunks as chunks
 from mercer.inputs.sequences import read_fasta as read_fasta
@@ -72,7 +72,7 @@ from mercer.kernels.vectors import Polynomial as Polynomial
 from mercer.kernels.vectors import Tanh as Tanh
 from mercer.persist import load as load
 from mercer.persist import save as save
-from mercer.plan import plan as plan
+from mercer.planning import plan as plan
 from mercer.translation import from_sklearn as from_sklearn
 from mercer.twosample import hsic_test as hsic_test
 from mercer.twosample import mmd_test as mmd_test

@@ -11,8 +11,8 @@ from tests.estimators.ridge.test_dual import CASES, problem
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_rank, jackknife_plus, jackknife_radius
 from mercer.estimators.ridge.crossval import leave_one_out
-from mercer.estimators.ridge.dual import solve_dual
-from mercer.estimators.ridge.eigen import EigenPath
+from mercer.linalg.ridge.dual import solve_dual
+from mercer.linalg.ridge.eigen import EigenPath
 
 
 @given(st.integers(0, 500), st.integers(1, 99))

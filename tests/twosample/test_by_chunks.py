@@ -11,7 +11,7 @@ from tests.twosample import naive
 
 import mercer
 from mercer.errors import CapabilityError, InputError, MemoryBudgetError
-from mercer.gram import chunked, journal
+from mercer.grams import chunked, journal
 from mercer.twosample.labels import Permuted, Swapped
 
 RNG = np.random.default_rng(5)

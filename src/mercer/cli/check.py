@@ -90,7 +90,7 @@ def _rows(path: Path) -> Rows:
 
 def _look_at_data(kernel: Kernel, rows: Rows) -> OnData:
     """The Gram matrix of a sample of the rows, and a counter-example among them."""
-    from mercer.gram import gram
+    from mercer.grams import gram
     from mercer.validity import check_gram, find_counterexample
 
     chosen = _chosen(kernel, rows)

@@ -305,7 +305,7 @@ def _workers(training: Training) -> list[tuple[str, str]]:
 def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
     from mercer.estimators.summary import Summary
     from mercer.numeric.memory import format_bytes
-    from mercer.plan import format_seconds
+    from mercer.planning import format_seconds
 
     question, result = training.question, training.model.result_
     left_out = [column for column in result.columns if column.note]

@@ -27,8 +27,8 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import TrainingSet as TrainingSet
 from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks, with_rows
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
 from mercer.inputs.chunks import ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
@@ -38,7 +38,7 @@ from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import available_bytes, format_bytes
 from mercer.numeric.threads import one_blas_thread
-from mercer.plan import Route, Shape, choose_route
+from mercer.planning import Route, Shape, choose_route
 
 #: Up to this many rows a fit keeps BLAS to one thread.
 FEW_ROWS = 512

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mercer import geometry
 from mercer.errors import InputError, describe
 from mercer.estimators.standing import NotAKernelWarning, stands
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import gram
+from mercer.grams import gram
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.validity.derive import outline

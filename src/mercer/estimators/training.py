@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from mercer.errors import CapabilityError, InputError
-from mercer.gram.chunked import ChunkedRows, resolved
+from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.inputs import Rows, columns_of, count, take
 from mercer.inputs.chunks import Chunk, Chunks
 from mercer.inputs.labels import classes_of
 from mercer.kernels.base import Kernel
-from mercer.plan import Shape
+from mercer.planning import Shape
 
 
 @dataclass(frozen=True)

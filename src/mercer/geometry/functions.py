@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InputError, describe
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InputError, check_whole
-from mercer.gram import gram
+from mercer.grams import gram
 from mercer.inputs import count
 from mercer.kernels.text import as_kernel
 

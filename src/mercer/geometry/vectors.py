@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InputError, describe
 from mercer.geometry.functions import Expansion, inner_of_functions
-from mercer.gram import GramOperator, gram
-from mercer.gram.differences import warn_of_cancellation, without_offset
+from mercer.grams import GramOperator, gram
+from mercer.grams.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 

@@ -2,7 +2,7 @@
 
 A `Chunks` is a list of *parts*, in order. A part says where its rows are and loads them when called; nothing is read before.
 A `Door` reads what a part has loaded: the form that the kernel takes, the same columns in every part, one target per row,
-with errors that name the part. What is computed on chunks, and who computes it, is the business of `mercer.gram.chunked`.
+with errors that name the part. `mercer.grams.chunks` computes with chunks.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError, InputError
-from mercer.gram import gram
+from mercer.grams import gram
 from mercer.kernels.base import Kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Panels, many_axes, one_column
 from mercer.report.models import one_ridge

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mercer.errors import InputError
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record

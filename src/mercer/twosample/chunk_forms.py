@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.chunk_operator import ChunkOperator, diagonal_of
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.operator import ChunkOperator, diagonal_of
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows, count
 from mercer.inputs.chunks import Chunk, stacked
 from mercer.kernels.base import Kernel

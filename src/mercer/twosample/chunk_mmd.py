@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.chunked import resolved
+from mercer.grams.chunks.rows import resolved
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import check_symmetric

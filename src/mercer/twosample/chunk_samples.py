@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError, InputError
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.operator import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.operator import GramOperator
 from mercer.inputs.chunks import Chunk, Chunks, Loaded, Part, as_chunks, chunks
 from mercer.inputs.dask_parts import DaskPart
 from mercer.kernels.base import Kernel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs.chunks import Chunks
 from mercer.inputs.frames import CATEGORY, NUMBER, Column
 from mercer.inputs.tables import Table

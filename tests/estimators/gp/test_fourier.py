@@ -10,7 +10,7 @@ from mercer import Gaussian, Linear, Matern, Spectrum
 from mercer import GaussianProcessRegressor as Process
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.gp import fourier
-from mercer.gram import fourier_grid
+from mercer.grams import fourier_grid
 from mercer.kernels.base import Kernel
 
 pytest.importorskip("finufft")

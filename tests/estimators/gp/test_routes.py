@@ -16,7 +16,7 @@ from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import routes as gp_routes
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem
-from mercer.plan import Shape
+from mercer.planning import Shape
 
 VECTORS = frozenset({"vectors"})
 

@@ -7,9 +7,9 @@ from tests.estimators.ridge.test_dual import CASES, problem
 from tests.estimators.ridge.test_eigen_fit import FOLDS
 
 from mercer.estimators.ridge.crossval import cholesky_held_out, held_out, leave_one_out
-from mercer.estimators.ridge.dual import solve_dual
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.dual import solve_dual
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)

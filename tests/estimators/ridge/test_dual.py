@@ -5,7 +5,7 @@ import pytest
 from tests.estimators.ridge import naive
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.dual import solve_dual
+from mercer.linalg.ridge.dual import solve_dual
 
 CASES = [(None, False), (None, True), ("weights", False), ("weights", True), ("zeros", False), ("zeros", True)]
 

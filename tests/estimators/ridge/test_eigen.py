@@ -4,7 +4,7 @@ from tests.estimators.ridge import naive
 from tests.estimators.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.ridge.eigen import EigenPath, _eigh_in_place
+from mercer.linalg.ridge.eigen import EigenPath, _eigh_in_place
 
 ALPHAS = np.array([1e-3, 0.1, 1.0, 50.0])
 

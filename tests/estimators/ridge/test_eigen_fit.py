@@ -7,8 +7,8 @@ from tests.estimators.ridge.test_dual import CASES, problem
 from tests.estimators.ridge.test_eigen import ALPHAS
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
 
 FOLDS = [np.array([3, 0, 7]), np.arange(10, 20), np.array([4, 24]), np.array([1])]
 

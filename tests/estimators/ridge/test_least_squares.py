@@ -5,9 +5,9 @@ from tests.estimators.ridge import naive
 from tests.estimators.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.primal import minimum_norm
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)

@@ -6,9 +6,9 @@ from tests.estimators.ridge import naive
 
 from mercer.estimators.ridge import mixed as module
 from mercer.estimators.ridge.crossval import leave_one_out
-from mercer.estimators.ridge.dual import solve_dual
 from mercer.estimators.ridge.mixed import loo_quantile
 from mercer.linalg.cholesky import cholesky
+from mercer.linalg.ridge.dual import solve_dual
 
 N = 900
 

@@ -6,8 +6,8 @@ from tests.estimators.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
 from mercer.estimators.ridge.crossval import leave_one_out
-from mercer.estimators.ridge.dual import solve_dual
 from mercer.estimators.ridge.primal import normal_equations, solve_primal
+from mercer.linalg.ridge.dual import solve_dual
 
 
 def features(kind, d=4, offset=0.0):

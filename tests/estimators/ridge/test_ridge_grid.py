@@ -103,7 +103,7 @@ def test_many_frequencies_are_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
     exact = KernelRidgeCV(Gaussian(1.0), **grid).fit(X, Y)  # type: ignore[arg-type]
     monkeypatch.setattr("mercer.estimators.ridge.grid.FEW_FREQUENCIES", 0)
-    monkeypatch.setattr(import_module("mercer.gram.fourier_grid"), "DENSE", 0)
+    monkeypatch.setattr(import_module("mercer.grams.fourier_grid"), "DENSE", 0)
     model = KernelRidgeCV(Gaussian(1.0), solver="fourier", **grid).fit(X, Y)  # type: ignore[arg-type]
     assert "5 splits, in place of leave-one-out" in model.surface_.how and model.surface_.split_scores.shape[2] == 5
     assert exact.surface_.scores[model.best_index_] > 1.05 * exact.surface_.scores.max()

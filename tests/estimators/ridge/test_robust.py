@@ -4,8 +4,8 @@ import scipy.optimize
 from tests.estimators.ridge import naive
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.dual import solve_dual
 from mercer.estimators.ridge.robust import huber, huber_loss, huber_weights
+from mercer.linalg.ridge.dual import solve_dual
 
 
 def ridge_problem(seed=0, outliers=5):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
-from mercer.estimators.ridge.tridiagonal import TridiagonalPath
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 
 ALPHAS = np.logspace(-3, 2, 7)
 

@@ -13,7 +13,7 @@ import mercer.estimators.svm.working_set as working_set
 from mercer import Gaussian, Linear, Tanh
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.svm.box_qp import BoxProblem, solve_box, warm_start
-from mercer.gram.row_cache import KernelRows
+from mercer.grams.row_cache import KernelRows
 
 
 def gaussian(X, length_scale=1.0):

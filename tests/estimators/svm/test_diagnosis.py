@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mercer import SVC, Gaussian, Linear, Polynomial, Precomputed, Spectrum, plan
 from mercer.estimators.svm.diagnosis import DiagnosisWarning, diagnose_data
-from mercer.plan import Route
+from mercer.planning import Route
 
 
 def test_unscaled_columns(rng: np.random.Generator) -> None:

@@ -7,7 +7,7 @@ from mercer import Gaussian, Linear, Tanh
 from mercer.estimators.svm import held_qp
 from mercer.estimators.svm.box_qp import BoxProblem, solve_box
 from mercer.estimators.svm.held_qp import solve_held
-from mercer.gram.row_cache import KernelRows
+from mercer.grams.row_cache import KernelRows
 
 
 @pytest.fixture(params=[40, 700])

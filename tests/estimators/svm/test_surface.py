@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.estimators.svm import surface as svm_surface
 from mercer.estimators.svm.solver import SolverSettings
 from mercer.estimators.svm.surface import Labeled, held_together, solve_path, surface
-from mercer.gram.row_cache import KernelRows
+from mercer.grams.row_cache import KernelRows
 from mercer.inputs import Rows
 from mercer.selection.scoring import as_label_scoring
 from mercer.selection.surface import PenaltyAxis, Surface, choose_point, cost_axis, merge, sample, statistics, tabulate

@@ -13,7 +13,7 @@ from mercer import SVR, Gaussian
 from mercer.estimators.svm import box_qp, whole_qp
 from mercer.estimators.svm._compiled_whole import solve_problem
 from mercer.estimators.svm.box_qp import solve_box
-from mercer.gram.row_cache import KernelRows
+from mercer.grams.row_cache import KernelRows
 from mercer.numeric import compiling
 
 

@@ -16,11 +16,11 @@ from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import passes_before
-from mercer.gram.chunked import ChunkedRows, pool
-from mercer.gram.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
+from mercer.grams.chunks.rows import ChunkedRows, pool
+from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 RULES = ("rpcholesky", "uniform", "kmeans")

@@ -17,13 +17,13 @@ from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import passes_before
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import columns_of
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.spectral.bounds import frequencies_for
 from mercer.kernels.spectral.draws import KINDS, Draw, draw
 from mercer.kernels.spectral.fourier_map import FourierMap
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 FORMS = ("pairs", "phases")

@@ -21,8 +21,8 @@ from mercer.estimators.gp.inducing import Collapsed, InducingPosterior, SentBack
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
 from mercer.estimators.gp.parameters import RowsSeen, spreads_of
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem, SummedProblem
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows, rows_for_median
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows, rows_for_median
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel

@@ -12,7 +12,7 @@ from mercer.estimators.gp.fit import Climb, ClimbAttempt
 from mercer.estimators.gp.parameters import GPParameters
 from mercer.estimators.gp.posterior import AnyProblem, GPProblem, Posterior
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route
+from mercer.planning import Route
 from mercer.registry import record
 
 #: A bound counts as reached within this distance, in logarithms.

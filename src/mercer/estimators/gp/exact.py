@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.estimators.gp.conditioning import remaining_variance, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
-from mercer.gram import GramOperator, gram
+from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
-from mercer.gram.fourier_grid import (
+from mercer.grams.fourier_grid import (
     FourierGrid,
     GridFactor,
     ToeplitzSystem,

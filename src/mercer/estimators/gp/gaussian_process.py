@@ -26,15 +26,15 @@ from mercer.estimators.gp.posterior import AnyProblem, EngineSettings, GPProblem
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes
 from mercer.estimators.progress import Meter
 from mercer.estimators.training import passes_before
-from mercer.gram import gram
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.fourier_grid import frequencies_for
+from mercer.grams import gram
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.fourier_grid import frequencies_for
 from mercer.inputs import append, count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 Array = NDArray[np.float64]

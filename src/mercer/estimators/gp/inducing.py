@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.errors import InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import cholesky, definite_factor

@@ -23,7 +23,7 @@ from mercer.estimators.gp.posterior import GPProblem, Posterior, SummedProblem
 from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route
+from mercer.planning import Route
 
 Array = NDArray[np.float64]
 

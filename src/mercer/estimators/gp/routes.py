@@ -15,11 +15,11 @@ from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.fit import SUBSET, steps_up
 from mercer.estimators.gp.inducing import BLOCK_ROWS
 from mercer.estimators.gp.posterior import Engine, EngineSettings
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.fourier_grid import DENSE, MOST_FREQUENCIES
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.fourier_grid import DENSE, MOST_FREQUENCIES
 from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Up to here "auto" takes the exact route if it fits; a fixed number, so that the same script takes the same route anywhere.
 EXACT_ROWS = 10_000

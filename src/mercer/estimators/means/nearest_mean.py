@@ -16,15 +16,15 @@ from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import passes_before
-from mercer.gram.chunk_operator import diagonal
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import chunk_product_routes, from_features, product, product_routes, to_features
+from mercer.grams.chunks.operator import diagonal
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.differences import warn_of_cancellation
+from mercer.grams.products import chunk_product_routes, from_features, product, product_routes, to_features
 from mercer.inputs import append, count
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.labels import classes_of, encode, read_chunk_labels, read_labels, stream_classes
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape, choose_route
+from mercer.planning import Route, Shape, choose_route
 from mercer.registry import estimator
 
 

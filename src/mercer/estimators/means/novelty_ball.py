@@ -16,14 +16,14 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import passes_before
-from mercer.gram import GramOperator
-from mercer.gram.chunk_operator import diagonal
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.differences import warn_of_cancellation
-from mercer.gram.products import chunk_product_routes, from_features, product, product_routes, to_features
+from mercer.grams import GramOperator
+from mercer.grams.chunks.operator import diagonal
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.differences import warn_of_cancellation
+from mercer.grams.products import chunk_product_routes, from_features, product, product_routes, to_features
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.tiles import walk
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 

@@ -13,7 +13,7 @@ from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.metric.steps import Step, steps
 from mercer.kernels.base import Kernel
-from mercer.plan import Route
+from mercer.planning import Route
 
 Array = NDArray[np.float64]
 Loss = Callable[[Array, Array], float]

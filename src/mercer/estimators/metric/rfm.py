@@ -20,7 +20,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.gram import GramOperator
-from mercer.gram.low_rank import low_rank
+from mercer.grams import GramOperator
+from mercer.grams.low_rank import low_rank
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import definite_factor
 from mercer.registry import record

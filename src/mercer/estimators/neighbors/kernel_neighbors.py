@@ -15,7 +15,7 @@ from mercer.estimators.neighbors.search import look_at_digits, nearest
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import read_labels
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
 Weights = str | Callable[[Any], Any]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.gram import GramOperator
-from mercer.gram.differences import warn_of_cancellation, without_offset
+from mercer.grams import GramOperator
+from mercer.grams.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
 from mercer.numeric.tiles import walk

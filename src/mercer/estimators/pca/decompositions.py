@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from mercer.errors import NumericalError
 from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
 from mercer.estimators.pca.components import NEGATIVE, Components, inverse_roots, settle
-from mercer.gram import GramOperator, gram
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.low_rank import LandmarkFeatures, landmark_features, low_rank
-from mercer.gram.products import feature_blocks, from_features
+from mercer.grams import GramOperator, gram
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.low_rank import LandmarkFeatures, landmark_features, low_rank
+from mercer.grams.products import feature_blocks, from_features
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.kernels.base import Kernel
 
 Array = NDArray[Any]

@@ -19,13 +19,13 @@ from mercer.estimators.pca.routes import check_solver, landmarks_on_chunks, land
 from mercer.estimators.pca.tuning import tune_denoising
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.products import from_features
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.products import from_features
 from mercer.inputs import is_float32, like, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape, choose_route
+from mercer.planning import Route, Shape, choose_route
 from mercer.registry import estimator
 
 #: From this tolerance on Lanczos holds the Gram matrix in float32: half the memory, and products twice as fast.

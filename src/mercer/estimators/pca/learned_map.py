@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer.gram.low_rank import LandmarkFeatures, low_rank
+from mercer.grams.low_rank import LandmarkFeatures, low_rank
 from mercer.kernels.stationary import Gaussian
 from mercer.registry import record
 

@@ -16,7 +16,7 @@ from mercer.estimators.pca.learned_map import LearnedMap
 from mercer.estimators.pca.neighbors import by_neighbors, nearest_rows
 from mercer.estimators.pca.targets import Targets
 from mercer.estimators.progress import Meter
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.inputs import Rows, append, count, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.input_gradients import differentiable

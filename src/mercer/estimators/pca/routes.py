@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mercer.errors import InputError, check_choice
 from mercer.estimators.training import passes_before
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.low_rank import rows_drawn
-from mercer.gram.products import FEATURE_ROWS
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.low_rank import rows_drawn
+from mercer.grams.products import FEATURE_ROWS
 from mercer.kernels.base import Kernel
 from mercer.linalg.lanczos import BLOCK_SIZE as VECTORS
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 SOLVERS = ("auto", "eigh", "lanczos", "landmarks", "primal")
 #: scikit-learn's names for what has another name here.

@@ -14,12 +14,12 @@ from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.forms import BLOCK_ROWS, Blocked, Gram, Online, Primal
 from mercer.estimators.perceptron.min_norm import Nearest, min_norm
 from mercer.estimators.perceptron.passes import Form, Run
-from mercer.gram import GramOperator, gram
-from mercer.gram.products import feature_blocks
+from mercer.grams import GramOperator, gram
+from mercer.grams.products import feature_blocks
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
 from mercer.numeric.memory import budget_bytes
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
 

@@ -18,10 +18,10 @@ from mercer.estimators.perceptron.model import PerceptronModel, check_parameters
 from mercer.estimators.perceptron.passes import Form, Mistakes, run
 from mercer.estimators.perceptron.stopping import Averages
 from mercer.estimators.progress import Meter
-from mercer.gram.products import product
+from mercer.grams.products import product
 from mercer.inputs import append, count, take
 from mercer.inputs.labels import classes_of, encode, read_labels, stream_classes
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 

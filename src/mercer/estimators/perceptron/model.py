@@ -18,8 +18,8 @@ from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_o
 from mercer.estimators.perceptron.passes import Mistakes
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
-from mercer.gram import GramOperator
-from mercer.gram.products import from_features, to_features
+from mercer.grams import GramOperator
+from mercer.grams.products import from_features, to_features
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes

@@ -16,7 +16,7 @@ from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.fit import Values
 from mercer.estimators.perceptron.forms import Gram
 from mercer.estimators.perceptron.passes import Form, Mistakes
-from mercer.gram import GramOperator
+from mercer.grams import GramOperator
 from mercer.inputs import take
 from mercer.linalg.solution import Array
 

@@ -14,13 +14,13 @@ from mercer.estimators.ridge.preconditioner import rank_for
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import Array, Problem, RidgeFit
 from mercer.estimators.training import passes_before
-from mercer.gram.chunk_operator import ChunkOperator
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.low_rank import rows_drawn
+from mercer.grams.chunks.operator import ChunkOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.low_rank import rows_drawn
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk, rows_of_chunk
 from mercer.kernels.base import Kernel
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
 FEATURE_ROWS = 2048

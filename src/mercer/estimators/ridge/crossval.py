@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.estimators.ridge.dual import DualFit, fit_rows
-from mercer.estimators.ridge.eigen_fit import solve_or_nan
 from mercer.linalg.cholesky import Inverse
+from mercer.linalg.ridge.dual import DualFit, fit_rows
+from mercer.linalg.ridge.eigen_fit import solve_or_nan
 from mercer.linalg.solution import Array, fold_rows, penalties, split_rows
 
 
@@ -33,7 +33,7 @@ def leave_one_out(fit: DualFit) -> Array:  # -> (n, *t)
 
     The cost is n^3/3 flops for diag(C), in the memory of the factor.
 
-    >>> from mercer.estimators.ridge.dual import solve_dual
+    >>> from mercer.linalg.ridge.dual import solve_dual
     >>> leave_one_out(solve_dual(np.eye(2), np.array([1.0, 3.0]), 1.0)).round(12)  # nothing else is known of a row
     array([1., 3.])
     """
@@ -48,7 +48,7 @@ def leave_one_out(fit: DualFit) -> Array:  # -> (n, *t)
 def held_out(fit: DualFit, folds: Sequence[Array]) -> list[Array]:  # -> per fold (f, *t)
     """Residuals of each fold under the fit without it, ``(C_FF)^-1 dual_F``; consumes the factor of the fit.
 
-    >>> from mercer.estimators.ridge.dual import solve_dual
+    >>> from mercer.linalg.ridge.dual import solve_dual
     >>> K, y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, -2.0])
     >>> held_out(solve_dual(K, y, 1.0), [[0, 1]])[0].round(12)  # without both rows the prediction is 0
     array([ 1., -2.])

@@ -19,11 +19,11 @@ from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
 from mercer.estimators.ridge.surface import Data, assemble
-from mercer.gram.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
+from mercer.grams.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
-from mercer.plan import Route, Shape, gemm_rate
+from mercer.planning import Route, Shape, gemm_rate
 from mercer.selection.scoring import Scores, Scoring, over_folds
 from mercer.selection.surface import PenaltyAxis, Splits, Surface
 

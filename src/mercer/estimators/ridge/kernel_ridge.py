@@ -24,15 +24,15 @@ from mercer.estimators.ridge.robust import RobustFit, huber
 from mercer.estimators.ridge.routes import diagnose_ridge, feature_blocks, fit_ridge, influences, ridge_routes
 from mercer.estimators.ridge.summary import summarize
 from mercer.estimators.summary import Summary
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.fourier_grid import MOST_COLUMNS, frequencies_for
-from mercer.gram.products import weighed
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
+from mercer.grams.products import weighed
 from mercer.inputs import count
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 

@@ -23,11 +23,11 @@ from mercer.estimators.ridge.summary import summarize_classifier
 from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import classes_of_chunks
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.labels import classes_of, read_chunk_labels, read_labels
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.scoring import ACCURACY
 from mercer.selection.surface import choose_point, read_splits

@@ -23,11 +23,11 @@ from mercer.estimators.ridge.problem import Problem, RidgeSolution
 from mercer.estimators.ridge.routes import fit_ridge
 from mercer.estimators.ridge.surface import Data
 from mercer.estimators.training import passes_before
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.kernels.base import Kernel
 from mercer.kernels.fields import MEDIAN
-from mercer.plan import LOADING, Route, Shape, gemm_rate
+from mercer.planning import LOADING, Route, Shape, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import Scoring, as_scoring
 from mercer.selection.surface import (

@@ -21,18 +21,18 @@ from mercer.estimators.ridge import many_landmarks
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
-from mercer.gram import GramOperator
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.fourier_grid import FourierGrid, has_grid
-from mercer.gram.low_rank import LandmarkFeatures, landmark_features, rows_drawn
-from mercer.gram.products import check_weights
+from mercer.grams import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.fourier_grid import FourierGrid, has_grid
+from mercer.grams.low_rank import LandmarkFeatures, landmark_features, rows_drawn
+from mercer.grams.products import check_weights
 from mercer.inputs import Rows, as_rows, columns_of, count, widened
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
 from mercer.numeric.tiles import fill
-from mercer.plan import LOADING, Route, Shape, entry_rate, gemm_rate
+from mercer.planning import LOADING, Route, Shape, entry_rate, gemm_rate
 from mercer.registry import record
 
 record()(FourierMap)  # a kernel knows nothing of model files, and fitted ridges hold its map

@@ -18,8 +18,8 @@ from mercer.estimators.ridge.grid import grid_surface
 from mercer.estimators.ridge.large import equations, feature_map, on_raw, raw_blocks
 from mercer.estimators.ridge.problem import Array, Problem
 from mercer.estimators.ridge.surface import Data, assemble
-from mercer.gram.chunk_tasks import plus
-from mercer.gram.fourier_grid import has_grid
+from mercer.grams.chunks.tasks import plus
+from mercer.grams.fourier_grid import has_grid
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel

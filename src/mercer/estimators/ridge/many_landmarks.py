@@ -21,13 +21,13 @@ import scipy.linalg as la
 
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
-from mercer.gram.low_rank import LandmarkFeatures
+from mercer.grams.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.solution import Solution
 from mercer.numeric.memory import within
-from mercer.plan import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
+from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
 
 NAME = "nystroem-cg"
 

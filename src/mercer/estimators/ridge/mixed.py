@@ -16,7 +16,7 @@ import scipy.special
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.problem import Array, Problem, RidgeFit, from_solution, right_sides
-from mercer.gram import GramOperator, gram
+from mercer.grams import GramOperator, gram
 from mercer.inputs import as_rows
 from mercer.linalg.cholesky import Factor, cholesky, solve_refined, solve_scaled
 

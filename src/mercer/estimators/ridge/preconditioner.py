@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.estimators.ridge.problem import Array, Problem
-from mercer.gram.low_rank import low_rank
+from mercer.grams.low_rank import low_rank
 from mercer.linalg.cholesky import definite_factor
 
 #: Below this many rows the diagonal alone is taken: products are cheap, and a factor would cost as much as they save.

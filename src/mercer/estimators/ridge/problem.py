@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution

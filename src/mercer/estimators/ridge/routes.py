@@ -14,9 +14,6 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import chunked, large, many_landmarks, mixed
 from mercer.estimators.ridge.chunked import FEATURE_ROWS
 from mercer.estimators.ridge.crossval import leave_one_out
-from mercer.estimators.ridge.dual import DualFit, fit_rows
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
 from mercer.estimators.ridge.primal import minimum_norm, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import (
@@ -28,13 +25,16 @@ from mercer.estimators.ridge.problem import (
     from_solution,
     right_sides,
 )
-from mercer.gram import GramOperator, gram
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams import GramOperator, gram
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import as_rows
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
+from mercer.linalg.ridge.dual import DualFit, fit_rows
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
 from mercer.linalg.solution import split_rows
 from mercer.numeric.encodings import dense
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
 NORM_ROWS = 3000

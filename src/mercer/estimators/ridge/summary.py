@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError
-from mercer.estimators.ridge.eigen import EigenPath
-from mercer.estimators.ridge.eigen_fit import EigenFit
 from mercer.estimators.ridge.formula import MOST_TERMS, written
 from mercer.estimators.summary import Summary
+from mercer.linalg.ridge.eigen import EigenPath
+from mercer.linalg.ridge.eigen_fit import EigenFit
 from mercer.numeric.memory import format_bytes
 
 #: Linear ridge is shown beside the model while it costs next to nothing.

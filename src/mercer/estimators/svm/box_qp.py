@@ -35,7 +35,7 @@ LOOSE = 1e-2
 
 
 class Gram(Protocol):
-    """What the solver asks of a Gram matrix: its size, diagonal, rows, and sums of rows (`mercer.gram.row_cache`)."""
+    """What the solver asks of a Gram matrix: its size, diagonal, rows, and sums of rows (`mercer.grams.row_cache`)."""
 
     n: int
 
@@ -120,7 +120,7 @@ def solve_box(
     ----------
     problem : BoxProblem
     gram : Gram
-        `mercer.gram.row_cache.KernelRows`, or anything with its methods.
+        `mercer.grams.row_cache.KernelRows`, or anything with its methods.
     tol : float
         Largest violation of the optimality conditions left. Below 1e-4 the rows should be float64.
     max_iter : int
@@ -132,7 +132,7 @@ def solve_box(
     further : (tolerance, steps), optional
         Once `tol` is reached, go on towards a finer tolerance for at most this many steps.
 
-    >>> from mercer.gram.row_cache import KernelRows
+    >>> from mercer.grams.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> problem = BoxProblem(np.array([1.0, -1.0]), -np.ones(2), np.full(2, 10.0), np.zeros(2))
     >>> solve_box(problem, KernelRows.of(K)).value.tolist()

@@ -28,7 +28,7 @@ from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, format_seconds
+from mercer.planning import Route, format_seconds
 
 #: Rows drawn by a fixed seed: the first number is compared with the second. Enough to see a Gram near one of its two ends.
 ASKED, COMPARED, SEED = 50, 500, 0

@@ -48,7 +48,7 @@ def solve_held(
 ) -> BoxSolution:
     """Solve one problem on a whole `KernelRows`; `gradient` (n,) of the start saves its product with the matrix.
 
-    >>> from mercer.gram.row_cache import KernelRows
+    >>> from mercer.grams.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> problem = BoxProblem(np.array([1.0, -1.0]), -np.ones(2), np.full(2, 10.0), np.zeros(2))
     >>> solve_held(problem, KernelRows.of(K)).value.tolist()
@@ -116,7 +116,7 @@ class _Moves:
         return self.kept
 
     def _crossings(self, rows: Array) -> Array:  # (q,) -> (q, q)
-        from mercer.gram._compiled_rows import crossings
+        from mercer.grams._compiled_rows import crossings
 
         K = np.empty((len(rows), len(rows)), self.gram.store.dtype)
         crossings(self.gram.store, rows, rows, K, 0, len(rows))

@@ -16,11 +16,11 @@ from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.diagnosis import LONG, diagnose_data
 from mercer.estimators.svm.one_vs_one import pair_columns
 from mercer.estimators.svm.solver import Solver, SolverSettings, check_limits, svm_routes
-from mercer.gram.products import from_features, to_features
+from mercer.grams.products import from_features, to_features
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import record
 
 Array = NDArray[Any]

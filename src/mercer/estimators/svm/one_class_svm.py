@@ -17,7 +17,7 @@ from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.problems import SupportFunction, one_class, support_function
 from mercer.estimators.svm.solver import SolverSettings, fit_status
-from mercer.plan import Route
+from mercer.planning import Route
 from mercer.registry import estimator
 
 Array = NDArray[Any]

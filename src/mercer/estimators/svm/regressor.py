@@ -22,7 +22,7 @@ from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.problems import SupportFunction, in_units, regression_function, unit_of
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
-from mercer.plan import Route
+from mercer.planning import Route
 
 Array = NDArray[Any]
 

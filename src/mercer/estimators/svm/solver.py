@@ -21,11 +21,11 @@ from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, solve_box
 from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
 from mercer.estimators.svm.problems import SupportFunction, classification, support_function
 from mercer.estimators.svm.working_set import DIRECT
-from mercer.gram.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows
+from mercer.grams.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 Array = NDArray[Any]
 

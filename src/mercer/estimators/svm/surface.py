@@ -21,8 +21,8 @@ from mercer.estimators.svm.held_qp import solve_held
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs, winners
 from mercer.estimators.svm.problems import SupportFunction, support_function
 from mercer.estimators.svm.solver import SolverSettings
-from mercer.gram import GramOperator, gram
-from mercer.gram.row_cache import FINE, KernelRows
+from mercer.grams import GramOperator, gram
+from mercer.grams.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
@@ -340,7 +340,7 @@ def _decisions(path: list[SupportFunction], n: int, product: Callable[[Array], A
 
 def _own_part(whole: KernelRows, rows: Array) -> KernelRows:  # (t,)
     """The matrix of some rows in memory of its own, for one thread."""
-    from mercer.gram._compiled_rows import crossings
+    from mercer.grams._compiled_rows import crossings
 
     K = np.empty((len(rows), len(rows)), whole.store.dtype)
     crossings(whole.store, rows, rows, K, 0, len(rows))

@@ -16,7 +16,7 @@ from mercer.estimators.svm.hinge import HINGE, SOLVERS, routes_beyond
 from mercer.estimators.svm.problems import SupportFunction, classification, support_function
 from mercer.estimators.svm.solver import Solver, SolverSettings, check_penalty, least_bytes
 from mercer.numeric.memory import parse_bytes
-from mercer.plan import Route, Shape
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 Array = NDArray[Any]

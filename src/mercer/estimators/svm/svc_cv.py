@@ -19,7 +19,7 @@ from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
 from mercer.estimators.svm.svc import SoftMargin
 from mercer.numeric.memory import budget_bytes
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import as_label_scoring
 from mercer.selection.surface import Surface, choose_point, cost_axis, length_scale_paths, read_grid, read_splits, tabulate

@@ -291,7 +291,7 @@ class Blocks:
 
     def block(self, index: Array) -> tuple[Array, Array, Array]:  # (q,) -> (S, n), (q,), (q, q)
         """The rows of a set and the block where they cross."""
-        from mercer.gram._compiled_rows import crossings
+        from mercer.grams._compiled_rows import crossings
 
         everything = len(index) == self.n and self.gram.whole
         if everything and self._block is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.numeric.memory import format_bytes
-from mercer.plan import format_seconds
+from mercer.planning import format_seconds
 from mercer.report.document.html import Section, code, facts, join, paragraph
 from mercer.report.document.material import Material
 from mercer.workflow.training import Elsewhere

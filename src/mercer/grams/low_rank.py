@@ -16,8 +16,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from mercer.errors import CapabilityError, InputError, check_whole
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.operator import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.operator import GramOperator
 from mercer.inputs import Rows, as_rows, widened
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel

@@ -1,7 +1,7 @@
 """Rows that come in chunks, as one fit sees them: how many there are, and one ordered map and one ordered sum over them.
 
 A function of one chunk is applied to every chunk (`ChunkedRows.map`), its arrays are added up (`ChunkedRows.sum`), or stand
-below each other (`ChunkedRows.column`). `mercer.gram.chunk_tasks` has who applies it, and the order of the sums.
+below each other (`ChunkedRows.column`). `mercer.grams.chunks.tasks` has who applies it, and the order of the sums.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.gram.chunk_tasks import GROUP, Arrays, Here, Ledger, Runner, Task, Work, head_of, length_of, taken_of
-from mercer.gram.journal import Journal
+from mercer.grams.chunks.journal import Journal
+from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Ledger, Runner, Task, Work, head_of, length_of, taken_of
 from mercer.inputs.chunks import Chunk, Chunks, Door, Part, ReadTargets, stacked
 from mercer.inputs.rows import Rows
 from mercer.inputs.vectors import columns_of
@@ -51,7 +51,7 @@ class ChunkedRows:
         """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
         runner: Runner = Here()
         if source.client is not None:
-            from mercer.gram.distributed import Workers
+            from mercer.grams.chunks.distributed import Workers
 
             runner = Workers(source.client)
         door, parts, seen = Door(kind, targets, owner=owner), iter(source.parts), []
@@ -125,7 +125,7 @@ class ChunkedRows:
 
     def pairs(self, more: Sequence[Any]) -> ChunkedRows:
         """Pairs of chunks (i, j), i <= j, as chunks: `more[i]` comes with the rows of chunk i wherever these go."""
-        from mercer.gram.chunk_pairs import pair_parts
+        from mercer.grams.chunks.pairs import pair_parts
 
         filled = [place for place, n in enumerate(self.lengths or ()) if n]
         parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]

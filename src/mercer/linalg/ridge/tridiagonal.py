@@ -116,7 +116,7 @@ class TridiagonalPath:
 
     def _diagonals(self, pivots: Array, lower: Array) -> Array:  # (L, a), (L, a - 1) -> (L, a)
         """diag (S K S + alpha I)^-1 for every alpha."""
-        from mercer.estimators.ridge._compiled_tridiagonal import inverse_diagonal
+        from mercer.linalg.ridge._compiled_tridiagonal import inverse_diagonal
 
         n = self.diagonal.size
         out = np.empty((len(pivots), n))

@@ -192,7 +192,7 @@ class KernelRows:
             if isinstance(rows, slice) or isinstance(columns, slice):
                 out[:] = self.store[rows, columns]
             else:
-                from mercer.gram._compiled_rows import crossings
+                from mercer.grams._compiled_rows import crossings
 
                 crossings(self.store, rows, columns, out, 0, len(rows))
             if mirror is not None:
@@ -243,7 +243,7 @@ class KernelRows:
 
     def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:  # (n,), (S, n), (m,), (m,)
         """total += coef @ store[slots], without copying a row."""
-        from mercer.gram._compiled_rows import add_rows
+        from mercer.grams._compiled_rows import add_rows
 
         if len(slots) == 0:
             return

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.gram.chunk_tasks import Kernels
-from mercer.gram.chunked import ChunkedRows
-from mercer.gram.operator import GramOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.chunks.tasks import Kernels
+from mercer.grams.operator import GramOperator
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, MissingExtraError
-from mercer.gram.chunk_tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
+from mercer.grams.chunks.tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
 from mercer.inputs.chunks import Chunk, Door
 from mercer.inputs.dask_parts import DaskPart
 from mercer.numeric.threads import one_thread

@@ -1,8 +1,8 @@
 """Work on one chunk after the other, or on many at once: what a task is, who runs tasks, and the order of their sums.
 
 Sums of arrays are taken in a fixed order: eight chunks after each other make a group, eight groups a wave, and waves are
-added up. Who runs the tasks, this process (`Here`) or the workers of a cluster (`mercer.gram.distributed`), changes nothing
-else, so that both give the same digits where BLAS has as many threads.
+added up. The tasks run in this process (`Here`) or on the workers of a cluster (`mercer.grams.chunks.distributed`). Both
+give the same digits if BLAS has the same number of threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.operator import GramOperator
+from mercer.grams.operator import GramOperator
 from mercer.inputs.chunks import Chunk, Door, Part
 from mercer.inputs.rows import take
 from mercer.kernels.base import Kernel

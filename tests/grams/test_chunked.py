@@ -9,9 +9,9 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.gram.chunk_operator import ChunkOperator
-from mercer.gram.chunk_tasks import GROUP, WAVE, Ledger, total_of
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams.chunks.operator import ChunkOperator
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.chunks.tasks import GROUP, WAVE, Ledger, total_of
 from mercer.inputs.chunks import Chunk, Chunks
 
 RNG = np.random.default_rng(0)

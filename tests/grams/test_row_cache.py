@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mercer import Exponential, Function, Gaussian, Linear, Polynomial, Precomputed, Spectrum
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.gram.row_cache import KernelRows
+from mercer.grams.row_cache import KernelRows
 
 KERNELS = [Gaussian(length_scale=1.3), Linear(), Polynomial(degree=2) + 0.5 * Exponential(length_scale=2.0)]
 

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.gram import GramOperator
-from mercer.gram.chunk_operator import ChunkOperator
-from mercer.gram.chunked import ChunkedRows
+from mercer.grams import GramOperator
+from mercer.grams.chunks.operator import ChunkOperator
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
-from mercer.plan import Route, Shape, entry_rate, gemm_rate
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
 FEATURE_ROWS = 2048

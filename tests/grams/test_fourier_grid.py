@@ -7,8 +7,8 @@ import pytest
 
 from mercer import Constant, Gaussian, Laplacian, Linear, Matern, Periodic, SpectralMixture
 from mercer.errors import CapabilityError, MissingExtraError
-from mercer.gram import fourier_grid
-from mercer.gram.fourier_grid import FourierGrid, ToeplitzSystem, grid_for, has_grid
+from mercer.grams import fourier_grid
+from mercer.grams.fourier_grid import FourierGrid, ToeplitzSystem, grid_for, has_grid
 from mercer.kernels.base import Kernel
 
 pytest.importorskip("finufft")

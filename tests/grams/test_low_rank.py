@@ -7,7 +7,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.gram.low_rank import low_rank
+from mercer.grams.low_rank import low_rank
 
 
 def points(n: int = 120, d: int = 3, seed: int = 0) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import Gaussian, Graph, KernelRidge, KernelRidgeCV, Polynomial, Spectrum, VertexHistogram, plan
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.plan import Route, choose_route, format_seconds
+from mercer.planning import Route, choose_route, format_seconds
 
 
 def test_the_first_route_that_fits_is_taken() -> None:

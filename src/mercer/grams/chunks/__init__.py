@@ -1,0 +1,1 @@
+"""Gram matrices of rows that come in chunks, in this process or on a cluster."""

@@ -1,0 +1,1 @@
+"""Ridge regression on arrays: solutions and held-out predictions in closed form."""
