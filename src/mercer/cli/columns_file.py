@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array
+
 #: What a formula begins with, for the spreadsheets that there are.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Array]
 
 
 def as_csv(ids: Columns, answers: Columns, known: NDArray[np.bool_]) -> str:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.inputs.delimited import read_header, read_text
 from mercer.inputs.tables import Table
@@ -27,7 +26,7 @@ class Dataset:
     path: Path
     table: Table  # columns by name; every estimator on tables takes it
 
-    def split(self, target: str | None = None) -> tuple[Table, NDArray[Any]]:
+    def split(self, target: str | None = None) -> tuple[Table, Array]:
         """The columns to learn from and the target, (n,), for the rows whose target is known."""
         from mercer.inputs.cells import missing_cells
 

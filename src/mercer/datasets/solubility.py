@@ -6,8 +6,8 @@ import gzip
 import json
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.datasets.dataset import FOLDER, Dataset, shipped
 from mercer.inputs import Graph
 
@@ -29,7 +29,7 @@ def load_solubility() -> Dataset:
     )
 
 
-def load_solubility_graphs() -> tuple[list[Graph], NDArray[np.float64]]:
+def load_solubility_graphs() -> tuple[list[Graph], Floats]:
     """The same molecules as graphs of atoms and bonds, in the same order, and their log solubility: no chemistry needed.
 
     >>> import mercer

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted as refuse_unfitted
 from sklearn.utils.validation import validate_data
 
+from mercer.arrays import Floats
 from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError
 from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
@@ -257,11 +257,11 @@ class KernelEstimator(BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
         return self.n_features_in_ == columns and "feature_names_in_" not in self.__dict__
 
-    def _read_targets(self, y: Any, n: int) -> NDArray[np.float64]:
+    def _read_targets(self, y: Any, n: int) -> Floats:
         """Check numeric targets, (n,) or (n, t)."""
         return read_targets(type(self).__name__, y, n)
 
-    def _read_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+    def _read_weights(self, sample_weight: Any, n: int) -> Floats | None:
         """Check sample weights: n finite numbers >= 0, not all zero; one number stands for all."""
         if sample_weight is None:
             return None
@@ -278,7 +278,7 @@ class KernelEstimator(BaseEstimator):
         """The kernel as it was given; a text is read."""
         return self.kernel if isinstance(self.kernel, Kernel) else as_kernel(self.kernel)
 
-    def _resolved(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
+    def _resolved(self, X: Any, weights: Floats | None = None) -> Kernel:
         """The kernel with numbers taken from the training data where it asks for them."""
         return self._given_kernel().resolve(X, weights)
 
@@ -342,10 +342,10 @@ class DualModel(KernelEstimator):
         "dual_coef_": "float (n, *t)",
     }
 
-    dual_coef_: NDArray[np.float64]
+    dual_coef_: Floats
     intercept_: Any
 
-    def _decision(self, X: Any) -> NDArray[np.float64]:
+    def _decision(self, X: Any) -> Floats:
         """f at new points, in tiles: memory does not grow with their number beyond the answer."""
         check_is_fitted(self)
         new = self._read(X, reset=False)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
-from mercer.linalg.solution import Array
 
 
 def conformal_rank(n: int, coverage: float) -> int:
@@ -79,7 +79,7 @@ NEW_ROWS = 1024
 class IntervalMixin:
     """Gives `predict_interval` to a regressor that has `predict`, `loo_residuals_` and, for jackknife+, `_influence`."""
 
-    def predict_interval(self: Any, X: Any, coverage: float = 0.9, *, method: str = "jackknife") -> NDArray[np.float64]:
+    def predict_interval(self: Any, X: Any, coverage: float = 0.9, *, method: str = "jackknife") -> Floats:
         """Return an interval for the target at each new point, (n, 2), or (n, 2, t) for several targets.
 
         Parameters
@@ -105,7 +105,7 @@ class IntervalMixin:
             intervals = self._jackknife_plus(X, centers, coverage)
         return intervals[:, :, 0] if prediction.ndim == 1 else intervals
 
-    def _radii(self: Any, coverage: float) -> NDArray[np.float64]:  # -> (t,)
+    def _radii(self: Any, coverage: float) -> Floats:  # -> (t,)
         """Half the width of the jackknife's interval, for each target."""
         loo = self.loo_residuals_
         loo = loo.reshape(len(loo), -1)[self._in_fit(len(loo))]
@@ -115,7 +115,7 @@ class IntervalMixin:
         """The rows that the fit rests on: one of weight zero is no row of the sample, and says nothing about new ones."""
         return np.ones(n, dtype=bool)
 
-    def _jackknife_plus(self: Any, X: Any, centers: NDArray[Any], coverage: float) -> NDArray[np.float64]:  # -> (m, 2, t)
+    def _jackknife_plus(self: Any, X: Any, centers: Array, coverage: float) -> Floats:  # -> (m, 2, t)
         loo = self.loo_residuals_.reshape(-1, centers.shape[1])
         used = self._in_fit(len(loo))
         intervals = np.empty((len(centers), 2, centers.shape[1]))

@@ -22,16 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer import geometry
+from mercer.arrays import Array
 from mercer.errors import InputError, describe
 from mercer.estimators.standing import NotAKernelWarning, stands
 from mercer.grams import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
-
-Array = NDArray[Any]
 
 #: Exponents i of 2^-i, the margins over which the bound is minimized; beyond them it is vacuous for any real data.
 EXPONENTS = np.arange(-30.0, 31.0)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
+from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.inputs import Rows, columns_of, count, take
@@ -28,7 +28,7 @@ class TrainingSet:
 
     X: Any
     y: Any  # what the family's _read_y returned
-    weights: NDArray[np.float64] | None  # (n,)
+    weights: Floats | None  # (n,)
     kernel: Kernel
     rows: Any  # Rows of X with what kernels have made of it: shared by all that evaluate kernels on it, gone with the fit
     more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
@@ -50,7 +50,7 @@ class TrainingSet:
         return self.X if self.source is None else self.source
 
     @property
-    def counted(self) -> NDArray[np.float64]:  # (n,)
+    def counted(self) -> Floats:  # (n,)
         """The weights; ones where none were given."""
         return np.ones(self.n) if self.weights is None else self.weights
 
@@ -94,13 +94,13 @@ def with_rows(data: TrainingSet) -> TrainingSet:
     return replace(data, X=whole.X, y=whole.y, weights=whole.weights, rows=Rows(whole.X), source=chunks)
 
 
-def classes_of_chunks(what: str, rows: ChunkedRows) -> NDArray[Any]:
+def classes_of_chunks(what: str, rows: ChunkedRows) -> Array:
     """The classes that occur in the chunks, sorted; a class whose rows all weigh nothing is none."""
     found = [labels for labels in rows.map(_labels) if labels is not None]
     return classes_of(what, np.concatenate(found))
 
 
-def _labels(chunk: Chunk) -> NDArray[Any]:
+def _labels(chunk: Chunk) -> Array:
     return np.unique(chunk.y if chunk.weights is None else chunk.y[chunk.weights > 0])
 
 

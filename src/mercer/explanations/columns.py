@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.explanations.expansion import Expansion, check_linear, expand, rows_of
 from mercer.inputs import Rows, as_rows, count, is_frame, take
 from mercer.kernels.column_terms import Column, ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
-
-Array = NDArray[np.float64]
 
 #: Rows of the model that stand for "any row" where no background is given, drawn by this seed.
 BACKGROUND, BACKGROUND_SEED = 100, 0
@@ -44,13 +42,13 @@ class ColumnExplanation:
     """
 
     names: tuple[str, ...]
-    contributions: Array
+    contributions: Floats
     value: float
     base: float
     examples: tuple[tuple[int, float], ...]
     label: str
     against: str
-    errors: Array | None = None
+    errors: Floats | None = None
 
     def top(self, n: int = SHOWN) -> tuple[tuple[str, float], ...]:
         """The n columns that add most, for or against."""
@@ -103,9 +101,9 @@ class Term:
     def __init__(self, term: ColumnTerm, known: Rows, rest: Rows | None) -> None:
         self.weight, self.kernels, self.columns = term.weight, list(term.factors.values()), list(term.factors)
         self.known, self.rest = known, rest
-        self._held: Array | None = None  # (m, n, B)
+        self._held: Floats | None = None  # (m, n, B)
 
-    def shares(self, coefficients: Array, new: Rows) -> tuple[dict[Column, float], float]:  # (n,)
+    def shares(self, coefficients: Floats, new: Rows) -> tuple[dict[Column, float], float]:  # (n,)
         """The shares of the columns at one row, and the value of the product where none is known."""
         a = self.weight * coefficients
         if not self.columns:
@@ -118,7 +116,7 @@ class Term:
             none += float(weights @ q.prod(axis=0).sum(axis=1))
         return dict(zip(self.columns, total.tolist(), strict=True)), none
 
-    def _background(self) -> Iterator[tuple[slice, Array]]:
+    def _background(self) -> Iterator[tuple[slice, Floats]]:
         """Some training rows, and the factors of the background with them: (m, r, B); kept while they are few."""
         n, m, B = len(self.known), len(self.columns), 1 if self.rest is None else len(self.rest)
         step = max(1, NUMBERS_AT_A_TIME // (B * m))
@@ -128,7 +126,7 @@ class Term:
             part = slice(low, min(n, low + step))
             yield part, self._factors(part) if self._held is None else self._held
 
-    def _factors(self, part: slice) -> Array:
+    def _factors(self, part: slice) -> Floats:
         if self.rest is None:
             return np.ones((len(self.columns), part.stop - part.start, 1))
         rows = self.known.take(part)

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.kernels.base import Kernel
 
@@ -20,7 +20,7 @@ class Expansion:
 
     kernel: Kernel
     X: Any
-    coefficients: NDArray[np.float64]  # (n,)
+    coefficients: Floats  # (n,)
     intercept: float
     value: float  # f(x) as the model itself computes it
     label: str
@@ -68,7 +68,7 @@ def rows_of(model: Any) -> Any:
     return _function(model)[0]
 
 
-def _function(model: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+def _function(model: Any) -> tuple[Any, Floats, Floats]:
     """The rows, the coefficients (n, t) and the intercepts (t,)."""
     if hasattr(model, "_expansion"):  # a model whose predictions do not use dual_coef_ as it stands says so itself
         X, dual, intercept = model._expansion()
@@ -85,7 +85,7 @@ def _by_pairs(model: Any) -> bool:
     return hasattr(model, "decision_function_shape") and len(model.classes_) > 2
 
 
-def _outputs(model: Any, new: Any) -> NDArray[np.float64]:  # (t,)
+def _outputs(model: Any, new: Any) -> Floats:  # (t,)
     """What the model says of the one object."""
     if _by_pairs(model):  # its votes are no sum over features, the decision values of its pairs are
         model = copy.copy(model)
@@ -94,7 +94,7 @@ def _outputs(model: Any, new: Any) -> NDArray[np.float64]:  # (t,)
     return np.asarray(value, dtype=np.float64).reshape(-1)
 
 
-def _choose(model: Any, values: NDArray[np.float64], target: Any) -> tuple[int, float, str]:
+def _choose(model: Any, values: Floats, target: Any) -> tuple[int, float, str]:
     """Which output, with which sign, and what it is called."""
     if hasattr(model, "classes_"):
         classes = [_plain(label) for label in model.classes_]
@@ -117,7 +117,7 @@ def _choose(model: Any, values: NDArray[np.float64], target: Any) -> tuple[int, 
     return int(target), 1.0, f"target {int(target)}"
 
 
-def _choose_pair(classes: list[Any], values: NDArray[np.float64], target: Any) -> tuple[int, float, str]:
+def _choose_pair(classes: list[Any], values: Floats, target: Any) -> tuple[int, float, str]:
     """The function of two classes: those asked for, or the class with most wins against the one that came next."""
     pairs = list(combinations(range(len(classes)), 2))
     if target is None:

@@ -6,8 +6,8 @@ import html
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.explanations.highlight import AGAINST, FOR
 from mercer.inputs import Graph
 
@@ -18,7 +18,7 @@ NODES_BY_DISTANCE = 600
 LINES = {"=": 2, "#": 3, "2": 2, "3": 3}
 
 
-def layout(graph: Graph, steps: int = 300) -> NDArray[np.float64]:  # -> (n, 2)
+def layout(graph: Graph, steps: int = 300) -> Floats:  # -> (n, 2)
     """Places whose distances are near those in the graph: stress majorization from classical scaling."""
     n = graph.n_nodes
     if n == 1:
@@ -46,7 +46,7 @@ def layout(graph: Graph, steps: int = 300) -> NDArray[np.float64]:  # -> (n, 2)
     return X - X.mean(axis=0)
 
 
-def _distances(graph: Graph) -> NDArray[np.float64]:  # -> (n, n)
+def _distances(graph: Graph) -> Floats:  # -> (n, n)
     """Lengths of shortest paths; parts without a path between them stand a little further apart than the longest."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
@@ -59,7 +59,7 @@ def _distances(graph: Graph) -> NDArray[np.float64]:  # -> (n, n)
     return np.asarray(D)
 
 
-def picture(graph: Graph, parts: NDArray[np.float64], width: int) -> str:
+def picture(graph: Graph, parts: Floats, width: int) -> str:
     """The graph as SVG; nodes on a color as strong as their part, their numbers on hovering."""
     if graph.n_nodes == 0:
         return "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>"
@@ -88,7 +88,7 @@ def bond_lines(label: Any) -> tuple[int, bool]:
     return LINES.get(str(label), 2 if label == ":" else 1), label == ":"
 
 
-def _bond(places: NDArray[np.float64], edge: tuple[int, int], label: Any) -> str:
+def _bond(places: Floats, edge: tuple[int, int], label: Any) -> str:
     a, b = places[edge[0]], places[edge[1]]
     count, dashed = bond_lines(label)
     across = np.array([a[1] - b[1], b[0] - a[0]]) / max(float(np.hypot(*(b - a))), 1e-9)
@@ -103,7 +103,7 @@ def _bond(places: NDArray[np.float64], edge: tuple[int, int], label: Any) -> str
     return "".join(found)
 
 
-def _node(place: NDArray[np.float64], part: float, largest: float, radius: float, number: int, label: Any) -> str:
+def _node(place: Floats, part: float, largest: float, radius: float, number: int, label: Any) -> str:
     x, y = place.tolist()
     strength = abs(part) / largest
     color = f"rgba({FOR if part > 0 else AGAINST},{strength:.2f})"

@@ -6,8 +6,8 @@ import html
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.explanations.graph_picture import picture
 from mercer.explanations.highlight import signed
 from mercer.inputs import Graph
@@ -42,7 +42,7 @@ class GraphExplanation:
     """
 
     graph: Graph
-    contributions: NDArray[np.float64]
+    contributions: Floats
     value: float
     intercept: float
     features: tuple[SubgraphPart, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.explanations.graph_result import SubgraphPart
 from mercer.explanations.strings import Letters
 from mercer.kernels.base import Kernel
@@ -39,7 +39,7 @@ class Places:
         )
 
 
-def term_nodes(known: Summand, here: Summand, coefficients: NDArray[np.float64], places: Places) -> Letters:
+def term_nodes(known: Summand, here: Summand, coefficients: Floats, places: Places) -> Letters:
     """One term: `known` on the training rows, `here` on the one graph; coefficients (n,) of the rows."""
     kernel, factor = known.kernel, float(here.factor[0])
     graph = here.rows.graphs()[0]
@@ -60,9 +60,7 @@ def term_nodes(known: Summand, here: Summand, coefficients: NDArray[np.float64],
     return Letters(graph, contributions, 0.0, features)
 
 
-def _weights(
-    kernel: Kernel, known: Summand, here: Summand, coefficients: NDArray[np.float64], wanted: dict[Hashable, int]
-) -> NDArray[np.float64]:
+def _weights(kernel: Kernel, known: Summand, here: Summand, coefficients: Floats, wanted: dict[Hashable, int]) -> Floats:
     """w_f = sum_i a_i g(x_i) phi_f(x_i) for the features of the one graph."""
     features = kernel.features
     assert features is not None  # a kernel whose features have places has features

@@ -8,7 +8,8 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.arrays import Floats
 
 if TYPE_CHECKING:
     from mercer.explanations.result import Substring
@@ -22,7 +23,7 @@ WIDTH = 60
 FOR, AGAINST = "0,114,178", "213,94,0"
 
 
-def marked(text: str | tuple[Hashable, ...], parts: NDArray[np.float64]) -> list[str]:
+def marked(text: str | tuple[Hashable, ...], parts: Floats) -> list[str]:
     """Lines of text, each with a line of marks below it; the number of its first letter stands before each."""
     cells = [shown(letter) for letter in text] if isinstance(text, str) else [_word(token) for token in text]
     marks, lines = _marks(parts), []
@@ -49,7 +50,7 @@ def table(substrings: Sequence[Substring]) -> list[str]:
     ]
 
 
-def colored(head: str, text: str | tuple[Hashable, ...], parts: NDArray[np.float64], substrings: Sequence[Substring]) -> str:
+def colored(head: str, text: str | tuple[Hashable, ...], parts: Floats, substrings: Sequence[Substring]) -> str:
     """A fragment of HTML: every letter on its color, its number on hovering, and the table of substrings below."""
     largest = float(np.abs(parts).max(initial=0.0)) or 1.0
     gap = "" if isinstance(text, str) else " "
@@ -77,7 +78,7 @@ def _span(piece: str, part: float, largest: float) -> str:
     return f"<span style='background:rgba({color},{strength:.2f})' title='{signed(part)}'>{html.escape(piece)}</span>"
 
 
-def _marks(parts: NDArray[np.float64]) -> list[str]:
+def _marks(parts: Floats) -> list[str]:
     largest = float(np.abs(parts).max(initial=0.0)) or 1.0
     return [_mark(part / largest) for part in parts.tolist()]
 

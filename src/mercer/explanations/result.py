@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mercer.arrays import Floats
 from mercer.explanations.highlight import LEGEND, colored, marked, table
 
 #: How many substrings are printed unless asked otherwise.
@@ -39,7 +37,7 @@ class StringExplanation:
     """
 
     text: str | tuple[Hashable, ...] | None
-    contributions: NDArray[np.float64]
+    contributions: Floats
     value: float
     intercept: float
     substrings: tuple[Substring, ...]

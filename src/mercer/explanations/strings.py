@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.explanations.result import Substring
 from mercer.inputs import Graph
@@ -27,7 +27,7 @@ class Letters:
     """The parts of sum_t <w_t, phi_t(x)>: of every letter, of every feature, and what belongs to no letter."""
 
     text: Text | Graph | None  # None: a term that does not look at letters; a graph has nodes for letters
-    contributions: NDArray[np.float64]  # (length,)
+    contributions: Floats  # (length,)
     base: float
     features: tuple[tuple[str, float, float, int], ...]  # name, contribution, weight, how often it occurs
 
@@ -63,7 +63,7 @@ class Letters:
         return tuple(sorted(merged.values(), key=lambda one: (-abs(one.contribution), one.name)))
 
 
-def term_letters(known: Summand, here: Summand, coefficients: NDArray[np.float64]) -> Letters:
+def term_letters(known: Summand, here: Summand, coefficients: Floats) -> Letters:
     """One term: `known` on the training rows, `here` on the one string; coefficients (n,) of the rows."""
     kernel, factor = known.kernel, float(here.factor[0])
     if kernel._domain != "strings":
@@ -86,15 +86,13 @@ def term_letters(known: Summand, here: Summand, coefficients: NDArray[np.float64
     return Letters(text, contributions, 0.0, features)
 
 
-def _without_letters(known: Summand, here: Summand, coefficients: NDArray[np.float64]) -> float:
+def _without_letters(known: Summand, here: Summand, coefficients: Floats) -> float:
     """A term whose features belong to the object as a whole, such as a constant."""
     here_is = {one.feature: one.weight for one in known.kernel._occurrences(None) or ()}
     return float(here.factor[0] * sum(w * w for w in here_is.values()) * (coefficients @ known.factor))
 
 
-def feature_weights(
-    known: Summand, here: Summand, coefficients: NDArray[np.float64], wanted: list[Hashable]
-) -> NDArray[np.float64]:
+def feature_weights(known: Summand, here: Summand, coefficients: Floats, wanted: list[Hashable]) -> Floats:
     """w_f = sum_i a_i g(x_i) phi_f(x_i) for the wanted features, those of the one string `here`."""
     a = coefficients * known.factor
     encoding = here.kernel._encode(here.rows)
@@ -111,7 +109,7 @@ def feature_weights(
     return np.array([weights[column[feature]] for feature in wanted])
 
 
-def weights_by_occurrence(known: Summand, a: NDArray[np.float64], wanted: list[Hashable]) -> NDArray[np.float64]:
+def weights_by_occurrence(known: Summand, a: Floats, wanted: list[Hashable]) -> Floats:
     """The same from the places of features in every training row: slow, and for any kernel that names its features."""
     number = {feature: i for i, feature in enumerate(wanted)}
     weights = np.zeros(len(wanted))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.grams import GramOperator
 from mercer.inputs import count
@@ -33,9 +34,9 @@ class Representer:
 
     kernel_: Kernel
     X_fit_: Any
-    dual_coef_: NDArray[np.float64]  # (m,)
+    dual_coef_: Floats  # (m,)
 
-    def __call__(self, Z: Any) -> NDArray[np.float64]:
+    def __call__(self, Z: Any) -> Floats:
         """f(z) = <f, k(z, .)> for every object of a collection."""
         return np.asarray(GramOperator(self.kernel_, Z, self.X_fit_) @ self.dual_coef_, dtype=np.float64)
 

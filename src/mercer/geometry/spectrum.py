@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, check_whole
 from mercer.grams import gram
 from mercer.inputs import count
@@ -33,10 +34,10 @@ class Eigenfunctions:
     kernel, and <f, g> = sum_l f_l g_l / k_l.
     """
 
-    values: NDArray[np.float64]  # (r,)
-    _evaluate: Callable[[Any], NDArray[np.float64]]
+    values: Floats  # (r,)
+    _evaluate: Callable[[Any], Floats]
 
-    def __call__(self, Z: Any) -> NDArray[np.float64]:
+    def __call__(self, Z: Any) -> Floats:
         """e_l(z) for every object z of a collection and every l, (n, r)."""
         return self._evaluate(Z)
 
@@ -92,7 +93,7 @@ def gaussian_eigenfunctions(length_scale: float, deviation: float, n_components:
     c = math.sqrt(a * a + 2.0 * a * b)
     A = a + b + c
 
-    def evaluate(Z: ArrayLike) -> NDArray[np.float64]:
+    def evaluate(Z: ArrayLike) -> Floats:
         x = np.asarray(Z, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != 1:
             raise InputError(f"geometry.gaussian_eigenfunctions: these are functions of one column; got shape {x.shape}.")

@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.geometry.functions import Expansion, inner_of_functions
 from mercer.grams import GramOperator, gram
@@ -48,7 +49,7 @@ class _Points:
         self.m = int(self.K.shape[0])
         self.scale = float(np.abs(self.diagonal).max())
 
-    def coefficients(self, a: ArrayLike | None, name: str) -> NDArray[np.float64]:
+    def coefficients(self, a: ArrayLike | None, name: str) -> Floats:
         if a is None:
             raise InputError(f"geometry: the coefficients {name} are missing; w = sum_i {name}_i phi(x_i) needs them.")
         vector = np.asarray(a, dtype=np.float64)
@@ -56,7 +57,7 @@ class _Points:
             raise InputError(f"geometry: {name} must be {self.m} finite coefficients, one per point; got {describe(a)}.")
         return vector
 
-    def squared_norm(self, a: NDArray[np.float64], what: str) -> float:
+    def squared_norm(self, a: Floats, what: str) -> float:
         value = float(a @ (self.K @ a))
         if value < -ROUNDING * self.m * self.scale * float(a @ a):
             raise InputError(
@@ -116,7 +117,7 @@ def inner(K: Any, *arguments: Any) -> float:
     return float(points.coefficients(a, "a") @ (points.K @ points.coefficients(b, "b")))
 
 
-def distances(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
+def distances(K: Any, X: Any = None, Z: Any = None) -> Floats:
     """Return ||phi(x_i) - phi(z_j)|| for all pairs: distances(K) or distances(k, X, Z=None).
 
     >>> import numpy as np
@@ -185,7 +186,7 @@ def spread(K: Any, X: Any = None) -> float:
     return max(float(points.diagonal.mean()) - mean, 0.0)
 
 
-def normalize(K: Any, X: Any = None) -> NDArray[np.float64]:
+def normalize(K: Any, X: Any = None) -> Floats:
     """Return the Gram matrix of phi(x) / ||phi(x)||; rows with k(x, x) = 0 become 0.
 
     >>> import numpy as np
@@ -207,7 +208,7 @@ def normalize(K: Any, X: Any = None) -> NDArray[np.float64]:
     return G
 
 
-def center(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
+def center(K: Any, X: Any = None, Z: Any = None) -> Floats:
     """Return inner products of phi - mean, with the mean of the training points.
 
     center(K) centers a Gram matrix: K - 1k' - k1' + mean, k the row means. center(K, K_new) centers rows of new points
@@ -240,7 +241,7 @@ def center(K: Any, X: Any = None, Z: Any = None) -> NDArray[np.float64]:
     return centered
 
 
-def projection(K: Any, *arguments: Any) -> NDArray[np.float64]:
+def projection(K: Any, *arguments: Any) -> Floats:
     """Return <phi(z_j), w> / ||w||, the coordinate along w = sum_i a_i phi(x_i), of the points or of new ones.
 
     projection(K, a) and projection(k, X, a) project the points themselves; projection(K, a, K_new) and
@@ -299,7 +300,7 @@ def _check_symmetric(K: GramOperator) -> None:
         )
 
 
-def _as_gram(K: Any) -> NDArray[Any]:
+def _as_gram(K: Any) -> Array:
     G = np.asarray(K)
     if G.dtype.kind not in "fiub" or G.ndim != 2 or G.shape[0] != G.shape[1] or G.size == 0:
         raise InputError(f"geometry: a Gram matrix is square and real; got {describe(K)} of shape {G.shape}.")

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
-import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mercer.arrays import Array, Floats, Ints
 
 _FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def add_rows(total: Floats, store: NDArray[Any], slots: Ints, coef: Floats, start: int, stop: int) -> None:
+def add_rows(total: Floats, store: Array, slots: Ints, coef: Floats, start: int, stop: int) -> None:
     """total[start:stop] += coef @ store[slots, start:stop] in float64, four rows at a time."""  # (n,), (S, n), (m,), (m,)
     m = slots.size
     for left in range(start, stop, 1024):
@@ -39,7 +33,7 @@ def add_rows(total: Floats, store: NDArray[Any], slots: Ints, coef: Floats, star
 
 
 @numba.njit(cache=True, nogil=True)
-def crossings(store: NDArray[Any], slots: Ints, columns: Ints, out: NDArray[Any], start: int, stop: int) -> None:
+def crossings(store: Array, slots: Ints, columns: Ints, out: Array, start: int, stop: int) -> None:
     """out[a, b] = store[slots[a], columns[b]] for the rows a from start to stop."""  # (S, n), (q,), (q,), (q, q)
     for a in range(start, stop):
         row = store[slots[a]]

@@ -10,8 +10,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.kernels.base import Kernel
 
 #: Squared distances below this many roundings of k(x, x) + k(z, z) have no more than three digits.
@@ -44,9 +44,7 @@ def _is_table(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and len(X) > 0
 
 
-def warn_of_cancellation(
-    verb: str, squared: NDArray[np.float64], sizes: NDArray[np.float64], eps: float, kernel: object, X: Any
-) -> None:
+def warn_of_cancellation(verb: str, squared: Floats, sizes: Floats, eps: float, kernel: object, X: Any) -> None:
     """Say once that squared distances are mostly rounding: half of them are below what k(x, x) + k(z, z) rounds to.
 
     Equal rows are no reason for alarm: their distances are 0.

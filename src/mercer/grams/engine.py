@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.kernels.evaluation import REMEDY, Evaluation
 from mercer.kernels.text import as_kernel
@@ -20,10 +20,10 @@ def gram(
     X: Any,
     Z: Any = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
     memory: int | float | str | None = None,
     progress: Progress | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Return K with K_ij = k(x_i, z_j), tile by tile on all cores; gram(k, X) is gram(k, X, X), exactly symmetric.
 
     Parameters

@@ -16,17 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 from scipy import fft
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError, MissingExtraError
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measure import Measure
 from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.log_determinant import random_traces
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Columns up to which a grid of frequencies is smaller than the rows it stands for.
 MOST_COLUMNS = 3

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import CapabilityError, InputError, check_whole
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.operator import GramOperator
@@ -61,15 +61,15 @@ class LandmarkFeatures:
 
     kernel: Kernel
     landmarks: Any
-    index: NDArray[np.intp]
-    triangle: NDArray[np.float64]
+    index: Indices
+    triangle: Floats
 
     @property
     def n_components(self) -> int:
         """The number of landmarks, which is that of features."""
         return len(self.index)
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> Floats:
         """Return the features of new rows, (n, m)."""
         new = Rows(X)
         step = max(1, BYTES_AT_A_TIME // (8 * self.n_components))
@@ -80,11 +80,11 @@ class LandmarkFeatures:
             out[part] = la.solve_triangular(self.triangle, K.T, lower=True, overwrite_b=True, check_finite=False).T
         return out
 
-    def expansion(self, coordinates: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (m, r)
+    def expansion(self, coordinates: Array) -> Floats:  # (m, r) -> (m, r)
         """Coefficients c of vectors w given by their features: w = sum_j c_j phi(s_j), so that <w, phi(x)> = k(x, S) c."""
         return np.asarray(la.solve_triangular(self.triangle, coordinates, lower=True, trans="T", check_finite=False))
 
-    def _values(self, X: Any) -> NDArray[Any]:  # -> (n, m)
+    def _values(self, X: Any) -> Array:  # -> (n, m)
         return self.kernel(X, self.landmarks)
 
 
@@ -96,12 +96,12 @@ class LowRank:
     """
 
     features: LandmarkFeatures
-    factor: NDArray[np.float64]
-    residual: NDArray[np.float64]
+    factor: Floats
+    residual: Floats
     missed: float
 
     @property
-    def index(self) -> NDArray[np.intp]:
+    def index(self) -> Indices:
         """The row numbers of the landmarks, in the order in which they were drawn."""
         return self.features.index
 
@@ -154,7 +154,7 @@ def low_rank(
         raise InputError(f"{kernel}: k(x, x) = {diagonal[row]:.3g} < 0 for row {row}, so it is not a kernel.")
     reached = 0
 
-    def columns(chosen: NDArray[Any]) -> NDArray[Any]:
+    def columns(chosen: Array) -> Array:
         nonlocal reached
         reached = min(m, reached + len(chosen))
         if progress is not None:
@@ -200,12 +200,12 @@ def _from_chunks(kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.G
     return LandmarkFeatures(own.kernel, own.landmarks, drawn[own.index], own.triangle), found.missed
 
 
-def draw_rows(rows: ChunkedRows, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw_rows(rows: ChunkedRows, size: int, rng: np.random.Generator) -> Indices:
     """The numbers of some rows, ascending; all of them where there are no more."""
     return np.arange(rows.n) if rows.n <= size else np.sort(rng.choice(rows.n, size=size, replace=False))
 
 
-def from_landmarks(kernel: Kernel, rows: Rows, index: NDArray[np.intp] | None) -> LandmarkFeatures:
+def from_landmarks(kernel: Kernel, rows: Rows, index: Indices | None) -> LandmarkFeatures:
     """The map of given landmarks; those that the ones before them span are left out."""
     if kernel.given:
         raise CapabilityError("Nystroem: a precomputed kernel has no other rows than its own; use landmarks='rpcholesky'.")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.kernels.evaluation import REMEDY, Evaluation
 from mercer.kernels.text import as_kernel
@@ -38,41 +39,41 @@ class GramOperator(LinearOperator):
         self._values = Evaluation(self.kernel, X, Z)
         super().__init__(dtype=np.dtype(np.float64), shape=self._values.shape)
 
-    def _matmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (n, r)
+    def _matmat(self, V: Array) -> Floats:  # (m, r) -> (n, r)
         self._check_finite(V)
         return self.times(V)
 
-    def times(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (m,) or (m, r) -> (n,) or (n, r)
+    def times(self, V: Array) -> Floats:  # (m,) or (m, r) -> (n,) or (n, r)
         """K @ V for finite V of the right shape, without a look at either: for the coefficients of a fitted model."""
         values, table = self._values, V if V.ndim == 2 else V[:, None]
         found = tiles.product(values.block, values.shape, table, values.symmetric, self.progress, values.strip)
         return found if V.ndim == 2 else found[:, 0]
 
-    def _matvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
+    def _matvec(self, v: Array) -> Floats:
         return self._matmat(np.reshape(v, (-1, 1)))[:, 0]
 
-    def _rmatmat(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (n, r) -> (m, r)
+    def _rmatmat(self, V: Array) -> Floats:  # (n, r) -> (m, r)
         if self._values.symmetric:
             return self._matmat(V)
         self._check_finite(V)
         n, m = self.shape
         return tiles.product(lambda rows, cols: self._values.block(cols, rows).T, (m, n), V, False, self.progress)
 
-    def _rmatvec(self, v: NDArray[Any]) -> NDArray[np.float64]:
+    def _rmatvec(self, v: Array) -> Floats:
         return self._rmatmat(np.reshape(v, (-1, 1)))[:, 0]
 
     @staticmethod
-    def _check_finite(V: NDArray[Any]) -> None:
+    def _check_finite(V: Array) -> None:
         if not np.isfinite(V).all():
             raise InputError("GramOperator: the vector to multiply has NaN or infinite entries.")
 
-    def diag(self) -> NDArray[Any]:
+    def diag(self) -> Array:
         """k(x_i, x_i), for the operator of one collection with itself."""
         if self._values.pair.A is not self._values.pair.B:
             raise InputError("GramOperator.diag: an operator between two collections has no diagonal.")
         return self._values.diag()
 
-    def block(self, rows: slice, cols: slice) -> NDArray[Any]:
+    def block(self, rows: slice, cols: slice) -> Array:
         """The values of one block, as an array."""
         n, m = self.shape
         start, stop, _ = rows.indices(n)
@@ -82,12 +83,12 @@ class GramOperator(LinearOperator):
         if 0 in shape:
             return out
 
-        def shifted(r: slice, c: slice) -> NDArray[Any]:
+        def shifted(r: slice, c: slice) -> Array:
             return self._values.block(slice(r.start + start, r.stop + start), slice(c.start + first, c.stop + first))
 
         return tiles.fill(shifted, out, symmetric=False)
 
-    def rows(self, index: int | Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[Any]:
+    def rows(self, index: int | Sequence[int] | NDArray[np.integer[Any]]) -> Array:
         """The rows k(x_i, Z) of the given numbers, as an (r, m) array."""
         wanted = np.atleast_1d(np.asarray(index))
         if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
@@ -104,8 +105,8 @@ class GramOperator(LinearOperator):
         self,
         rows: NDArray[np.integer[Any]],
         cols: NDArray[np.integer[Any]] | slice,
-        out: NDArray[Any] | None = None,
-    ) -> NDArray[Any]:
+        out: Array | None = None,
+    ) -> Array:
         """The values at the crossings of the given row numbers with column numbers, or with a run of columns.
 
         `out` is where to write them, if given.

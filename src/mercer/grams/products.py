@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.grams import GramOperator
 from mercer.grams.chunks.operator import ChunkOperator
@@ -24,9 +24,7 @@ from mercer.planning import Route, Shape, entry_rate, gemm_rate
 FEATURE_ROWS = 2048
 
 
-def product(
-    kernel: Kernel, X: Any, Z: Any, A: NDArray[Any], explicit: bool, progress: Progress | None = None
-) -> NDArray[np.float64]:
+def product(kernel: Kernel, X: Any, Z: Any, A: Array, explicit: bool, progress: Progress | None = None) -> Floats:
     """Return k(X, Z) @ A for A (m,) or (m, r); explicit=True goes through the features. Chunks X have themselves as Z."""
     if isinstance(X, ChunkedRows):
         return _of_chunks(kernel, X, A, explicit, progress)
@@ -35,41 +33,39 @@ def product(
     return np.asarray(GramOperator(kernel, X, None if Z is X else Z, progress=progress) @ A)
 
 
-def _of_chunks(
-    kernel: Kernel, rows: ChunkedRows, A: NDArray[Any], explicit: bool, progress: Progress | None
-) -> NDArray[np.float64]:
+def _of_chunks(kernel: Kernel, rows: ChunkedRows, A: Array, explicit: bool, progress: Progress | None) -> Floats:
     if not explicit:
         return ChunkOperator(kernel, rows, progress) @ A
     (coef,) = rows.sum(_chunk_to_features, kernel, each=rows.split(A), progress=progress)
     return rows.column(_chunk_from_features, kernel, coef, progress=progress)
 
 
-def _chunk_to_features(chunk: Chunk, A: NDArray[Any], kernel: Kernel) -> tuple[NDArray[np.float64]]:
+def _chunk_to_features(chunk: Chunk, A: Array, kernel: Kernel) -> tuple[Floats]:
     return (to_features(kernel, chunk.X, A),)
 
 
-def _chunk_from_features(chunk: Chunk, kernel: Kernel, coef: NDArray[Any]) -> NDArray[np.float64]:
+def _chunk_from_features(chunk: Chunk, kernel: Kernel, coef: Array) -> Floats:
     return from_features(kernel, chunk.X, coef)
 
 
-def to_features(kernel: Kernel, Z: Any, A: NDArray[Any]) -> NDArray[np.float64]:  # (m, r) -> (D, r)
+def to_features(kernel: Kernel, Z: Any, A: Array) -> Floats:  # (m, r) -> (D, r)
     """The vectors sum_i A_ij phi(z_i) by their coordinates, phi(Z)' A."""
     parts = [np.asarray(block.T @ A[rows], dtype=np.float64) for rows, block in feature_blocks(kernel, Z)]
     return np.asarray(np.sum(parts, axis=0))
 
 
-def from_features(kernel: Kernel, X: Any, coef: NDArray[Any]) -> NDArray[np.float64]:  # (D, r) -> (n, r)
+def from_features(kernel: Kernel, X: Any, coef: Array) -> Floats:  # (D, r) -> (n, r)
     """<phi(x), w> for vectors w given by their coordinates."""
     return np.concatenate([np.asarray(weighed(block, coef), dtype=np.float64) for _, block in feature_blocks(kernel, X)])
 
 
-def weighed(Z: Any, coef: NDArray[Any]) -> Any:  # (n, D), (D, *r) -> (n, *r)
+def weighed(Z: Any, coef: Array) -> Any:  # (n, D), (D, *r) -> (n, *r)
     """Z coef; weights of another number than there are features are refused by name."""
     check_weights(coef, Z.shape[1])
     return Z @ coef
 
 
-def check_weights(coef: NDArray[Any], features: int) -> None:
+def check_weights(coef: Array, features: int) -> None:
     """Refuse a model whose weights are not those of its features."""
     if len(coef) != features:
         raise InputError(f"the model has {len(coef)} weights for {features} features; it was damaged or changed.")

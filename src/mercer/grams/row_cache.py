@@ -15,8 +15,9 @@ from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.inputs import Rows, as_rows, columns_of, is_frame
 from mercer.kernels.base import Kernel
@@ -25,8 +26,6 @@ from mercer.numeric import tiles
 from mercer.numeric.encodings import DENSE_WIDTH, dense
 from mercer.numeric.memory import LITTLE, allocate, available_bytes, budget_bytes, format_bytes, parse_bytes
 from mercer.numeric.threads import Progress, cpu_count, run
-
-Array = NDArray[Any]
 
 #: Up to this many rows `choose` makes the whole matrix at once; beyond, the rows that are needed take less time.
 #: Row: svc-fit-*.
@@ -166,7 +165,7 @@ class KernelRows:
             self._store = np.empty((self.capacity, self.n), self.dtype)
         return self._store
 
-    def diag(self) -> NDArray[np.float64]:
+    def diag(self) -> Floats:
         """k(x_i, x_i) in float64."""
         return self._diagonal
 
@@ -225,7 +224,7 @@ class KernelRows:
             self._used[slots] = self._clock
         return self.store, slots
 
-    def product(self, index: Array, coef: Array) -> NDArray[np.float64]:  # (m,), (m,) -> (n,)
+    def product(self, index: Array, coef: Array) -> Floats:  # (m,), (m,) -> (n,)
         """sum_k coef_k K[index_k], summed in float64; rows are made as needed, and kept while there is free room."""
         index, coef = np.asarray(index), np.asarray(coef, dtype=np.float64)
         total = np.zeros(self.n)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -47,7 +48,7 @@ def as_categories(cells: Sequence[Any], name: str) -> list[Hashable]:
     return found
 
 
-def as_days(cells: Sequence[Any], name: str) -> NDArray[np.float64]:  # n cells -> (n, 1)
+def as_days(cells: Sequence[Any], name: str) -> Floats:  # n cells -> (n, 1)
     """Dates and times as days since 1970-01-01; naive ones as they are, those with a zone in UTC."""
     days = [_day(cell, name, row) for row, cell in enumerate(cells)]
     return np.array(days, dtype=np.float64)[:, None]

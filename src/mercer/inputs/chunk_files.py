@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
 from mercer.inputs import duck
 from mercer.inputs.delimited import Header, read_header
@@ -110,7 +110,7 @@ def _look(path: Path, kind: str) -> tuple[tuple[str, ...], int]:
             raise duck.said(error, str(path)) from None
 
 
-def _parquet(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _parquet(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, Array]:
     with duck.database() as connection:
         try:
             rows = f"file_row_number >= {start} AND file_row_number < {stop}"
@@ -134,7 +134,7 @@ def _mapped(path: str) -> Any:
         raise InputError(f"{path}: the file is damaged, or not Arrow; write it again.") from None
 
 
-def _arrow(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _arrow(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, Array]:
     import pyarrow as pa
 
     with _mapped(path) as file:
@@ -182,7 +182,7 @@ class _Reader:
 _readers = threading.local()
 
 
-def _text(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, NDArray[Any]]:
+def _text(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, Array]:
     """Rows of a CSV file; numbers where all cells of these rows are, else words."""
     reader: _Reader | None = getattr(_readers, "open", None)
     try:
@@ -202,7 +202,7 @@ def _text(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[st
     return {name: _cells(table.column(i)) for i, name in enumerate(columns)}
 
 
-def _cells(column: Any) -> NDArray[Any]:
+def _cells(column: Any) -> Array:
     from mercer.inputs.delimited import MISSING
 
     try:

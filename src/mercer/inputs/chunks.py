@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.chunk_files import file_parts
 from mercer.inputs.dask_parts import dask_parts, is_dask
@@ -229,7 +229,7 @@ class Chunk:
     where: str
     X: Any
     y: Any = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     names: tuple[str, ...] | None = None  # of the columns, for tables
 
     def __len__(self) -> int:
@@ -306,7 +306,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     return tuple(str(c) for c in X.columns) if is_frame(X) else None
 
 
-def _weights(w: Any, n: int, where: str) -> NDArray[np.float64] | None:
+def _weights(w: Any, n: int, where: str) -> Floats | None:
     if w is None:
         return None
     values = np.asarray(w, dtype=np.float64)

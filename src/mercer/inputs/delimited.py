@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 
 #: What stands for a missing cell, in columns of any kind.
@@ -98,7 +98,7 @@ def checked_names(name: str, header: Iterable[str]) -> list[str]:
     return names
 
 
-def read_text(path: Path, name: str, header: Header, head: int | None = None) -> dict[str, NDArray[Any]]:
+def read_text(path: Path, name: str, header: Header, head: int | None = None) -> dict[str, Array]:
     """The columns of a file, or of its first `head` rows, each of its kind."""
     return {label: typed(cells) for label, cells in read_cells(path, name, header, head).items()}
 
@@ -146,7 +146,7 @@ def _of_width(name: str, row: list[str], width: int, line: int) -> list[str]:
     return row
 
 
-def typed(cells: list[str]) -> NDArray[Any]:
+def typed(cells: list[str]) -> Array:
     """Cells as numbers (float64, NaN in holes), times (datetime64, NaT in holes) or words (objects, None in holes)."""
     holes = [cell.strip() in MISSING for cell in cells]
     try:
@@ -163,7 +163,7 @@ def typed(cells: list[str]) -> NDArray[Any]:
     return out
 
 
-def as_times(cells: Iterable[str | None]) -> NDArray[Any]:
+def as_times(cells: Iterable[str | None]) -> Array:
     """ISO texts as datetime64; those with a zone in UTC."""
     found = [None if cell is None else datetime.datetime.fromisoformat(cell.strip()) for cell in cells]
     plain = [t.astimezone(datetime.UTC).replace(tzinfo=None) if t is not None and t.tzinfo else t for t in found]

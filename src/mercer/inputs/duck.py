@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
 from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, not_utf8
 from mercer.inputs.tables import Table
@@ -260,7 +260,7 @@ def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
     return column
 
 
-def _array(values: Any, kind: str, raw: str) -> NDArray[Any]:
+def _array(values: Any, kind: str, raw: str) -> Array:
     masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     plain = np.asarray(values.data if masked is not None else values)
     if kind == NUMBER:

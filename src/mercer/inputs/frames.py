@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.cells import is_missing, missing_cells
 from mercer.inputs.graphs import Graph
@@ -188,7 +189,7 @@ def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> 
     return Column(name, _words(here), _plain(clean), holes)
 
 
-def _numbers(name: str, values: NDArray[np.float64]) -> Column:
+def _numbers(name: str, values: Floats) -> Column:
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
         raise InputError(f"column {name!r} has an infinite value (inf) at row {row}; numbers must be finite, or missing.")
@@ -235,7 +236,7 @@ def _note(column: Column) -> str:
     return ""
 
 
-def _counts_rows(name: str, values: NDArray[np.float64]) -> bool:
+def _counts_rows(name: str, values: Floats) -> bool:
     """Whole numbers that are all different and either run without a gap or are called an identifier."""
     if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
         return False

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Ints
 from mercer.errors import InputError
 
 
@@ -142,7 +143,7 @@ def _node_count(n_nodes: Any) -> int:
     return int(n_nodes)
 
 
-def _pairs(edges: Any, count: int) -> NDArray[np.int64]:  # -> (m, 2), smaller node first
+def _pairs(edges: Any, count: int) -> Ints:  # -> (m, 2), smaller node first
     """The edges as an array; a wrong one is named as it came."""
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     if len(listed) == 0:
@@ -175,13 +176,13 @@ def _edge(edge: Any, count: int) -> tuple[int, int]:
     return (u, v) if u < v else (v, u)
 
 
-def _merged(pairs: NDArray[np.int64], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _merged(pairs: Ints, count: int) -> tuple[NDArray[np.int32], Ints]:
     """Every edge once, sorted, and the place where each came first."""
     _, kept = np.unique(pairs[:, 0] * max(count, 1) + pairs[:, 1], return_index=True)
     return np.ascontiguousarray(pairs[kept], dtype=np.int32), kept
 
 
-def _check_repeated(pairs: NDArray[np.int64], labels: tuple[Hashable, ...]) -> None:
+def _check_repeated(pairs: Ints, labels: tuple[Hashable, ...]) -> None:
     first: dict[tuple[int, int], Hashable] = {}
     for u, v, label in zip(*pairs.T.tolist(), labels, strict=True):
         known = first.setdefault((u, v), label)

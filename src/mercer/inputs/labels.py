@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError
 
 
-def read_labels(what: str, y: Any, n: int) -> NDArray[Any]:
+def read_labels(what: str, y: Any, n: int) -> Array:
     """Check one class label per row: numbers or strings, no fractions, nothing missing."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None; give one class label per row.")
@@ -28,7 +28,7 @@ def read_labels(what: str, y: Any, n: int) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def read_chunk_labels(what: str, y: Any, n: int, name: str) -> NDArray[Any]:
+def read_chunk_labels(what: str, y: Any, n: int, name: str) -> Array:
     """The labels of one chunk, as `read_labels` takes them; messages begin with the chunk."""
     try:
         return read_labels(what, np.asarray(y) if y is not None else None, n)
@@ -36,7 +36,7 @@ def read_chunk_labels(what: str, y: Any, n: int, name: str) -> NDArray[Any]:
         raise InputError(f"{name}: {error}") from None
 
 
-def classes_of(what: str, labels: NDArray[Any], weights: NDArray[Any] | None = None) -> NDArray[Any]:
+def classes_of(what: str, labels: Array, weights: Array | None = None) -> Array:
     """The classes, sorted; a class whose rows all weigh nothing is none."""
     classes = np.unique(labels if weights is None else labels[weights > 0])
     if len(classes) < 2:
@@ -47,7 +47,7 @@ def classes_of(what: str, labels: NDArray[Any], weights: NDArray[Any] | None = N
     return classes
 
 
-def encode(what: str, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:  # (n,), (C,) -> (n,)
+def encode(what: str, labels: Array, classes: Array) -> Indices:  # (n,), (C,) -> (n,)
     """The number of each label's class; a label that is none of the classes is refused."""
     place = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
     unknown = classes[place] != labels
@@ -60,7 +60,7 @@ def encode(what: str, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np
     return place
 
 
-def stream_classes(what: str, given: Any, labels: NDArray[Any]) -> NDArray[Any]:
+def stream_classes(what: str, given: Any, labels: Array) -> Array:
     """The classes of a stream: those named in its first call, or those of its first batch."""
     if given is None:
         return classes_of(what, labels)

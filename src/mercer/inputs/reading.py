@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
 from mercer.inputs import duck
 from mercer.inputs.delimited import (
@@ -181,7 +181,7 @@ def _relation(connection: Any, found: Source, headers: Sequence[Header], sql: st
     return duck.relation(connection, duck.one_question(connection, sql or f"SELECT * FROM {VIEW}"))
 
 
-def _cell_by_cell(found: Source, headers: Sequence[Header]) -> dict[str, NDArray[Any]]:
+def _cell_by_cell(found: Source, headers: Sequence[Header]) -> dict[str, Array]:
     """The plain reader: it says in which line something is wrong, or reads what DuckDB does not, such as mixed line ends."""
     names = headers[0].names
     cells: dict[str, list[str]] = {name: [] for name in names}

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.graph_doors import as_graph
 from mercer.inputs.graphs import Graph
@@ -29,10 +30,10 @@ class Rows:
     Rows that were taken from a collection know their `places` in it, which is how kernel values from outside are found.
     """
 
-    places: NDArray[Any] | None = None  # (n,), None for 0 … n - 1
+    places: Array | None = None  # (n,), None for 0 … n - 1
     origin: int  # the number of rows of the collection that they were taken from
 
-    def __init__(self, data: Any, name: str = "X", weights: NDArray[Any] | None = None) -> None:
+    def __init__(self, data: Any, name: str = "X", weights: Array | None = None) -> None:
         ordered = hasattr(data, "__len__") and not isinstance(data, (str, bytes, dict, set, frozenset))
         if not (ordered or sp.issparse(data)) or getattr(data, "shape", None) == ():
             raise InputError(
@@ -73,7 +74,7 @@ class Rows:
         items = self._items("graphs")
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
 
-    def given(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    def given(self) -> tuple[Array, Array | None]:
         """Kernel values from outside with all N training objects, (n, N), and which of these the rows are.
 
         A one-dimensional array of whole numbers stands for training objects whose own values are not needed.
@@ -94,7 +95,7 @@ class Rows:
         """The image of the rows under `function`, which takes and returns a collection of the same length."""
         return self.remember(("mapped", function), lambda: self._mapped(function))
 
-    def values(self, function: Callable[[Any], Any]) -> NDArray[np.float64]:
+    def values(self, function: Callable[[Any], Any]) -> Floats:
         """function(X) as n finite numbers."""
         return self.remember(("values", function), lambda: self._values(function))
 
@@ -115,7 +116,7 @@ class Rows:
 
     # -- how the views are made --------------------------------------------------------------------------------------
 
-    def _places(self, rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
+    def _places(self, rows: slice | NDArray[np.integer[Any]]) -> Array:
         if self.places is not None:
             return np.asarray(self.places[rows])
         if isinstance(rows, slice):  # in time that does not grow with the collection: blocks of many rows are taken
@@ -178,7 +179,7 @@ class Rows:
             )
         return image
 
-    def _values(self, function: Callable[[Any], Any]) -> NDArray[np.float64]:
+    def _values(self, function: Callable[[Any], Any]) -> Floats:
         values = np.asarray(function(self.data), dtype=np.float64)
         if values.shape != (len(self),):
             raise InputError(
@@ -245,7 +246,7 @@ def _check_tokens(item: Any, where: str, strings: bool) -> None:
             raise InputError(f"{where} holds {describe(token)}; a token is a word or a number.")
 
 
-def _table(data: Any, name: str) -> NDArray[Any]:
+def _table(data: Any, name: str) -> Array:
     try:
         table = np.asarray(data)
         # NumPy writes the numbers of mixed rows as text; as objects they stay what they are

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.request import pathname2url
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.inputs.delimited import checked_names, typed
 
 
-def read_sqlite(path: Path, sql: str | None, head: int | None = None) -> tuple[dict[str, NDArray[Any]], int]:
+def read_sqlite(path: Path, sql: str | None, head: int | None = None) -> tuple[dict[str, Array], int]:
     """The columns of the one table of a file, or of a query, and the number of rows; with `head`, its first rows."""
     connection = sqlite3.connect(f"file:{pathname2url(str(path.absolute()))}?mode=ro", uri=True)
     try:
@@ -47,7 +47,7 @@ def _only_table(path: Path, connection: sqlite3.Connection) -> str:
     return '"' + names[0].replace('"', '""') + '"'
 
 
-def _column(cells: list[Any]) -> NDArray[Any]:
+def _column(cells: list[Any]) -> Array:
     """SQLite has a type per cell: all numbers or missing are numbers, the rest is read as the same text in a CSV file."""
     if all(cell is None or isinstance(cell, (int, float)) for cell in cells):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError, MissingExtraError
 from mercer.inputs.delimited import MISSING, read_cells, read_header
 from mercer.inputs.sequences import read_fasta
@@ -21,7 +21,7 @@ from mercer.inputs.sequences import read_fasta
 class Column:
     """One column of a Table."""
 
-    def __init__(self, values: NDArray[Any]) -> None:
+    def __init__(self, values: Array) -> None:
         self._values = values
 
     def __len__(self) -> int:
@@ -30,7 +30,7 @@ class Column:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._values.tolist())
 
-    def to_numpy(self) -> NDArray[Any]:
+    def to_numpy(self) -> Array:
         """The values: float64 for numbers, objects for anything else."""
         return self._values
 
@@ -41,7 +41,7 @@ class Table:
     Its rows have `numbers` in the source that they come from, which some of the rows keep.
     """
 
-    def __init__(self, data: dict[str, NDArray[Any]], numbers: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, data: dict[str, Array], numbers: Indices | None = None) -> None:
         self._data, self._numbers = data, numbers
         self.columns = list(data)
         self.shape = (len(next(iter(data.values()))), len(data))
@@ -58,7 +58,7 @@ class Table:
         return Table({name: values[key] for name, values in self._data.items()}, self.numbers[key])
 
     @property
-    def numbers(self) -> NDArray[np.intp]:  # -> (n,)
+    def numbers(self) -> Indices:  # -> (n,)
         """The place of every row in the source; the first is 0."""
         return np.arange(len(self)) if self._numbers is None else self._numbers
 
@@ -66,12 +66,12 @@ class Table:
         """The rows of both tables, columns by the names of this one; one that is of two types keeps its cells as objects."""
         return Table({name: _stacked(values, other._data[name]) for name, values in self._data.items()})
 
-    def to_numpy(self) -> NDArray[Any]:
+    def to_numpy(self) -> Array:
         """The whole table as one array, (n, columns)."""
         return np.column_stack(list(self._data.values()))
 
 
-def _stacked(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+def _stacked(left: Array, right: Array) -> Array:
     if left.dtype.kind == right.dtype.kind:
         return np.concatenate([left, right])
     both = np.empty(len(left) + len(right), dtype=object)
@@ -108,7 +108,7 @@ def _read_csv(path: Path) -> Table:
     return Table({name: _column(column) for name, column in cells.items()})
 
 
-def _column(cells: list[str]) -> NDArray[Any]:
+def _column(cells: list[str]) -> Array:
     """Numbers, or the cells as they are written: a kernel on strings may be asked about any text."""
     try:
         return np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
@@ -186,11 +186,11 @@ def _read_parquet(path: Path) -> Table:
     return Table({name: _truth_as_numbers(arrow_column(table[name])) for name in table.column_names})
 
 
-def _truth_as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+def _truth_as_numbers(values: Array) -> Array:
     return values.astype(np.float64) if {type(value) for value in values} <= {bool, np.bool_} else values
 
 
-def arrow_column(column: Any) -> NDArray[Any]:
+def arrow_column(column: Any) -> Array:
     """A column of an Arrow table: numbers, times or objects, with NaN, NaT and None in holes."""
     import pyarrow as pa
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 
 
-def read_targets(what: str, y: Any, n: int, name: str = "y") -> NDArray[np.float64]:
+def read_targets(what: str, y: Any, n: int, name: str = "y") -> Floats:
     """Check numeric targets, (n,) or (n, t)."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None; give one target value per row.")

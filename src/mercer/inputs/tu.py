@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Ints
 from mercer.errors import InputError
 from mercer.inputs.graphs import Graph
 
@@ -18,7 +18,7 @@ class GraphSet(NamedTuple):
     """What `read_tu` returns: the graphs, and the class (or the target) of each, None where the folder has none."""
 
     graphs: list[Graph]
-    labels: NDArray[Any] | None
+    labels: Array | None
 
 
 def read_tu(folder: str | os.PathLike[str]) -> GraphSet:
@@ -68,7 +68,7 @@ class _Files:
             return None
         return [line for line in self.path(subject).read_text(encoding="utf-8").splitlines() if line.strip()]
 
-    def numbers(self, subject: str) -> NDArray[np.int64]:  # -> (lines, 1 or 2)
+    def numbers(self, subject: str) -> Ints:  # -> (lines, 1 or 2)
         """Whole numbers, one or two on a line."""
         lines = self.lines(subject)
         if lines is None:
@@ -109,7 +109,7 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def _graphs(files: _Files, owner: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[Graph]:
+def _graphs(files: _Files, owner: Ints, sizes: Ints) -> list[Graph]:
     arcs = files.numbers("A") - 1
     if len(arcs) and (arcs.min() < 0 or arcs.max() >= len(owner)):
         line = int(np.flatnonzero((arcs < 0).any(1) | (arcs >= len(owner)).any(1))[0])
@@ -133,11 +133,11 @@ def _graphs(files: _Files, owner: NDArray[np.int64], sizes: NDArray[np.int64]) -
     return graphs
 
 
-def _part(labels: Sequence[Any] | None, ends: NDArray[np.int64]) -> Sequence[Any] | None:
+def _part(labels: Sequence[Any] | None, ends: Ints) -> Sequence[Any] | None:
     return None if labels is None else labels[ends[0] : ends[1]]
 
 
-def _targets(files: _Files, count: int) -> NDArray[Any] | None:
+def _targets(files: _Files, count: int) -> Array | None:
     for subject in ("graph_labels", "graph_attributes"):
         found = files.labels(subject, count, "graphs")
         if found is not None:

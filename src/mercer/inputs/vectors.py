@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 
 Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse has no types to say so
@@ -51,7 +51,7 @@ def is_float32(X: Any) -> bool:
     return getattr(X, "dtype", None) == np.float32
 
 
-def like(values: NDArray[np.float64], X: Any) -> NDArray[Any]:
+def like(values: Floats, X: Any) -> Array:
     """Values in float32 where X is, as they are elsewhere."""
     return values.astype(np.float32) if is_float32(X) else values
 
@@ -79,7 +79,7 @@ def as_vectors(X: Any, name: str) -> Matrix:
     return check_dense(array, name)
 
 
-def check_dense(array: NDArray[Any], name: str) -> NDArray[Any]:
+def check_dense(array: Array, name: str) -> Array:
     """Return a dense array as finite C-ordered (n, d) floats, or say what is wrong with it."""
     if array.dtype.kind == "c":
         raise InputError(f"{name} is complex; kernels here are real. Give real and imaginary parts as two columns.")
@@ -137,7 +137,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     return result
 
 
-def _check_finite(array: NDArray[Any], name: str) -> None:
+def _check_finite(array: Array, name: str) -> None:
     # The sum of finite numbers may overflow, so a non-finite sum only starts the exact search.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(array.sum(dtype=np.float64)):
@@ -155,7 +155,7 @@ def _not_finite(name: str, value: Any, row: int, column: int) -> InputError:
     )
 
 
-def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+def _numbers_from_objects(array: Array, name: str) -> Array:
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -185,7 +185,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "…"
 
 
-def _from_frame(frame: Any, name: str) -> NDArray[Any]:
+def _from_frame(frame: Any, name: str) -> Array:
     for column in frame.columns:
         values = np.asarray(frame[column].to_numpy())
         if values.dtype.kind not in "fiub" and not all(_is_number(v) for v in values):

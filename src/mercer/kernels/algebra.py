@@ -10,8 +10,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import ClosureError, InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
@@ -85,7 +85,7 @@ class Combination(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return tuple(term._encode(rows) for term in self.terms)
 
-    def _blocks(self, pair: Pair) -> list[NDArray[Any]]:
+    def _blocks(self, pair: Pair) -> list[Array]:
         return [pair.part(i).block(term) for i, term in enumerate(self.terms)]
 
 
@@ -97,20 +97,20 @@ class Sum(Combination):
     terms: tuple[Kernel, ...] = field(metadata={"child": True})
     _precedence = SUM
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         first, *others = self.terms
         total = first._block(pair.part(0)).astype(dtype_of(pair.A), copy=False)
         for i, term in enumerate(others, 1):
             total += term._block(pair.part(i))
         return total
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.sum([term._diag(part) for term, part in zip(self.terms, encoding, strict=True)], axis=0)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return np.concatenate([term._pullback(pair.part(i), W) for i, term in enumerate(self.terms)])
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return np.concatenate([term._diag_pullback(part, w) for term, part in zip(self.terms, encoding, strict=True)])
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -163,17 +163,17 @@ class Product(Combination):
     terms: tuple[Kernel, ...] = field(metadata={"child": True})
     _precedence = PRODUCT
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         first, *others = self.terms
         total = first._block(pair.part(0)).astype(dtype_of(pair.A), copy=False)
         for i, term in enumerate(others, 1):
             total *= term._block(pair.part(i))
         return total
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.prod([term._diag(part) for term, part in zip(self.terms, encoding, strict=True)], axis=0)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         blocks = self._blocks(pair)
         gradients = []
         for i, term in enumerate(self.terms):
@@ -181,7 +181,7 @@ class Product(Combination):
             gradients.append(term._pullback(pair.part(i), reduce(np.multiply, others, W)))
         return np.concatenate(gradients)
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         diags = [term._diag(part) for term, part in zip(self.terms, encoding, strict=True)]
         gradients = []
         for i, term in enumerate(self.terms):
@@ -265,22 +265,22 @@ class Scaled(Wrapper):
             )
         super().__post_init__()
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair)
         values *= self.scale
         return values
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.scale * self.inner._diag(encoding)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         if pair.knows(self) and self.scale > 0:
             pair.know(self.inner, pair.block(self) / self.scale)
         scaled = W * self.scale
         own = [np.vdot(scaled, pair.block(self.inner))] if n_own(self) else []
         return np.concatenate([own, self.inner._pullback(pair, scaled)])
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         below = self.inner._diag_pullback(encoding, w * self.scale)
         own = [self.scale * np.vdot(w, self.inner._diag(encoding))] if n_own(self) else []
         return np.concatenate([own, below])

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows, as_rows
 from mercer.kernels import evaluation
@@ -69,14 +70,14 @@ class Kernel(Operators, abc.ABC):
     # -- asking ------------------------------------------------------------------------------------------------------
 
     @final
-    def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
+    def __call__(self, X: Any, Z: Any = None) -> Array:
         """Return the matrix of k(x_i, z_j); k(X) is k(X, X)."""
         values = evaluation.Evaluation(self, X, Z)
         out = allocate(values.shape, values.dtype, "the Gram matrix", evaluation.REMEDY)
         return tiles.fill(values.block, out, values.symmetric, strip=values.strip)
 
     @final
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: Any) -> Array:
         """Return k(x_i, x_i) without the matrix."""
         evaluation.refuse_unresolved(self)
         rows = as_rows(X)
@@ -153,7 +154,7 @@ class Kernel(Operators, abc.ABC):
     @final
     def pullback(
         self, X: Any, Z: Any = None, *, weights: ArrayLike | evaluation.Tile, values: evaluation.Tile | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return d <W, k(X, Z)> / d theta for one weight matrix W (n, m): all gradients in n m memory.
 
         A symmetric W of k(X) may be given as a function of two slices that returns its tiles on and above the diagonal:
@@ -172,7 +173,7 @@ class Kernel(Operators, abc.ABC):
         )
 
     @final
-    def input_slopes(self, X: Any, Z: Any, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+    def input_slopes(self, X: Any, Z: Any, coef: Array) -> Floats:  # (m,) -> (n, d)
         """Return the gradients in x of f(x) = sum_j coef_j k(x, z_j) at every row of X; pairs at distance 0 are left out."""
         rows = as_rows(X)
         found = evaluation.Evaluation(self, rows, rows if Z is X else Z)
@@ -180,7 +181,7 @@ class Kernel(Operators, abc.ABC):
         return tiles.stacked(lambda r, c: self._input_slopes(pair.tile(r, c), coef[c]), found.shape, width)
 
     @final
-    def resolve(self, X: Any, weights: NDArray[Any] | None = None) -> Kernel:
+    def resolve(self, X: Any, weights: Array | None = None) -> Kernel:
         """Return the kernel with every "median" replaced by a number taken from X, whose rows may count by weights."""
         rows = as_rows(X)
         if weights is not None and rows.weights is not weights:
@@ -194,7 +195,7 @@ class Kernel(Operators, abc.ABC):
         return "precomputed" in self._views()
 
     @final
-    def keep(self, X: Any, index: NDArray[Any]) -> Any:
+    def keep(self, X: Any, index: Array) -> Any:
         """Return what k(new, …) needs of some training rows: the rows, or their places where the values are given."""
         rows = as_rows(X).take(index)
         return rows.places if self.given else rows.data
@@ -240,7 +241,7 @@ class Kernel(Operators, abc.ABC):
 
     @final
     @property
-    def theta(self) -> NDArray[np.float64]:
+    def theta(self) -> Floats:
         """The free parameters of the whole tree as one vector: the logarithms of the positive numbers."""
         return parameters.theta(self)
 
@@ -287,21 +288,21 @@ class Kernel(Operators, abc.ABC):
     def _encode(self, rows: Rows) -> Encoding: ...
 
     @abc.abstractmethod
-    def _block(self, pair: Pair) -> NDArray[Any]: ...
+    def _block(self, pair: Pair) -> Array: ...
 
     @abc.abstractmethod
-    def _diag(self, encoding: Encoding) -> NDArray[Any]: ...
+    def _diag(self, encoding: Encoding) -> Array: ...
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         if len(self.theta) == 0:
             return np.empty(0)
         raise CapabilityError(f"{self} has no gradient in its parameters.")
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         """d <w, diag> / d theta; zero for every kernel whose diagonal does not move."""
         return np.zeros(len(self.theta))
 
-    def _input_slopes(self, pair: Pair, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+    def _input_slopes(self, pair: Pair, coef: Array) -> Floats:  # (m,) -> (n, d)
         raise CapabilityError(f"{self} does not say its slope in x; PowerExponential, also behind .linear(S), does.")
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
@@ -353,7 +354,7 @@ class Kernel(Operators, abc.ABC):
         """The highest order of moments that means of its features hold; None where they hold more, or it is not known."""
         return None
 
-    def _weak_points(self) -> NDArray[np.float64] | None:  # (r, d)
+    def _weak_points(self) -> Floats | None:  # (r, d)
         """Points whose feature vectors add up to one of negative squared length, where the node knows such points."""
         return None
 

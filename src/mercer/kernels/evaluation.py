@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows, as_rows
 from mercer.numeric import tiles
@@ -63,7 +64,7 @@ class Pair:
         """Another tile of the same encodings."""
         return Pair(self.A, self.B, rows, cols, self.compiled)
 
-    def exp(self, values: NDArray[Any], factor: float, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def exp(self, values: Array, factor: float, out: Array | None = None) -> Array:
         """exp(factor values) for arguments <= 0, in `out` or a new array."""
         return exp_scaled(values, factor, self.compiled, out)
 
@@ -77,13 +78,13 @@ class Pair:
         """The encoded columns of the tile."""
         return self._remember(("right", id(self.B)), lambda: self.B.take(self.cols))
 
-    def inner(self) -> NDArray[Any]:
+    def inner(self) -> Array:
         """Inner products of Dots or Counts."""
         if self.A.blockwise:
             return self._remember(("inner", id(self.A), id(self.B)), lambda: self.A.between(self.rows, self.B, self.cols))
         return self._remember(("inner", id(self.A), id(self.B)), lambda: self.left.inner(self.right))
 
-    def squared_distances(self, refine: bool) -> NDArray[Any]:
+    def squared_distances(self, refine: bool) -> Array:
         """Squared distances of Points; `refine` recomputes those of near duplicates from differences."""
         refine = refine or ("squared", True, id(self.A), id(self.B)) in self._memo
         return self._remember(
@@ -91,23 +92,23 @@ class Pair:
             lambda: squared_distances(self.A, self.rows, self.B, self.cols, refine, self.compiled),
         )
 
-    def manhattan_distances(self) -> NDArray[Any]:
+    def manhattan_distances(self) -> Array:
         """Sums of absolute differences of Points."""
         return self._remember(
             ("manhattan", id(self.A), id(self.B)), lambda: manhattan_distances(self.A, self.rows, self.B, self.cols)
         )
 
-    def power_sums(self, norm: float) -> NDArray[Any]:
+    def power_sums(self, norm: float) -> Array:
         """Sums of |difference|^norm of Points."""
         return self._remember(
             ("powers", norm, id(self.A), id(self.B)), lambda: power_sums(self.A, self.rows, self.B, self.cols, norm)
         )
 
-    def block(self, kernel: Any) -> NDArray[Any]:
+    def block(self, kernel: Any) -> Array:
         """The values of a kernel on this tile, computed once for all gradients that ask; shared: read, never write."""
         return self._remember(("block", id(kernel), id(self.A), id(self.B)), lambda: kernel._block(self))
 
-    def know(self, kernel: Any, values: NDArray[Any]) -> None:
+    def know(self, kernel: Any, values: Array) -> None:
         """Store values of a kernel on this tile that are known already."""
         self._memo.setdefault(("block", id(kernel), id(self.A), id(self.B)), values)
 
@@ -121,7 +122,7 @@ class Pair:
         return self._memo[key]
 
 
-Tile = Callable[[slice, slice], NDArray[Any]]
+Tile = Callable[[slice, slice], Array]
 
 REMEDY = "Use mercer.GramOperator(kernel, X) for products with the matrix, or float32 data for half the memory."
 
@@ -135,7 +136,7 @@ def refuse_unresolved(kernel: Kernel) -> None:
         )
 
 
-def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> NDArray[Any]:
+def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> Array:
     """Return k(x, x), or say that it overflows; where it does not, no |k(x, z)| <= sqrt(k(x, x) k(z, z)) does."""
     with np.errstate(over="ignore", invalid="ignore"):
         diag = kernel._diag(encoding)
@@ -171,18 +172,16 @@ class Evaluation:
             for encoding, rows in {id(rows): (e, rows) for e, rows in ((self.pair.A, left), (self.pair.B, right))}.values():
                 checked_diag(kernel, encoding, rows.name)
 
-    def block(self, rows: slice, cols: slice) -> NDArray[Any]:
+    def block(self, rows: slice, cols: slice) -> Array:
         """The values of one tile, in an array of its own."""
         return self.kernel._block(self.pair.tile(rows, cols))
 
-    def rows(self, index: NDArray[np.integer[Any]]) -> Callable[[slice, slice], NDArray[Any]]:
+    def rows(self, index: NDArray[np.integer[Any]]) -> Callable[[slice, slice], Array]:
         """The tiles of the matrix whose i-th row is row index[i] of this one."""
         pair = Pair(gather(self.pair.A, index), self.pair.B, slice(0, len(index)), self.pair.cols, self.pair.compiled)
         return lambda rows, cols: self.kernel._block(pair.tile(rows, cols))
 
-    def crossings(
-        self, rows: NDArray[np.integer[Any]], cols: NDArray[np.integer[Any]]
-    ) -> Callable[[slice, slice], NDArray[Any]]:
+    def crossings(self, rows: NDArray[np.integer[Any]], cols: NDArray[np.integer[Any]]) -> Callable[[slice, slice], Array]:
         """The tiles of the matrix whose entry (i, j) is entry (rows[i], cols[j]) of this one."""
         same = self.pair.A is self.pair.B and rows is cols  # one object for both sides keeps its diagonal exact
         left = gather(self.pair.A, rows)
@@ -190,16 +189,16 @@ class Evaluation:
         pair = Pair(left, right, slice(0, len(rows)), slice(0, len(cols)), self.pair.compiled)
         return lambda r, c: self.kernel._block(pair.tile(r, c))
 
-    def diag(self) -> NDArray[Any]:
+    def diag(self) -> Array:
         """k(x_i, x_i) of the left collection."""
         return self.kernel._diag(self.pair.A)
 
 
-def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, size: int) -> NDArray[np.float64]:
+def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, size: int) -> Floats:
     """d <W, K> / d theta for tiles of a symmetric W, and of K where they are known, on and above the diagonal."""
     kernel, pair, symmetric = found.kernel, found.pair, found.symmetric
 
-    def term(rows: slice, cols: slice) -> NDArray[np.float64]:
+    def term(rows: slice, cols: slice) -> Floats:
         tile = pair.tile(rows, cols)
         if values is not None and symmetric:
             tile.know(kernel, values(rows, cols))
@@ -222,12 +221,12 @@ class Bundle:
     def __len__(self) -> int:
         return len(self.kernels)
 
-    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
+    def tile(self, rows: slice, cols: slice) -> list[Array]:
         """The values of every kernel on one tile, each in an array of its own."""
         pair = Pair(self._encodings, self._encodings, rows, cols)
         return [kernel._block(pair.part(i)) for i, kernel in enumerate(self.kernels)]
 
-    def diag(self) -> NDArray[np.float64]:  # -> (q, N)
+    def diag(self) -> Floats:  # -> (q, N)
         """k(x, x) of every kernel."""
         pairs = zip(self.kernels, self._encodings, strict=True)
         return np.array([checked_diag(kernel, e, self._name) for kernel, e in pairs], dtype=np.float64)

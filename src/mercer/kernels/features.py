@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import check_whole
 from mercer.inputs import as_rows
 from mercer.numeric.encodings import Encoding, dense, squared_norms
@@ -50,7 +50,7 @@ def stack(blocks: list[Any]) -> Any:  # (n, a), (n, b), … -> (n, a + b + …)
     return np.hstack(blocks)
 
 
-def times(block: Any, factors: NDArray[Any] | float) -> Any:  # (n, a), (n,) or number -> (n, a)
+def times(block: Any, factors: Array | float) -> Any:  # (n, a), (n,) or number -> (n, a)
     """Return every row times its factor."""
     if np.ndim(factors) == 0:
         return block * factors
@@ -127,7 +127,7 @@ def _sparse_symmetric_power(block: sp.csr_array, power: int) -> sp.csr_array:
     return sp.csr_array((values.astype(block.dtype), (ordered.row[kept], shape[1] - 1 - column)), shape=shape)
 
 
-def _choose(n: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+def _choose(n: Ints, k: int) -> Ints:
     """(n choose k) in whole numbers, 0 for n < k."""
     result = np.ones_like(n)
     for i in range(k):
@@ -158,9 +158,9 @@ class Summand(NamedTuple):
 
     kernel: Kernel  # k_t
     rows: Rows  # what k_t looks at: the collection, some of its columns, or its image under a map
-    factor: NDArray[np.float64]  # (n,) g_t
+    factor: Floats  # (n,) g_t
 
-    def times(self, factor: NDArray[np.float64] | float) -> Summand:
+    def times(self, factor: Floats | float) -> Summand:
         """The same term with g_t multiplied."""
         return self._replace(factor=self.factor * factor)
 
@@ -177,11 +177,11 @@ class Occurrence(NamedTuple):
 class TaylorFeatures:
     """Features Z with |Z Z' - K| <= error on the data they were made from."""
 
-    values: NDArray[Any]
+    values: Array
     error: float
 
 
-def taylor_features(factor: float, scales: NDArray[np.float64] | None, X: Any, degree: int) -> TaylorFeatures:
+def taylor_features(factor: float, scales: Floats | None, X: Any, degree: int) -> TaylorFeatures:
     """exp(-||x - z||^2/2) = e^(-||x||^2/2) e^(-||z||^2/2) sum_j <x, z>^j / j!, cut after j = degree.
 
     The rest is at most e^(-(a + b)/2) sum_{j > degree} (a b)^(j/2) / j! with a = ||x||^2, b = ||z||^2, and (a b)^(1/2) <=

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _as_child(kernel: Kernel, path: str, value: Any) -> Kernel:
     return child
 
 
-def free_fields(kernel: Kernel) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def free_fields(kernel: Kernel) -> Iterator[tuple[str, Floats]]:
     """The free parameters of one node: name and values (> 0), several for ARD length scales."""
     for item in dataclasses.fields(kernel):  # type: ignore[arg-type]
         rule = item.metadata.get("rule")
@@ -236,7 +236,7 @@ def n_own(kernel: Kernel) -> int:
     return sum(len(values) for _, values in free_fields(kernel))
 
 
-def theta(kernel: Kernel) -> NDArray[np.float64]:
+def theta(kernel: Kernel) -> Floats:
     """log of the free parameters, the node's own first, then its children's."""
     own = [np.log(values) for _, values in free_fields(kernel)]
     return np.concatenate([*own, *[theta(child) for child in kernel.children], np.empty(0)])
@@ -253,7 +253,7 @@ def theta_names(kernel: Kernel) -> list[str]:
     return names
 
 
-def with_theta(kernel: Kernel, vector: NDArray[np.float64]) -> Kernel:
+def with_theta(kernel: Kernel, vector: Floats) -> Kernel:
     """The inverse of theta."""
     size = len(theta(kernel))
     if vector.shape != (size,):

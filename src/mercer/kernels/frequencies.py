@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Array, Floats
 from mercer.errors import ClosureError, InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -68,10 +69,10 @@ class Cosines(Kernel):
         root = np.sqrt(self.weights.array)
         return Dots(np.hstack([np.cos(phase) * root, np.sin(phase) * root]).astype(X.dtype))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return np.array(pair.inner())
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.full(len(encoding), self.weights.array.sum(), encoding.array.dtype)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -96,7 +97,7 @@ class Cosines(Kernel):
         return total
 
 
-def _cosine(w: NDArray[Any], x: Any, z: Any, m: Arithmetic) -> Any:
+def _cosine(w: Array, x: Any, z: Any, m: Arithmetic) -> Any:
     """cos(<w, x - z>) = 1 - 2 sin(<w, x - z> / 2)^2."""
     half = m.number(0.0)
     for f, a, b in zip(w, x, z, strict=True):
@@ -161,7 +162,7 @@ class SpectralMixture(Kernel):
             terms.append((Points(X, 1.0 / np.array(scale)), Dots(waves)))
         return (*terms, Dots(X))
 
-    def _terms(self, pair: Pair) -> list[NDArray[Any]]:
+    def _terms(self, pair: Pair) -> list[Array]:
         """The terms without their weights."""
         found = []
         for q in range(len(self.weights)):
@@ -171,10 +172,10 @@ class SpectralMixture(Kernel):
             found.append(values)
         return found
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return np.asarray(sum(weight * term for weight, term in zip(self.weights, self._terms(pair), strict=True)))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         X = encoding[-1].array
         return np.full(len(X), sum(self.weights), X.dtype)
 
@@ -193,13 +194,13 @@ class SpectralMixture(Kernel):
         full = frozenset({"stationary", "characteristic", "universal"})
         return full if any(self.weights) else frozenset({"stationary"})
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         terms = self._terms(pair)
         if not all(self.weights):  # a zero has no logarithm: such weights are no free parameters
             return np.empty(0)
         return np.array([weight * np.vdot(W, term) for weight, term in zip(self.weights, terms, strict=True)])
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return np.array(self.weights) * w.sum() if all(self.weights) else np.empty(0)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -219,7 +220,7 @@ def from_spectral(
     weights: ArrayLike | None = None,
     *,
     sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
-    density: Callable[[NDArray[np.float64]], ArrayLike] | None = None,
+    density: Callable[[Floats], ArrayLike] | None = None,
     n: int = 1024,
     random_state: int = 0,
 ) -> Kernel:
@@ -255,11 +256,11 @@ def from_spectral(
     return Cosines(w, weights=np.full(size, 1.0 / size) if weights is None else weights)  # type: ignore[arg-type]
 
 
-def _quadrature(density: Callable[[NDArray[np.float64]], ArrayLike], n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _quadrature(density: Callable[[Floats], ArrayLike], n: int) -> tuple[Array, Array]:
     """Frequencies and weights for 2 times the integral of density(w) cos(w t) over w > 0."""
     from scipy.integrate import quad
 
-    def value(w: Any) -> NDArray[np.float64]:
+    def value(w: Any) -> Floats:
         found = np.asarray(density(np.atleast_1d(np.asarray(w, dtype=np.float64))), dtype=np.float64)
         if found.shape != np.shape(np.atleast_1d(w)) or not np.isfinite(found).all():
             raise InputError("from_spectral: density(w) takes an array (m,) of w >= 0 and returns as many finite numbers.")

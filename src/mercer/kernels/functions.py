@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -41,14 +41,14 @@ class Function(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return Raw(rows)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self._values(pair.left.rows.data, pair.right.rows.data, pair.shape)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         one = [encoding.take(slice(i, i + 1)).rows.data for i in range(len(encoding))]
         return np.array([self._values(x, x, (1, 1))[0, 0] for x in one])
 
-    def _values(self, X: Any, Z: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    def _values(self, X: Any, Z: Any, shape: tuple[int, int]) -> Array:
         values = np.array(self.f(X, Z), dtype=np.float64)
         if values.shape != shape:
             raise InputError(
@@ -81,8 +81,8 @@ class Precomputed(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("given", lambda: Given(*rows.given()))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return np.asarray(pair.A.between(pair.rows, pair.B, pair.cols))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.asarray(encoding.diag())

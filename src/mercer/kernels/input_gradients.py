@@ -15,8 +15,8 @@ from functools import reduce, singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError
 from mercer.kernels.algebra import Product, Scaled, Sum
 from mercer.kernels.base import Kernel
@@ -27,7 +27,6 @@ from mercer.kernels.stationary import Exponential, Gaussian, RationalQuadratic, 
 from mercer.kernels.vectors import Constant, Linear, Polynomial
 from mercer.numeric.encodings import Encoding
 
-Array = NDArray[Any]
 Plane = tuple[Any, Any]  # P and Q, (n, m) each, or 0
 
 #: What a term that has no such gradient answers.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.algebra import child
@@ -65,7 +65,7 @@ class LinearMap(View):
             return X @ S.T
         return sp.csr_array(X.multiply(S[None, :])) if sp.issparse(X) else X * S
 
-    def _input_slopes(self, pair: Pair, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+    def _input_slopes(self, pair: Pair, coef: Array) -> Floats:  # (m,) -> (n, d)
         inside, S = self.inner._input_slopes(pair, coef), self.S.array
         return inside * S if S.ndim == 1 else inside @ S
 

@@ -7,8 +7,8 @@ from math import gamma
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.fields import length_scale, positive
@@ -45,12 +45,12 @@ class Matern(Stationary):
     def _rough(self) -> bool:  # type: ignore[override]
         return self.nu < 1.5
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         t = np.sqrt(d2)
         t *= (2.0 * self.nu * factor) ** 0.5
         return _matern(self.nu, t, exp)
 
-    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, s: Array, K: Array) -> Array:
         # d/dt [t^nu K_nu(t)] = -t^nu K_(nu-1)(t), and dt/ds = nu / t
         t = np.sqrt(2.0 * self.nu * s)
         if self.nu == 0.5:
@@ -80,7 +80,7 @@ class Matern(Stationary):
         return total * m.exp(m.number(-1.0) * t)
 
 
-def _matern_of_large_order(nu: float, t: NDArray[Any]) -> NDArray[Any]:
+def _matern_of_large_order(nu: float, t: Array) -> Array:
     """The profile where Gamma(nu) and K_nu(t) overflow: Debye's uniform expansion, divided by its value at 0.
 
     K_nu(nu z) ~ exp(-nu eta) / sqrt(s) sum_k (-1)^k U_k(1/s) / nu^k with s = sqrt(1 + z^2); see DLMF 10.41.4.
@@ -102,7 +102,7 @@ def _debye_polynomials(count: int = 8) -> list[np.polynomial.Polynomial]:
     return found
 
 
-def _matern(nu: float, t: NDArray[Any], exp: Exp = exp_plain) -> NDArray[Any]:
+def _matern(nu: float, t: Array, exp: Exp = exp_plain) -> Array:
     """The profile as a function of t = sqrt(2 nu) r; t may be overwritten."""
     if nu in _POLYNOMIALS:
         values = np.polynomial.polynomial.polyval(t, _POLYNOMIALS[nu]).astype(t.dtype, copy=False)

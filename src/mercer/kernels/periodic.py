@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.derivation import Arithmetic, Derivation
@@ -50,23 +50,23 @@ class Periodic(Stationary):
         key = ("circles", self.period, self.length_scale if self._width() else None)
         return rows.remember(key, lambda: self._circles(X))
 
-    def _circles(self, X: NDArray[Any]) -> tuple[Points, Dots]:
+    def _circles(self, X: Array) -> tuple[Points, Dots]:
         # np.remainder first: the sine of a huge angle has lost its digits, the remainder has not
         angle = np.remainder(X, self.period) * (2.0 * np.pi / self.period)
         scales = self._scales()
         circle = np.hstack([np.cos(angle), np.sin(angle)]).astype(X.dtype, copy=False)
         return Points(circle, None if scales is None else np.tile(scales, 2)), Dots(X)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return super()._block(pair.part(0))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return super()._diag(encoding[0])
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         return exp(d2, -0.5 * factor)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         S = pair.block(self) * W
         x, z = pair.A[1].array[pair.rows], pair.B[1].array[pair.cols]
         scales = self._scales()

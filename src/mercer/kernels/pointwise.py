@@ -7,8 +7,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import ClosureError, InputError, shown
 from mercer.kernels.algebra import STATIONARY, Wrapper, child
 from mercer.kernels.base import ATOM, POWER, Kernel
@@ -25,24 +25,24 @@ from mercer.numeric.encodings import Encoding
 class Pointwise(Wrapper):
     """Abstract: g(k(x, z)) for a function g of the value, given with its derivative."""
 
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _apply(self, values: Array) -> Array:
         """g, in place."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, values: Array) -> Array:
         """g', in a new array."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self._apply(self.inner._block(pair))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self._apply(self.inner._diag(encoding))
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return self.inner._pullback(pair, W * self._slope(pair.block(self.inner)))
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return self.inner._diag_pullback(encoding, w * self._slope(self.inner._diag(encoding)))
 
 
@@ -55,10 +55,10 @@ class Power(Pointwise):
     inner: Kernel = child()
     _precedence = POWER
 
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _apply(self, values: Array) -> Array:
         return np.power(values, self.power, out=values)
 
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, values: Array) -> Array:
         return np.zeros_like(values) if self.power == 0 else self.power * values ** (self.power - 1)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -120,10 +120,10 @@ class PolynomialOf(Pointwise):
             )
         object.__setattr__(self, "coefficients", values)
 
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _apply(self, values: Array) -> Array:
         return np.polynomial.polynomial.polyval(values, self.coefficients).astype(values.dtype, copy=False)
 
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, values: Array) -> Array:
         return np.asarray(np.polynomial.polynomial.polyval(values, np.polynomial.polynomial.polyder(self.coefficients)))
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -169,14 +169,14 @@ class Exp(Pointwise):
 
     inner: Kernel = field(metadata={"child": True})
 
-    def _apply(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _apply(self, values: Array) -> Array:
         with np.errstate(over="ignore"):
             np.exp(values, out=values)
         if not np.isfinite(values).all():
             raise InputError(f"{self}: exp overflows on these data; scale the inner kernel down, e.g. (0.01 * k).exp().")
         return values
 
-    def _slope(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, values: Array) -> Array:
         return np.exp(values)
 
     def _map_or_lack(self) -> Kernel:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -61,7 +61,7 @@ class PowerExponential(Stationary):
             raise InputError(f"PowerExponential with norm < 2 takes dense arrays; {rows.name} is sparse.")
         return super()._encode(rows)
 
-    def _sums(self, pair: Pair) -> NDArray[Any]:
+    def _sums(self, pair: Pair) -> Array:
         """sum_k |x_k - z_k|^p / l_k^p, in a shared array unless one length scale serves all columns."""
         if self.norm == 2.0:
             sums = self._distances(pair)
@@ -69,14 +69,14 @@ class PowerExponential(Stationary):
             sums = pair.manhattan_distances() if self.norm == 1.0 else pair.power_sums(self.norm)
         return sums if self._factor() == 1.0 else sums * sums.dtype.type(self._factor() ** (self.norm / 2.0))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         sums = self._sums(pair)
         if self.power == self.norm:
             return pair.exp(sums, -1.0)
         exponent = np.sqrt(sums) if self.norm == 2.0 * self.power else sums ** sums.dtype.type(self.power / self.norm)
         return pair.exp(exponent, -1.0, exponent)
 
-    def _weights(self, pair: Pair, K: NDArray[Any]) -> NDArray[Any]:
+    def _weights(self, pair: Pair, K: Array) -> Array:
         """power K s^(power/norm - 1), and 0 where s = 0: what every derivative has as a factor."""
         sums = self._sums(pair)
         if self.power == self.norm:
@@ -86,14 +86,14 @@ class PowerExponential(Stationary):
         np.power(sums, self.power / self.norm - 1.0, out=slope, where=near)
         return self.power * K * slope
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         S = self._weights(pair, pair.block(self)) * W  # dK / dlog(l_k) = S (|x_k - z_k| / l_k)^p
         if self._width() is None:
             return np.array([np.vdot(S, self._sums(pair))])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
         return weighted_sums(a, b, S, self.norm)
 
-    def _input_slopes(self, pair: Pair, coef: NDArray[Any]) -> NDArray[np.float64]:  # (m,) -> (n, d)
+    def _input_slopes(self, pair: Pair, coef: Array) -> Floats:  # (m,) -> (n, d)
         weights = -self._weights(pair, pair.block(self)) * coef
         scale = self._scales()
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]

@@ -14,12 +14,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
@@ -73,13 +72,13 @@ class Repaired(Wrapper):
         K = tiles.fill(found.block, np.empty(found.shape), False)
         return Dots(K @ (vectors / np.sqrt(np.abs(values))))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         if self.method != "shift":
             return pair.inner().copy()
         same = pair.part(1).left.array[:, None] == pair.part(1).right.array[None, :]
         return np.asarray(self.inner._block(pair.part(0)) + pair.part(2).left.array[:, None] * same)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         if self.method != "shift":
             return np.asarray(encoding.norms())
         return np.asarray(self.inner._diag(encoding[0]) + encoding[2].array)
@@ -104,7 +103,7 @@ class Repaired(Wrapper):
 
 
 @lru_cache(maxsize=16)
-def spectrum(kernel: Repaired) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:  # -> (r,), (m, r), shift
+def spectrum(kernel: Repaired) -> tuple[Floats, Floats, float]:  # -> (r,), (m, r), shift
     """The eigenvalues that stay, their vectors, and what the shift adds to the diagonal."""
     found = Evaluation(kernel.inner, Rows(kernel.sample.data, "the sample"))
     K = tiles.fill(found.block, np.empty(found.shape), found.symmetric)
@@ -118,7 +117,7 @@ def spectrum(kernel: Repaired) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return values[kept], vectors[:, kept], max(0.0, -float(values[0]))
 
 
-def _codes(rows: Rows) -> NDArray[np.float64]:  # -> (n,)
+def _codes(rows: Rows) -> Floats:  # -> (n,)
     """A number per object, the same for equal objects: 52 bits of a digest."""
     data = rows.data
     if sp.issparse(data) or (isinstance(data, np.ndarray) and data.dtype.kind in "fiub"):

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -23,7 +23,7 @@ from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
 from mercer.numeric.points import Points, few, median_distance, weighted_sums
 
-Exp = Callable[..., NDArray[Any]]
+Exp = Callable[..., Array]
 
 #: All spectral measures here have full support, which is what telling all distributions on R^d apart takes.
 FACTS = frozenset({"stationary", "characteristic", "characteristic on R^d", "universal"})
@@ -41,15 +41,15 @@ class Stationary(Kernel):
     _steady: ClassVar[bool] = False  # the slope is a function of the value alone, so that gradients per column need no s
     _rough: ClassVar[bool] = False  # g depends on sqrt(s) near 0, so that small errors of s are large errors of g
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         """g(factor * d2) in a new array; d2 is shared and must not be written. exp(x, a, out) is e^(a x) for a x <= 0."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _slope(self, s: Any, K: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, s: Any, K: Array) -> Array:
         """dg/ds, given s and K = g(s); finite at s = 0. A steady kernel may get None for s."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _scales(self) -> NDArray[np.float64] | None:
+    def _scales(self) -> Floats | None:
         return np.array(self.length_scale) if isinstance(self.length_scale, tuple) else None
 
     def _factor(self) -> float:
@@ -72,7 +72,7 @@ class Stationary(Kernel):
         key = self.length_scale if self._width() else None
         return rows.remember(("points", key), lambda: Points(X, self._scales()))
 
-    def _distances(self, pair: Pair) -> NDArray[Any]:
+    def _distances(self, pair: Pair) -> Array:
         """Squared distances; those of near duplicates are refined where their rounding would show in the profile."""
         if few(pair.A, pair.B):
             return pair.squared_distances(refine=False)  # by differences: there is nothing to refine
@@ -80,13 +80,13 @@ class Stationary(Kernel):
         loss = 4 * eps * self._factor() * (pair.A.reach + pair.B.reach)
         return pair.squared_distances(refine=self._rough or loss > 100 * eps)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self._profile(self._distances(pair), self._factor(), pair.exp)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.ones(len(encoding), encoding.dtype)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         K, each = pair.block(self), self._width() is not None
         d2 = None if each and self._steady else self._distances(pair)
         s = None if d2 is None else d2 * self._factor()
@@ -99,7 +99,7 @@ class Stationary(Kernel):
         squares = near + S.sum(axis=1) @ a**2 + S.sum(axis=0) @ b**2 - 2.0 * np.einsum("ik,ik->k", S @ b, a)
         return np.concatenate([-2.0 * squares, shape])
 
-    def _shape_pullback(self, s: Any, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _shape_pullback(self, s: Any, W: Array) -> Floats:
         """The gradient in further parameters of the profile, which stand behind length_scale."""
         return np.empty(0)
 
@@ -172,10 +172,10 @@ class Gaussian(Stationary):
     def _why_no_features(self) -> str:
         return f"{super()._why_no_features()}, or k.taylor_features(X, degree) with a bound on what is left out"
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         return exp(d2, -0.5 * factor)
 
-    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, s: Array, K: Array) -> Array:
         return -0.5 * K
 
     def _spectral(self, width: int) -> GaussianLaw:
@@ -227,11 +227,11 @@ class Exponential(Stationary):
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
     _rough = True
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         distance = np.sqrt(d2)
         return exp(distance, -(factor**0.5), distance)
 
-    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, s: Array, K: Array) -> Array:
         return -0.5 * K * _inverse(np.sqrt(s))
 
     def _spectral(self, width: int) -> StudentLaw:
@@ -244,7 +244,7 @@ class Exponential(Stationary):
         return m.exp(m.number(-1.0) * m.sqrt(self._squared(x, z, m)))
 
 
-def _take_near(S: NDArray[Any], d2: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+def _take_near(S: Array, d2: Array, a: Array, b: Array) -> Floats:
     """Return sum_ij S_ij (a_i - b_j)^2 per column over near pairs, by differences, and set their S_ij to 0.
 
     S grows like 1 / distance there, and would multiply the rounding of the expanded square.
@@ -259,7 +259,7 @@ def _take_near(S: NDArray[Any], d2: NDArray[Any], a: NDArray[Any], b: NDArray[An
     return total
 
 
-def _inverse(values: NDArray[Any]) -> NDArray[Any]:
+def _inverse(values: Array) -> Array:
     """1 / values, and 0 where values is 0: there the factor (x - z)^2 beside it vanishes faster."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
@@ -286,10 +286,10 @@ class Laplacian(Stationary):
             raise InputError(f"Laplacian takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")
         return super()._encode(rows)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return pair.exp(pair.manhattan_distances(), -(self._factor() ** 0.5))
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         S = pair.block(self) * W
         if self._width() is None:
             return np.array([self._factor() ** 0.5 * np.vdot(S, pair.manhattan_distances())])
@@ -327,15 +327,15 @@ class RationalQuadratic(Stationary):
     length_scale: float | tuple[float, ...] | str = length_scale(keyword=False)
     shape: float = positive(1.0)
 
-    def _profile(self, d2: NDArray[Any], factor: float, exp: Exp) -> NDArray[Any]:
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         # log1p and exp keep the digits of values near 1, and the result is never 0 ** negative
         values = np.log1p(d2 * d2.dtype.type(factor / (2.0 * self.shape)))
         return exp(values, -self.shape, values)
 
-    def _slope(self, s: NDArray[Any], K: NDArray[Any]) -> NDArray[Any]:
+    def _slope(self, s: Array, K: Array) -> Array:
         return -0.5 * K / (1.0 + s / (2.0 * self.shape))
 
-    def _shape_pullback(self, s: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
+    def _shape_pullback(self, s: Array, W: Array) -> Floats:
         u = s / (2.0 * self.shape)
         slope = np.exp(-self.shape * np.log1p(u)) * (u / (1.0 + u) - np.log1p(u))
         return np.array([self.shape * np.vdot(W, slope)])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -49,10 +49,10 @@ class Linear(DotProduct):
     True
     """
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return pair.inner().copy()
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.asarray(encoding.norms())
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -113,11 +113,11 @@ class Bilinear(DotProduct):
         image = X @ self.B.array.astype(X.dtype)  # x'B once per row; the tile then is a plain inner product
         return super()._encode(rows), Dots(sp.csr_array(image) if sp.issparse(image) else np.ascontiguousarray(image))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         left, right = pair.part(1).left, pair.part(0).right
         return np.asarray(left.inner(right))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         X, image = (dense(part.array) for part in encoding)
         return np.einsum("ij,ij->i", X, image)
 
@@ -142,7 +142,7 @@ class Bilinear(DotProduct):
             return None
         return Derivation("x'Bz with B psd", f"B is symmetric, and {found.how}; so B = R'R, and x'Bz = <Rx, Rz>")
 
-    def _weak_points(self) -> NDArray[np.float64] | None:
+    def _weak_points(self) -> Floats | None:
         return definiteness(self.B).point if self._symmetric else None
 
     def _by_differences(self) -> bool:
@@ -180,20 +180,20 @@ class Polynomial(DotProduct):
             )
         super().__post_init__()
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = pair.inner() + pair.inner().dtype.type(self.offset)
         return _power(values, self.degree)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return _power(encoding.norms() + self.offset, self.degree)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return self._gradient(pair.inner(), W)
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return self._gradient(encoding.norms(), w)
 
-    def _gradient(self, inner: NDArray[Any], W: NDArray[Any]) -> NDArray[np.float64]:
+    def _gradient(self, inner: Array, W: Array) -> Floats:
         if self.offset == 0:
             return np.empty(0)
         return np.array([self.offset * self.degree * np.vdot(W, (inner + self.offset) ** (self.degree - 1))])
@@ -205,7 +205,7 @@ class Polynomial(DotProduct):
             lambda encoding: list(monomials(encoding.array.shape[1], self.degree, self.offset > 0)),
         )
 
-    def _monomials(self, X: NDArray[Any], combined: bool) -> Any:  # (n, d) -> (n, D)
+    def _monomials(self, X: Array, combined: bool) -> Any:  # (n, d) -> (n, D)
         c, p = self.offset, self.degree
         if not combined:  # the lectures' order: vec(xx'), sqrt(2c) x, c
             degrees = range(p, -1, -1) if c > 0 else [p]
@@ -245,7 +245,7 @@ def _monomial(chosen: list[int]) -> str:
     return " ".join(f"x{i}" if p == 1 else f"x{i}^{p}" for i, p in powers.items()) or "1"
 
 
-def _power(values: NDArray[Any], degree: int) -> NDArray[Any]:
+def _power(values: Array, degree: int) -> Array:
     """values ** degree in place, by squaring: np.power calls a slow pow for whole exponents above 2."""
     result, square = None, values
     while degree:
@@ -269,12 +269,12 @@ class Tanh(DotProduct):
     scale: float = real(1.0, keyword=False)
     offset: float = real(0.0)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = pair.inner() * pair.inner().dtype.type(self.scale)
         values += values.dtype.type(self.offset)
         return np.tanh(values, out=values)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.tanh(self.scale * encoding.norms() + self.offset)
 
     def _derivation(self) -> Derivation | None:
@@ -300,16 +300,16 @@ class Constant(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("ones", lambda: Values(np.ones(len(rows))))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return np.full(pair.shape, self.value)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.full(len(encoding), self.value)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return np.array([self.value * W.sum(dtype=np.float64)]) if self.value > 0 else np.empty(0)
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return np.array([self.value * w.sum(dtype=np.float64)]) if self.value > 0 else np.empty(0)
 
     def _amplified(self, factor: float) -> Kernel | None:

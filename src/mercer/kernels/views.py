@@ -9,8 +9,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError, shown
 from mercer.inputs import Rows
 from mercer.kernels.algebra import Wrapper, child
@@ -37,16 +37,16 @@ class View(Wrapper):
     def _resolve(self, rows: Rows) -> Kernel:
         return self._with_children((self.inner._resolve(self._view(rows)),))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self.inner._block(pair)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.inner._diag(encoding)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return self.inner._pullback(pair, W)
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return self.inner._diag_pullback(encoding, w)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -111,7 +111,7 @@ class On(View):
     def _by_differences(self) -> bool:
         return self.inner._by_differences()
 
-    def _weak_points(self) -> NDArray[np.float64] | None:
+    def _weak_points(self) -> Floats | None:
         parts = self.inner._weak_points()
         width = self._width()
         chosen = [column % width for column in self.columns if isinstance(column, int)] if width else []

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows, as_graph, is_frame
 from mercer.kernels.algebra import Wrapper, child
@@ -29,13 +29,13 @@ from mercer.numeric.encodings import Encoding, Values, align, dense, dtype_of, g
 class Diagonal(Wrapper):
     """Abstract: d(x) k(x, z) d(z) with one number per object; encoded as (inner encoding, numbers)."""
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair.part(0))
         values *= pair.part(1).left.array[:, None]
         values *= pair.part(1).right.array[None, :]
         return values
 
-    def _weights(self, pair: Pair) -> NDArray[np.float64]:
+    def _weights(self, pair: Pair) -> Floats:
         return np.multiply.outer(pair.part(1).left.array, pair.part(1).right.array)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -66,13 +66,13 @@ class Weighted(Diagonal):
     def _encode(self, rows: Rows) -> Encoding:
         return self.inner._encode(rows), Values(rows.values(self.f))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return encoding[1].array ** 2 * self.inner._diag(encoding[0])
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return self.inner._pullback(pair.part(0), W * self._weights(pair))
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return self.inner._diag_pullback(encoding[0], w * encoding[1].array ** 2)
 
     def _derivation(self) -> Derivation:
@@ -101,7 +101,7 @@ class Normalized(Diagonal):
             )
         return encoding, Values(np.divide(1.0, np.sqrt(diag), out=np.zeros_like(diag), where=diag > 0))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = super()._block(pair)
         if pair.A is pair.B:
             start, stop = max(pair.rows.start, pair.cols.start), min(pair.rows.stop, pair.cols.stop)
@@ -110,10 +110,10 @@ class Normalized(Diagonal):
                 values[common - pair.rows.start, common - pair.cols.start] = pair.A[1].array[common] > 0
         return values
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return (encoding[1].array > 0).astype(np.float64)
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         # log K = log k - (log a_i + log b_j) / 2 with a = k(x, x), b = k(z, z)
         left, right = pair.part(1).left.array, pair.part(1).right.array
         WK = W * super()._block(pair)
@@ -201,7 +201,7 @@ def as_sample(X: Any) -> Sample:
     return X if isinstance(X, Sample) else Sample(X)
 
 
-def means_pullback(kernel: Kernel, A: Encoding, sample: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+def means_pullback(kernel: Kernel, A: Encoding, sample: Encoding, w: Array) -> Floats:
     """sum_i w_i times the gradient of mean_s k(x_i, s) over a sample."""
     pair = Pair.whole(*align(A, sample))
     size = pair.shape[1]
@@ -212,7 +212,7 @@ def means_pullback(kernel: Kernel, A: Encoding, sample: Encoding, w: NDArray[Any
     )
 
 
-def grand_pullback(kernel: Kernel, sample: Encoding, weight: float) -> NDArray[np.float64]:
+def grand_pullback(kernel: Kernel, sample: Encoding, weight: float) -> Floats:
     """A weight times the gradient of the mean of k over all pairs of a sample."""
     return means_pullback(kernel, sample, sample, np.full(length(sample), weight / length(sample)))
 
@@ -233,34 +233,34 @@ class Centered(Wrapper):
         offset = self._means(sample, sample).mean() / 2.0  # half the grand mean on each side of the sum
         return encoding, Values(self._means(encoding, sample) - offset)
 
-    def _means(self, A: Encoding, B: Encoding) -> NDArray[np.float64]:
+    def _means(self, A: Encoding, B: Encoding) -> Floats:
         """mean_j k(x_i, s_j) without holding the matrix."""
         pair = Pair.whole(A, B)
         ones = np.full((pair.shape[1], 1), 1.0 / pair.shape[1])
         symmetric = A is B and self._symmetric
         return tiles.product(lambda r, c: self.inner._block(pair.tile(r, c)), pair.shape, ones, symmetric)[:, 0]
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair.part(0))
         values -= pair.part(1).left.array[:, None]
         values -= pair.part(1).right.array[None, :]
         return values
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         inner = np.asarray(self.inner._diag(encoding[0]), dtype=np.float64)
         values = inner - 2.0 * encoding[1].array
         # what cancellation leaves over at the mean itself is 0: it has no direction, and must not be negative
         values[values < 32 * np.finfo(dtype_of(encoding[0])).eps * np.abs(inner)] = 0.0
         return values
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
         inside = self.inner._pullback(pair.part(0), W)
         left = means_pullback(self.inner, gather(pair.A[0], pair.rows), sample, W.sum(axis=1))
         right = means_pullback(self.inner, gather(pair.B[0], pair.cols), sample, W.sum(axis=0))
         return inside - left - right + grand_pullback(self.inner, sample, float(W.sum()))
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         sample = self.inner._encode(Rows(self.sample.data, "the sample"))
         inside = self.inner._diag_pullback(encoding[0], w)
         means = means_pullback(self.inner, encoding[0], sample, w)

@@ -8,13 +8,11 @@ import numpy as np
 from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper, Range1d
 from bokeh.palettes import Cividis256, Viridis256
 from bokeh.plotting import figure
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.lab.pictures import Line, Picture, View
 from mercer.lab.state import BOX
 from mercer.lab.styles import CLASS_COLORS, INK, MUTED
-
-Array = NDArray[Any]
 
 #: How each role of a line is drawn.
 ROLES: dict[str, dict[str, Any]] = {

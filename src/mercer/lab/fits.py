@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.features.random_fourier import RandomFourierFeatures
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
@@ -16,8 +16,6 @@ from mercer.kernels.vectors import Linear
 from mercer.lab.pictures import Line, Picture, along, number
 from mercer.lab.samples import arrays
 from mercer.lab.state import State
-
-Array = NDArray[Any]
 
 #: Half the width of a band of a Gaussian process, in standard deviations.
 WIDTH = 2.0

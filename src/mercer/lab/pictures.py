@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.lab.state import BOX
-
-Array = NDArray[Any]
 
 #: Cells of the surface along each side, and points along a curve.
 CELLS, ALONG = 101, 301

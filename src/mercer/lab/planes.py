@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MercerError
 from mercer.estimators.means.nearest_mean import NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall
@@ -21,8 +21,6 @@ from mercer.lab.samples import arrays
 from mercer.lab.state import State
 from mercer.twosample import mmd_test
 from mercer.twosample.result import MMDTestResult
-
-Array = NDArray[Any]
 
 #: Epochs of a perceptron at most: data that no function of the space separates would keep it busy for ever.
 EPOCHS = 300

@@ -8,12 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.lab.state import BOX, CURVE, MAX_WORDS, PLANE, WORDS, Data, Points, Recipe, Words
 
-Array = NDArray[Any]
 Drawn = tuple[Array, Array]  # (n, 2) coordinates and (n,) classes
 
 #: Tables are moved into |x|, |y| <= INNER, so that no point lies on the edge.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
 from mercer.kernels.base import Kernel
@@ -18,8 +18,6 @@ from mercer.lab.pictures import Line, View, number
 from mercer.lab.planes import check_classes, nearest_mean, novikoff, perceptron_run, svc, two_samples
 from mercer.lab.samples import arrays, kind_of, texts
 from mercer.lab.state import CURVE, WORDS, Parameter, State
-
-Array = NDArray[Any]
 
 #: Points of the leave-one-out surface along the penalty and along the kernel's number.
 PENALTIES, SETTINGS = 25, 17

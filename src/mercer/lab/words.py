@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.pca.kernel_pca import KernelPCA
 from mercer.kernels.base import Kernel
@@ -24,8 +24,6 @@ from mercer.lab.planes import (
 )
 from mercer.lab.samples import texts
 from mercer.lab.state import BOX, State
-
-Array = NDArray[Any]
 
 #: The cloud of words fills this share of the square, so that what is written beside them fits.
 SHARE = 0.8

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer.arrays import Array
 from mercer.errors import NumericalError
-from mercer.linalg.solution import Array
 
 Objective = Callable[[Array], tuple[float, Array]]  # (p,) -> value, gradient (p,); NumericalError where undefined
 

@@ -14,8 +14,9 @@ import scipy.linalg as la
 import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
 
+from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.solution import Array, Solution, lapack_view, penalties, relative_residual, square, targets
+from mercer.linalg.solution import Solution, lapack_view, penalties, relative_residual, square, targets
 from mercer.linalg.triangular import (
     column_norms,
     inverse_column_norms,

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.solution import Array, Solution, penalties, targets
+from mercer.linalg.solution import Solution, penalties, targets
 
 
 class Operator(Protocol):

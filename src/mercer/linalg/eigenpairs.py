@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import scipy.linalg as la
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from mercer.arrays import Array
 
 
 def eigenpairs(A: Array) -> tuple[Array, Array]:  # (n, n) -> (n,) rising, (n, n)

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg as la
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.linalg.solution import Array
 
 #: Vectors multiplied at once: enough for a product to be limited by arithmetic instead of by reading the matrix.
 #: Row: pca-32-n5000.

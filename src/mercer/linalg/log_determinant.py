@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 
+from mercer.arrays import Array
 from mercer.errors import NumericalError
 from mercer.linalg.conjugate_gradient import Operator
-from mercer.linalg.solution import Array
 
 #: A vector is done when u'B^-1 u, which every step makes larger, has gained less than a share `tol` in this many steps.
 DELAY, ROUNDING = 4, 1e-12

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 
+from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
 from mercer.linalg.cholesky import definite_factor
-from mercer.linalg.solution import Array
 from mercer.numeric.threads import one_blas_thread
 
 RULES = ("greedy", "random")

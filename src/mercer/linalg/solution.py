@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
 
-from mercer.linalg.solution import Array
+from mercer.arrays import Array
 from mercer.numeric.tiles import onto_lower, onto_upper
 
 _TILE = 512  # 2 MiB of float64: the tile and its transpose stay in the cache while they are swapped

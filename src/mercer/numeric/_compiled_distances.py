@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array
 
 
 @numba.njit(cache=True, nogil=True)
-def manhattan(a: NDArray[Any], bt: NDArray[Any], out: NDArray[Any]) -> None:  # (n, d), (d, m) -> (n, m)
+def manhattan(a: Array, bt: Array, out: Array) -> None:  # (n, d), (d, m) -> (n, m)
     """out[i, j] = sum_k |a[i, k] - bt[k, j]|, four columns at a time: each pass over a row costs a load and a store."""
     d, m = bt.shape
     whole = d - d % 4
@@ -32,7 +30,7 @@ def manhattan(a: NDArray[Any], bt: NDArray[Any], out: NDArray[Any]) -> None:  # 
 
 @numba.njit(cache=True, nogil=True)
 def recompute_below(
-    values: NDArray[Any], limits: NDArray[Any], others: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
+    values: Array, limits: Array, others: Array, a: Array, b: Array
 ) -> None:  # (n, m), (n,), (m,), (n, d), (m, d)
     """Replace values[i, j] < limits[i] + others[j] by ||a_i - b_j||^2 from differences, in place."""
     for i in range(values.shape[0]):
@@ -53,7 +51,7 @@ def recompute_below(
 
 
 @numba.njit(cache=True, nogil=True)
-def power_sums(a: NDArray[Any], bt: NDArray[Any], norm: float, out: NDArray[Any]) -> None:  # (n, d), (d, m) -> (n, m)
+def power_sums(a: Array, bt: Array, norm: float, out: Array) -> None:  # (n, d), (d, m) -> (n, m)
     """out[i, j] = sum_k |a[i, k] - bt[k, j]|^norm."""
     d, m = bt.shape
     for i in range(a.shape[0]):
@@ -66,7 +64,7 @@ def power_sums(a: NDArray[Any], bt: NDArray[Any], norm: float, out: NDArray[Any]
 
 
 @numba.njit(cache=True, nogil=True)
-def absolute_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], out: NDArray[Any]) -> None:
+def absolute_slopes(a: Array, b: Array, W: Array, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (n, d)
     """out[i, k] += sum_j W[i, j] sign(a[i, k] - b[j, k])."""
     for i in range(a.shape[0]):
@@ -79,7 +77,7 @@ def absolute_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], out: NDAr
 
 
 @numba.njit(cache=True, nogil=True)
-def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float, out: NDArray[Any]) -> None:
+def power_slopes(a: Array, b: Array, W: Array, norm: float, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (n, d)
     """out[i, k] += sum_j W[i, j] |a[i, k] - b[j, k]|^(norm - 1) sign(a[i, k] - b[j, k]); equal entries add nothing."""
     for i in range(a.shape[0]):
@@ -93,7 +91,7 @@ def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float,
 
 
 @numba.njit(cache=True, nogil=True)
-def absolute_sums(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], out: NDArray[Any]) -> None:
+def absolute_sums(a: Array, b: Array, W: Array, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (d,)
     """out[k] += sum_ij W[i, j] |a[i, k] - b[j, k]|."""
     for i in range(a.shape[0]):

@@ -7,19 +7,17 @@ Arguments are held at the smallest normal number: what should underflow to 0 com
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array
 
 _CHUNK = 512  # values between the two loops: they stay in the L1 cache
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-def exp_float64(x: NDArray[Any], factor: float, out: NDArray[Any]) -> None:  # (n,), () -> (n,)
+def exp_float64(x: Array, factor: float, out: Array) -> None:  # (n,), () -> (n,)
     """out = exp(factor x) in float64, within two units in the last place."""
     powers = np.empty(_CHUNK, np.float64)
     bits = powers.view(np.int64)
@@ -54,7 +52,7 @@ def exp_float64(x: NDArray[Any], factor: float, out: NDArray[Any]) -> None:  # (
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-def exp_float32(x: NDArray[Any], factor: np.float32, out: NDArray[Any]) -> None:  # (n,), () -> (n,)
+def exp_float32(x: Array, factor: np.float32, out: Array) -> None:  # (n,), () -> (n,)
     """out = exp(factor x) in float32, within two units in the last place."""
     powers = np.empty(_CHUNK, np.float32)
     bits = powers.view(np.int32)

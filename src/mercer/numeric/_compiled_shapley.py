@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.arrays import Floats
 
 
 @numba.njit(cache=True, nogil=True)
-def sum_games(p: Array, q: Array, weights: Array, nodes: Array, shares: Array, out: Array) -> None:
+def sum_games(p: Floats, q: Floats, weights: Floats, nodes: Floats, shares: Floats, out: Floats) -> None:
     """out += sum_i weights[i] sum_b (Shapley values of the game p[i], q[:, i, b]): (n, m), (m, n, B), (n,) -> (m,)."""
     m, n, B = q.shape
     factors, before, total = np.empty((m, B)), np.empty((m, B)), np.empty((m, B))

@@ -18,7 +18,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.arrays import Array, Floats, Indices
 
 if TYPE_CHECKING:
     from mercer.numeric.frozen import FrozenArray
@@ -44,7 +45,7 @@ class Definiteness:
 
     psd: bool | None
     how: str
-    point: NDArray[np.float64] | None = None
+    point: Floats | None = None
 
 
 @lru_cache(maxsize=128)
@@ -74,14 +75,14 @@ def definiteness(B: FrozenArray) -> Definiteness:
     return Definiteness(None, "")
 
 
-def balanced(B: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # (d, d) -> (d, d), (d,)
+def balanced(B: Floats) -> tuple[Floats, Floats]:  # (d, d) -> (d, d), (d,)
     """D^-1 B D^-1 with a diagonal between 1/2 and 2, and D: powers of two, so that nothing is rounded."""
     half = np.frexp(np.diagonal(B))[1] // 2
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(B, -(half[:, None] + half[None, :])), np.ldexp(np.ones(len(B)), half)
 
 
-def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
+def _small_minors(B: Floats) -> Definiteness | None:
     """A negative diagonal entry, or a zero one beside other numbers, or |b_ij| > sqrt(b_ii b_jj): one or two coordinates."""
     diag = np.diagonal(B)
     if diag.min() < 0:
@@ -105,12 +106,12 @@ def _small_minors(B: NDArray[np.float64]) -> Definiteness | None:
     return None
 
 
-def _negative_at(B: NDArray[np.float64], place: dict[int, Fraction]) -> Definiteness:
+def _negative_at(B: Floats, place: dict[int, Fraction]) -> Definiteness:
     exact = [place.get(k, Fraction(0)) for k in range(len(B))]
     return Definiteness(False, "", _expanded(exact, B))
 
 
-def _has_margin(A: NDArray[np.float64]) -> bool:  # (d, d), balanced
+def _has_margin(A: Floats) -> bool:  # (d, d), balanced
     """Whether A minus a margin has a Cholesky factor, which proves that A is positive definite."""
     from scipy.linalg import LinAlgError, cholesky
 
@@ -131,7 +132,7 @@ def _has_margin(A: NDArray[np.float64]) -> bool:  # (d, d), balanced
 # -- whole numbers ------------------------------------------------------------------------------------------------------
 
 
-def _whole(B: NDArray[np.float64]) -> Whole | None:
+def _whole(B: Floats) -> Whole | None:
     """D^-1 B D^-1 times a number as whole numbers, or None if they would be too long."""
     A, scale = balanced(B)
     if len(B) ** 2 > EXACT_BITS or not np.array_equal(A * scale[:, None] * scale[None, :], B):  # something underflowed
@@ -142,7 +143,7 @@ def _whole(B: NDArray[np.float64]) -> Whole | None:
     return list(map(list, numbers.reshape(B.shape)))
 
 
-def _by_elimination(M: Whole, B: NDArray[np.float64], kept: NDArray[np.intp], width: int) -> Definiteness:
+def _by_elimination(M: Whole, B: Floats, kept: Indices, width: int) -> Definiteness:
     """Eliminate one variable after the other; the entries stay whole, and all pivots so far are positive."""
     n, before = len(M), 1
     rows: list[tuple[int, list[int]]] = []
@@ -169,9 +170,7 @@ def _by_elimination(M: Whole, B: NDArray[np.float64], kept: NDArray[np.intp], wi
     return Definiteness(True, "B = LDL' has no negative pivot, in exact arithmetic")
 
 
-def _lifted(
-    start: dict[int, Fraction], rows: list[tuple[int, list[int]]], n: int, B: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
+def _lifted(start: dict[int, Fraction], rows: list[tuple[int, list[int]]], n: int, B: Floats) -> Floats | None:
     """The point whose last coordinates are given and whose others make x'Bx as small as it gets."""
     half = np.frexp(np.diagonal(B))[1] // 2  # back from D B D to B
     for digits in DIGITS:
@@ -197,13 +196,13 @@ def _rounded(value: Fraction, digits: int) -> Fraction:
 # -- points -------------------------------------------------------------------------------------------------------------
 
 
-def _lowest(B: NDArray[np.float64]) -> NDArray[np.float64] | None:  # (d, d) -> (1, d)
+def _lowest(B: Floats) -> Floats | None:  # (d, d) -> (1, d)
     """The eigenvector of the smallest eigenvalue, if it does the job."""
     A, scale = balanced(B)
     return _expanded((np.linalg.eigh(A)[1][:, 0] / scale).tolist(), B, terms=1) if np.isfinite(A).all() else None
 
 
-def _expanded(x: Any, B: NDArray[np.float64], terms: int = TERMS) -> NDArray[np.float64] | None:  # (d,) -> (r, d)
+def _expanded(x: Any, B: Floats, terms: int = TERMS) -> Floats | None:  # (d,) -> (r, d)
     """Floats that add up to x, or nearly, with as few terms as keep x'Bx < 0 in exact arithmetic; None if none do."""
     exact = [Fraction(value) for value in x]
     top = max(abs(value) for value in exact)
@@ -221,20 +220,20 @@ def _expanded(x: Any, B: NDArray[np.float64], terms: int = TERMS) -> NDArray[np.
     return None
 
 
-def _as_whole(values: list[Any]) -> NDArray[Any]:
+def _as_whole(values: list[Any]) -> Array:
     """Fractions with powers of two below the line, all times one of these: whole numbers of any length."""
     pairs = [value.as_integer_ratio() for value in values]
     common = max(below for _, below in pairs)
     return np.array([above * (common // below) for above, below in pairs], dtype=object)
 
 
-def _embedded(point: NDArray[np.float64], kept: NDArray[np.intp], width: int) -> NDArray[np.float64]:
+def _embedded(point: Floats, kept: Indices, width: int) -> Floats:
     whole = np.zeros((len(point), width))
     whole[:, kept] = point
     return whole
 
 
-def root_of(B: NDArray[np.float64]) -> NDArray[np.float64]:  # (d, d) -> (d, r)
+def root_of(B: Floats) -> Floats:  # (d, d) -> (d, r)
     """R with R R' = B for a psd B, to rounding relative to each coordinate's own size."""
     kept = np.flatnonzero(np.diagonal(B) > 0)
     root = np.zeros((len(B), max(len(kept), 1)))

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 
 Index: TypeAlias = slice | NDArray[np.integer[Any]]
@@ -50,7 +51,7 @@ class Encoded:
         return self
 
 
-class Floats(Encoded):
+class FloatRows(Encoded):
     """Abstract: an encoding with a float `array`, whose dtype decides that of kernel values."""
 
     __slots__ = ()
@@ -62,12 +63,12 @@ class Floats(Encoded):
         return np.dtype(self.array.dtype)
 
 
-class Dots(Floats):
+class Dots(FloatRows):
     """Vectors for inner products: x'z of any two slices."""
 
     __slots__ = ("array",)
 
-    def __init__(self, array: NDArray[Any] | sp.csr_array) -> None:
+    def __init__(self, array: Array | sp.csr_array) -> None:
         self.array = array
 
     def __len__(self) -> int:
@@ -81,7 +82,7 @@ class Dots(Floats):
         left, right = same_dtype(self.array, other.array)
         return Dots(left), Dots(right)
 
-    def inner(self, other: Dots) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+    def inner(self, other: Dots) -> Array:  # (n, d), (m, d) -> (n, m)
         return inner(self.array, other.array)
 
     def norms(self) -> NDArray[np.float64]:  # (n, d) -> (n,)
@@ -124,13 +125,13 @@ class Raw(Encoded):
         return self, other
 
 
-class Given(Floats):
+class Given(FloatRows):
     """Kernel values from outside: those of every object with all N training objects, and its place among these."""
 
     __slots__ = ("array", "places")
     blockwise = True
 
-    def __init__(self, array: NDArray[Any], places: NDArray[Any] | None) -> None:
+    def __init__(self, array: Array, places: Array | None) -> None:
         self.array = array  # (n, N), or (n, 0) for training objects whose own values are not needed
         self.places = places  # (n,), None for 0 … n - 1
 
@@ -150,7 +151,7 @@ class Given(Floats):
         left, right = same_dtype(self.array, other.array)
         return Given(left, self.places), Given(right, other.places)
 
-    def between(self, rows: slice, other: Given, cols: slice) -> NDArray[Any]:  # -> (r, c)
+    def between(self, rows: slice, other: Given, cols: slice) -> Array:  # -> (r, c)
         """The values of some objects with some training objects, in an array of their own."""
         if self.array.shape[1] == 0 or (other.places is None and self.array.shape[1] != len(other)):
             self._refuse(len(other))
@@ -162,7 +163,7 @@ class Given(Floats):
             "values against all of them."
         )
 
-    def diag(self) -> NDArray[Any]:  # -> (n,)
+    def diag(self) -> Array:  # -> (n,)
         """The value of every training object with itself."""
         if self.array.shape[1] == 0 or (self.places is None and self.array.shape[0] != self.array.shape[1]):
             raise InputError(
@@ -299,7 +300,7 @@ def same_dtype(left: Any, right: Any) -> tuple[Any, Any]:
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
 
 
-def inner(left: Any, right: Any) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+def inner(left: Any, right: Any) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return left @ right.T as a dense array; either may be CSR."""
     if not (sp.issparse(left) or sp.issparse(right)):
         return np.asarray(left @ right.T)
@@ -309,7 +310,7 @@ def inner(left: Any, right: Any) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
     return np.asarray(value.toarray() if sp.issparse(value) else value)
 
 
-def dense(array: Any) -> NDArray[Any]:
+def dense(array: Any) -> Array:
     """Return an array as a dense one."""
     return np.asarray(array.toarray() if sp.issparse(array) else array)
 

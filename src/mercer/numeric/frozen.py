@@ -6,7 +6,9 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from mercer.arrays import Array, Floats
 
 
 class FrozenArray:
@@ -18,7 +20,7 @@ class FrozenArray:
 
     __slots__ = ("array", "digest")
 
-    array: NDArray[np.float64]
+    array: Floats
     digest: str
 
     def __init__(self, values: ArrayLike) -> None:
@@ -39,11 +41,11 @@ class FrozenArray:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.array, dtype=dtype, copy=True) if copy or dtype else self.array
 
     def __repr__(self) -> str:
         return repr(self.array.tolist())
 
-    def __reduce__(self) -> tuple[type[FrozenArray], tuple[NDArray[np.float64]]]:
+    def __reduce__(self) -> tuple[type[FrozenArray], tuple[Floats]]:
         return FrozenArray, (self.array,)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.numeric.limits import limited_bytes, machine_bytes
 
@@ -88,7 +88,7 @@ def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = N
         )
 
 
-def allocate(shape: tuple[int, ...], dtype: DTypeLike, what: str, remedy: str, budget: int | None = None) -> NDArray[Any]:
+def allocate(shape: tuple[int, ...], dtype: DTypeLike, what: str, remedy: str, budget: int | None = None) -> Array:
     """Return an uninitialized array, or refuse before touching memory."""
     check_fits(math.prod(shape) * np.dtype(dtype).itemsize, f"{what} of shape {shape}", remedy, budget)
     return np.empty(shape, dtype)

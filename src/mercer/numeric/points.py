@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
-from mercer.numeric.encodings import DENSE_WIDTH, Floats, Index, check_width, dense, inner, same_dtype, squared_norms
+from mercer.numeric.encodings import DENSE_WIDTH, FloatRows, Index, check_width, dense, inner, same_dtype, squared_norms
 
 #: Nanoseconds that the compiled exponential saves per kernel value: a matrix of 2^22 entries is worth its loading.
 #: Row: gaussian-gram-*.
 PER_VALUE = 2
 
 
-def exp_scaled(values: NDArray[Any], factor: float, compiled: bool, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def exp_scaled(values: Array, factor: float, compiled: bool, out: Array | None = None) -> Array:
     """Return exp(factor values) for factor values <= 0; `out` may be `values` itself."""
     if compiled and values.flags.c_contiguous:
         from mercer.numeric._compiled_exponential import exp_float32, exp_float64
@@ -37,7 +37,7 @@ def exp_scaled(values: NDArray[Any], factor: float, compiled: bool, out: NDArray
     return np.exp(result, out=result)
 
 
-def exp_plain(values: NDArray[Any], factor: float, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def exp_plain(values: Array, factor: float, out: Array | None = None) -> Array:
     """exp(factor values) by NumPy."""
     return exp_scaled(values, factor, False, out)
 
@@ -54,7 +54,7 @@ FEW_COLUMNS = 3
 FEW_ROWS = 2
 
 
-class Points(Floats):
+class Points(FloatRows):
     """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean.
 
     The shifted and augmented form is made when first asked for: a single new row is compared without it.
@@ -62,9 +62,7 @@ class Points(Floats):
 
     __slots__ = ("_form", "_shift", "raw", "scale")
 
-    def __init__(
-        self, raw: Any, scale: NDArray[np.float64] | None = None, shift: NDArray[Any] | Points | None = None
-    ) -> None:
+    def __init__(self, raw: Any, scale: Floats | None = None, shift: Array | Points | None = None) -> None:
         self.raw, self.scale, self._shift = raw, scale, shift  # the shift may be that of other points
         self._form: _Form | None = None
 
@@ -93,7 +91,7 @@ class Points(Floats):
         return self.form.array
 
     @property
-    def norms(self) -> NDArray[np.float64]:  # (n,)
+    def norms(self) -> Floats:  # (n,)
         """Their squared lengths."""
         return self.form.norms
 
@@ -127,7 +125,7 @@ class _Form:
 
     __slots__ = ("array", "left", "norms", "reach", "right", "shift")
 
-    def __init__(self, raw: Any, scale: NDArray[np.float64] | None, shift: NDArray[Any] | None) -> None:
+    def __init__(self, raw: Any, scale: Floats | None, shift: Array | None) -> None:
         if sp.issparse(raw):  # shifting would fill a sparse array; its offset is zero by nature
             self.shift = None
             self.array = raw if scale is None else (raw @ sp.diags_array(1.0 / scale)).tocsr().astype(raw.dtype)
@@ -161,7 +159,7 @@ def few(A: Points, B: Points) -> bool:
 
 def squared_distances(
     A: Points, rows: slice, B: Points, cols: slice, refine: bool, compiled: bool = False
-) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return ||a_i - b_j||^2 / scale^2 for two slices: never negative, and zero where A and B are the same row."""
     if few(A, B):
         return _by_rows(A, rows, B, cols) if len(A) <= len(B) else _by_rows(B, cols, A, rows).T
@@ -188,7 +186,7 @@ def squared_distances(
     return values
 
 
-def _by_rows(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  # few rows of A
+def _by_rows(A: Points, rows: slice, B: Points, cols: slice) -> Array:  # few rows of A
     a, b = A.raw[rows], B.raw[cols]
     values = np.empty((len(a), len(b)), a.dtype)
     factor = None if A.scale is None else (1.0 / A.scale).astype(a.dtype)
@@ -202,7 +200,7 @@ def _by_rows(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  #
     return values
 
 
-def _by_columns(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def _by_columns(a: Array, b: Array) -> Array:
     values = np.subtract.outer(a[:, 0], b[:, 0])
     values *= values
     for k in range(1, a.shape[1]):
@@ -212,14 +210,14 @@ def _by_columns(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _zero_common(values: NDArray[Any], rows: slice, cols: slice) -> None:
+def _zero_common(values: Array, rows: slice, cols: slice) -> None:
     start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
     if start < stop:
         common = np.arange(start, stop)
         values[common - rows.start, common - cols.start] = 0.0
 
 
-def _recompute_below(values: NDArray[Any], limits: NDArray[Any], others: NDArray[Any], a: Any, b: Any) -> None:
+def _recompute_below(values: Array, limits: Array, others: Array, a: Any, b: Any) -> None:
     """Replace values[i, j] < limits[i] + others[j] by sums of squared differences, in place; negative ones always."""
     if values.min(initial=0.0) >= 0.0 and not limits.any() and not others.any():
         return  # nothing is below: one cheap look instead of a comparison of every value
@@ -237,7 +235,7 @@ def _rows_for_differences(points: Points, rows: slice) -> Any:
     return dense(block) if sp.issparse(block) and block.shape[1] <= DENSE_WIDTH else block
 
 
-def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return sum_k |a_ik - b_jk| / scale_k for two slices."""
     from mercer.numeric._compiled_distances import manhattan
 
@@ -248,7 +246,7 @@ def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> NDArr
     return out
 
 
-def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> NDArray[Any]:  # (n, d), (m, d) -> (n, m)
+def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return sum_k (|a_ik - b_jk| / scale_k)^norm for two slices."""
     from mercer.numeric._compiled_distances import power_sums as fill
 
@@ -258,7 +256,7 @@ def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> N
     return out
 
 
-def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float) -> NDArray[Any]:
+def power_slopes(a: Array, b: Array, W: Array, norm: float) -> Array:
     # (n, d), (m, d), (n, m) -> (n, d)
     """Return sum_j W_ij |a_ik - b_jk|^(norm - 1) sign(a_ik - b_jk): slopes of ||a - b||_p^p / p, weighted."""
     if norm == 2.0:
@@ -273,7 +271,7 @@ def power_slopes(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float)
     return out
 
 
-def weighted_sums(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float) -> NDArray[np.float64]:
+def weighted_sums(a: Array, b: Array, W: Array, norm: float) -> Floats:
     # (n, d), (m, d), (n, m) -> (d,)
     """Return sum_ij W_ij |a_ik - b_jk|^norm for every column k."""
     if norm == 1.0:
@@ -289,7 +287,7 @@ def weighted_sums(a: NDArray[Any], b: NDArray[Any], W: NDArray[Any], norm: float
 SAMPLE, SEED = 1000, 0
 
 
-def median_distance(X: Any, metric: str, weights: NDArray[Any] | None = None) -> float:  # (n, d), (n,) -> number
+def median_distance(X: Any, metric: str, weights: Array | None = None) -> float:  # (n, d), (n,) -> number
     """Return the median "euclidean" or "manhattan" distance between rows, zeros left out; 1.0 if none is left."""
     from scipy.spatial.distance import pdist
 
@@ -308,7 +306,7 @@ def median_distance(X: Any, metric: str, weights: NDArray[Any] | None = None) ->
     return weighted_median(distances[apart], (weights[rows[i]] * weights[rows[j]])[apart])
 
 
-def in_units(sample: NDArray[Any]) -> tuple[NDArray[np.float64], float]:  # (n, d) -> (n, d), number
+def in_units(sample: Array) -> tuple[Floats, float]:  # (n, d) -> (n, d), number
     """The rows in units of their largest value, and that unit: squares of 1e-200 or 1e200 leave the range of floats."""
     sample = sample.astype(np.float64)
     unit = float(np.abs(sample).max(initial=0.0))
@@ -317,7 +315,7 @@ def in_units(sample: NDArray[Any]) -> tuple[NDArray[np.float64], float]:  # (n, 
     return (sample, 1.0) if 2.0**-100 < unit < 2.0**100 else (sample / unit, float(unit))
 
 
-def weighted_median(values: NDArray[Any], weights: NDArray[Any]) -> float:
+def weighted_median(values: Array, weights: Array) -> float:
     """The median of values that occur `weights` times each."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])

@@ -12,12 +12,10 @@ so factors may be zero.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
-
-Array = NDArray[np.float64]
 
 #: Numbers of one block of games: its products stay in the cache of a core.
 CACHED_NUMBERS = 2**16
@@ -27,7 +25,7 @@ CACHED_NUMBERS = 2**16
 PER_FACTOR = 8
 
 
-def product_shapley(p: Array, q: Array, weights: Array) -> Array:  # (n, m), (m, n, B), (n,) -> (m,)
+def product_shapley(p: Floats, q: Floats, weights: Floats) -> Floats:  # (n, m), (m, n, B), (n,) -> (m,)
     """sum_i weights_i sum_b of the Shapley values of the games with p_i and q_ib."""
     m, n, B = q.shape
     nodes, shares = np.polynomial.legendre.leggauss((m + 1) // 2)
@@ -50,7 +48,7 @@ def product_shapley(p: Array, q: Array, weights: Array) -> Array:  # (n, m), (m,
     return np.asarray(totals.sum(axis=0))
 
 
-def _games(p: Array, q: Array, weights: Array, nodes: Array, shares: Array) -> Array:  # (r, m), (m, r, B), (r,) -> (m,)
+def _games(p: Floats, q: Floats, weights: Floats, nodes: Floats, shares: Floats) -> Floats:  # (r, m), (m, r, B), (r,) -> m
     P = p.T[:, :, None]
     inner = np.zeros_like(q)
     for s, share in zip(nodes, shares, strict=True):
@@ -58,7 +56,7 @@ def _games(p: Array, q: Array, weights: Array, nodes: Array, shares: Array) -> A
     return np.asarray(((P - q) * inner).sum(axis=2) @ weights)
 
 
-def _all_but_one(factors: Array) -> Array:  # (m, r, B) -> (m, r, B)
+def _all_but_one(factors: Floats) -> Floats:  # (m, r, B) -> (m, r, B)
     """The product of all factors but one, for every one: those before it times those after it."""
     before, after = np.ones_like(factors), np.ones_like(factors[0])
     np.cumprod(factors[:-1], axis=0, out=before[1:])

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.numeric.threads import Progress, cpu_count, one_blas_thread, run
 
 
@@ -28,7 +28,7 @@ def _above(n: int) -> NDArray[np.bool_]:
     return mask
 
 
-def onto_lower(tile: NDArray[Any]) -> None:  # (n, n)
+def onto_lower(tile: Array) -> None:  # (n, n)
     """Write the strict upper triangle onto the lower one.
 
     >>> tile = np.array([[1.0, 2.0], [9.0, 3.0]])
@@ -39,12 +39,12 @@ def onto_lower(tile: NDArray[Any]) -> None:  # (n, n)
     np.copyto(tile, tile.T.copy(), where=_above(len(tile)).T)
 
 
-def onto_upper(tile: NDArray[Any]) -> None:  # (n, n)
+def onto_upper(tile: Array) -> None:  # (n, n)
     """Write the strict lower triangle onto the upper one."""
     np.copyto(tile, tile.T.copy(), where=_above(len(tile)))
 
 
-Block = Callable[[slice, slice], NDArray[Any]]
+Block = Callable[[slice, slice], Array]
 
 #: Rows and columns of a tile. 240 x 240 float64 values are 450 KiB, so that a tile and its distances live in the L2 and L3
 #: of one core. Not a power of two: the columns of a 256 x 256 tile fall on the same few cache lines, and copying its
@@ -99,7 +99,7 @@ def _threads(n_tiles: int) -> int:
     return min(cpu_count(), n_tiles)
 
 
-def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | None = None, strip: int = 0) -> NDArray[Any]:
+def fill(block: Block, out: Array, symmetric: bool, progress: Progress | None = None, strip: int = 0) -> Array:
     """Write the matrix into `out`, tile by tile; a symmetric one comes out exactly symmetric."""
 
     def work(tile: tuple[slice, slice], worker: int) -> None:
@@ -122,11 +122,11 @@ def fill(block: Block, out: NDArray[Any], symmetric: bool, progress: Progress | 
 def product(
     block: Block,
     shape: tuple[int, int],
-    V: NDArray[Any],
+    V: Array,
     symmetric: bool,
     progress: Progress | None = None,
     strip: int = 0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return K @ V for V (m, r) without holding K; sums run in float64."""
     pieces = list(tiles(shape, symmetric, strip=strip)) if symmetric or strip else _oblong(shape)
     n_tiles = len(pieces)
@@ -150,12 +150,12 @@ def product(
 
 
 def total(
-    term: Callable[[slice, slice], NDArray[Any]],
+    term: Callable[[slice, slice], Array],
     shape: tuple[int, int],
     size: int,
     progress: Progress | None = None,
     symmetric: bool = False,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the float64 sum over all tiles of term(rows, cols), an array of `size` numbers.
 
     With `symmetric`, term(rows, cols) = term(cols, rows): tiles above the diagonal are taken once and counted twice.
@@ -173,7 +173,7 @@ def total(
     return np.sum(totals, axis=0)
 
 
-def stacked(term: Block, shape: tuple[int, int], width: int) -> NDArray[np.float64]:
+def stacked(term: Block, shape: tuple[int, int], width: int) -> Floats:
     """Return the (n, width) array whose rows are sums over the columns' tiles of what `term` returns for each tile."""
     n_tiles = count(shape, False)
     threads = _threads(n_tiles)
@@ -191,7 +191,7 @@ def stacked(term: Block, shape: tuple[int, int], width: int) -> NDArray[np.float
 def walk(
     block: Block,
     shape: tuple[int, int],
-    visit: Callable[[slice, slice, NDArray[Any]], None],
+    visit: Callable[[slice, slice, Array], None],
     progress: Progress | None = None,
     side: int | None = None,
     width: int | None = None,
@@ -226,7 +226,7 @@ def _oblong(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
     ]
 
 
-def fill_wide(block: Block, out: NDArray[Any]) -> NDArray[Any]:
+def fill_wide(block: Block, out: Array) -> Array:
     """Write a matrix of few rows into `out`."""
     pieces = _oblong(out.shape)
 

@@ -60,7 +60,8 @@ _FORMULAS: dict[str, Callable[[int], Any]] = {
 
 #: What annotations of the fields of records say.
 _ANNOTATED = {
-    "str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "Array": "array", "None": "None",
+    "str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "None": "None",
+    "Array": "array", "Floats": "array",
 }  # fmt: skip
 
 _RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P<limits>(?: (?:<|>=|>|sum|codes) \S+)*)")

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
-
-Array = NDArray[Any]
 
 # The palette of Okabe and Ito: distinct with every kind of color vision, and in gray.
 BLUE, VERMILLION, GREEN, ORANGE, SKY, GRAY, BLACK = (

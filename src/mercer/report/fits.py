@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
@@ -17,8 +17,6 @@ from mercer.kernels.text import as_kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes, one_column
 from mercer.report.models import one_ridge
 from mercer.selection.surface import length_scale_paths
-
-Array = NDArray[Any]
 
 #: Points of a curve.
 POINTS = 400

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.gp.conditioning import LEVELS
 from mercer.estimators.gp.vecchia import column_steps
 from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
-
-Array = NDArray[Any]
 
 #: Points of a drawn function.
 LINE = 500

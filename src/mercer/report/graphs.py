@@ -15,8 +15,8 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.explanations.graph_picture import bond_lines, layout
 from mercer.explanations.graph_result import GraphExplanation
 from mercer.inputs import Graph
@@ -37,8 +37,8 @@ class GraphDisplay(Drawing):
     """
 
     graph: Graph
-    contributions: NDArray[np.float64]  # (n,)
-    places: NDArray[np.float64]  # (n, 2)
+    contributions: Floats  # (n,)
+    places: Floats  # (n, 2)
     title: str
 
     @classmethod
@@ -71,7 +71,7 @@ class GraphDisplay(Drawing):
         return self
 
 
-def _draw_bond(ax: Any, a: NDArray[np.float64], b: NDArray[np.float64], label: Any) -> None:
+def _draw_bond(ax: Any, a: Floats, b: Floats, label: Any) -> None:
     count, dashed = bond_lines(label)
     across = np.array([a[1] - b[1], b[0] - a[0]]) / max(float(np.hypot(*(b - a))), 1e-9)
     for i in range(count):
@@ -79,7 +79,7 @@ def _draw_bond(ax: Any, a: NDArray[np.float64], b: NDArray[np.float64], label: A
         ax.plot(*ends.T, color=GRAY, linewidth=1.4, linestyle="--" if dashed and i else "-", zorder=1)
 
 
-def _on_a_circle(one: Class) -> NDArray[np.float64]:  # -> (p, 2)
+def _on_a_circle(one: Class) -> Floats:  # -> (p, 2)
     """Places on a circle in the order that makes edges cross least, then shortest."""
     turn = 2.0 * np.pi * np.arange(one.size) / one.size + np.pi / 2.0
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLUE, GRAY, VERMILLION, Array, many_axes
+from mercer.report.drawing import BLUE, GRAY, VERMILLION, many_axes
 
 
 class DirectionsDisplay:

@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, Array, one_axes
+from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes
 
 
 class NoveltyDisplay:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.ridge.summary import rms
@@ -19,8 +19,6 @@ from mercer.linalg.ridge.eigen_fit import EigenFit
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, Panels, log_axis, many_axes, positive
 from mercer.report.models import one_ridge
 from mercer.selection.surface import default_alphas
-
-Array = NDArray[Any]
 
 
 @dataclass

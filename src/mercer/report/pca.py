@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, Array, many_axes, one_axes
+from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, many_axes, one_axes
 
 COLORS = (BLUE, VERMILLION, GREEN, ORANGE, SKY, BLACK, GRAY)
 

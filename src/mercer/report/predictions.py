@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, VERMILLION, Drawing, one_axes
-
-Array = NDArray[Any]
 
 #: More points than this are drawn as a sample by seed; the numbers in the title are of all of them.
 SHOWN = 400

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
 from mercer.grams import gram
 from mercer.kernels.base import Kernel
 from mercer.report.drawing import BLACK, BLUE, GRAY, VERMILLION, Panels, many_axes, one_column
 from mercer.report.models import one_ridge
 
-Array = NDArray[Any]
 Parts = tuple[Array, Array, Array, Array | None, Array]
 
 #: Points per period at which a kernel is sampled for its Fourier coefficients.

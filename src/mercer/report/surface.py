@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, Drawing, edges, log_axis, one_axes, positive
 from mercer.selection.surface import Surface
-
-Array = NDArray[Any]
 
 #: Errors above this multiple of the smallest share one color: far out a fit can be wrong by any factor.
 SPAN = 20.0

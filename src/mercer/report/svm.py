@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, Array, one_axes
+from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, one_axes
 from mercer.report.surface import SurfaceDisplay
 
 __all__ = ["MarginDisplay", "SurfaceDisplay"]

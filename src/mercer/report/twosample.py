@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, one_axes
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.why import Explanation
-
-Array = NDArray[Any]
 
 #: Points per axis of a drawn witness.
 LINE, GRID = 400, 80

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Among points of equal score and penalty the one with the smallest number in this column is chosen, where there is one.
 FEWEST = "mean_support_vectors"
@@ -183,7 +182,7 @@ WIDENINGS, STEPS = 2, 3
 #: Rows from which the spread of the data in feature space is taken.
 SPREAD_ROWS = 500
 
-Splits = tuple[tuple[NDArray[Any], NDArray[Any]], ...]  # (train, test) rows
+Splits = tuple[tuple[Array, Array], ...]  # (train, test) rows
 
 
 class Data(Protocol):
@@ -199,7 +198,7 @@ class Data(Protocol):
         """(n,) False for rows of weight 0."""
         ...
 
-    def take(self, rows: NDArray[np.intp]) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Some of the rows."""
         ...
 
@@ -314,7 +313,7 @@ def alpha_axis(alphas: Sequence[float] | None, kernel: Kernel, rows: Rows | Chun
     return PenaltyAxis("alpha", values, larger_is_simpler=True)
 
 
-def default_alphas(diagonal: NDArray[Any]) -> NDArray[np.float64]:
+def default_alphas(diagonal: Array) -> Floats:
     """Half decades over ten orders of magnitude, in units of the mean of k(x, x)."""
     scale = float(np.mean(diagonal))
     return (scale if scale > 0 else 1.0) * np.logspace(-8, 2, 21)
@@ -328,7 +327,7 @@ def cost_axis(Cs: Sequence[float] | None, kernel: Kernel, rows: Rows) -> Penalty
     return PenaltyAxis("C", values, larger_is_simpler=False)
 
 
-def _numbers(given: Any) -> NDArray[np.float64]:  # -> (L,), empty where they are no finite numbers
+def _numbers(given: Any) -> Floats:  # -> (L,), empty where they are no finite numbers
     values = np.atleast_1d(np.asarray(given, dtype=np.float64))
     return values if values.ndim == 1 and np.isfinite(values).all() else np.empty(0)
 

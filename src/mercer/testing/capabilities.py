@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.inputs import take
 from mercer.kernels.functions import Function
 from mercer.testing.case import Case
@@ -21,7 +21,7 @@ MOST_FEATURES = 400
 STEP = 1e-3
 
 
-def _inner(features: Any) -> NDArray[Any]:
+def _inner(features: Any) -> Array:
     product = features @ features.T
     return np.asarray(product.toarray() if sp.issparse(product) else product)
 
@@ -62,12 +62,12 @@ def gradients(case: Case) -> Check | Skip:
     return Check(max(worst, error), bound, f"most of it in {name}")
 
 
-def _gradient_errors(case: Case, others: Any, size: int, directions: NDArray[Any]) -> list[float]:
+def _gradient_errors(case: Case, others: Any, size: int, directions: Array) -> list[float]:
     kernel, theta = case.kernel, case.kernel.theta
     W = np.random.default_rng(0).standard_normal((case.n, size))
     found = directions @ kernel.pullback(case.X, others, weights=W)  # a gradient of another length fails here
 
-    def value(vector: NDArray[Any]) -> float:
+    def value(vector: Array) -> float:
         return float(np.vdot(W, kernel.with_theta(vector)(case.X, others)))
 
     errors = []

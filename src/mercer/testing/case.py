@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.inputs import Rows, is_frame, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.views import View
@@ -37,17 +37,17 @@ class Case:
         self._tol = tol
 
     @cached_property
-    def gram(self) -> NDArray[Any]:
+    def gram(self) -> Array:
         """k(X)."""
         return self.kernel(self.X)
 
     @cached_property
-    def cross(self) -> NDArray[Any]:
+    def cross(self) -> Array:
         """k(X, Z)."""
         return self.kernel(self.X, self.Z)
 
     @cached_property
-    def diag(self) -> NDArray[Any]:
+    def diag(self) -> Array:
         """k.diag(X)."""
         return np.asarray(self.kernel.diag(self.X))
 

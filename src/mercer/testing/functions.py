@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.inputs import Graph
 
 
@@ -56,23 +56,23 @@ def _merge(graph: Graph) -> Graph:
 # -- weights: a collection to one number per object ----------------------------------------------------------------------
 
 
-def bump(X: Any) -> NDArray[Any]:
+def bump(X: Any) -> Array:
     """1 / (1 + ||x||^2), for arrays and CSR."""
     squares = X.multiply(X) if sp.issparse(X) else X * X
     return 1.0 / (1.0 + np.asarray(squares.sum(axis=1)).ravel())
 
 
-def wave(X: Any) -> NDArray[Any]:
+def wave(X: Any) -> Array:
     """cos of the sum of the entries, for arrays and CSR: a weight that changes its sign."""
     return np.cos(np.asarray(X.sum(axis=1)).ravel())
 
 
-def brevity(texts: Any) -> NDArray[Any]:
+def brevity(texts: Any) -> Array:
     """1 / (1 + length) of every string."""
     return np.array([1.0 / (1.0 + len(text)) for text in texts])
 
 
-def sparseness(graphs: Any) -> NDArray[Any]:
+def sparseness(graphs: Any) -> Array:
     """1 - the number of edges: zero for a graph with one edge."""
     return np.array([1.0 - len(graph.edges) for graph in graphs])
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import MercerError
 
 
@@ -27,7 +26,7 @@ class Skip:
     reason: str
 
 
-def distance(left: NDArray[Any], right: NDArray[Any]) -> float:
+def distance(left: Array, right: Array) -> float:
     """The largest difference of two arrays; infinite if they differ in shape or in where they are not finite."""
     if left.shape != right.shape:
         return np.inf

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array, Floats
 
 
 @numba.njit(cache=True, nogil=True)
-def add_octaves(cosines: NDArray[Any], sines: NDArray[Any], out: NDArray[np.float64]) -> None:  # (r, D), (r, D), (L, 2D)
+def add_octaves(cosines: Array, sines: Array, out: Floats) -> None:  # (r, D), (r, D), (L, 2D)
     """out[l, :D] += sum of cos(2^l a), out[l, D:] += sum of sin(2^l a); both inputs are overwritten.
 
     cos 2a = 1 - 2 sin^2 a and sin 2a = 2 sin a cos a: an octave costs a few products instead of two transcendentals.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
-def draw_subsets(uniforms: NDArray[np.float64], signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)
+def draw_subsets(uniforms: Floats, signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)
     """Write `mark` at k distinct places of every row of signs, uniformly: the first k steps of Fisher and Yates."""
     count, few = uniforms.shape
     size = signs.shape[1]
@@ -25,7 +24,7 @@ def draw_subsets(uniforms: NDArray[np.float64], signs: NDArray[np.int8], mark: i
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def permuted_products(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+def permuted_products(K: Array, L: Array, orders: Ints, out: Floats) -> None:
     """out[b] = sum over i != j of K[i, j] L[p_i, p_j] with p = orders[b]; both symmetric with zero diagonal."""
     n = K.shape[0]
     for b in range(orders.shape[0]):

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
@@ -40,7 +41,7 @@ EXPLICIT = 4096
 class Layout:
     """Which rows make up which block: `index[b]` are the pooled rows of block b, blocks of X first."""
 
-    index: NDArray[np.int64]  # (blocks, g)
+    index: Ints  # (blocks, g)
     m: int
     n: int
 
@@ -67,7 +68,7 @@ def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
     run(parts, lambda part, _: work(part), min(cpu_count(), len(parts)))
 
 
-def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.random.Generator) -> list[NDArray[Any]]:
+def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.random.Generator) -> list[Array]:
     """Gram matrices of block means for Gaussian and Laplacian kernels, by random Fourier features (Bochner).
 
     Frequencies are drawn once per family for its largest length scale; halving the scale doubles them.
@@ -78,22 +79,20 @@ def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.r
     return [gram for family in sums for gram in grams_of_sums(family, layout, count)]
 
 
-def draw_waves(
-    width: int, scales: Scales, count: int, rng: np.random.Generator
-) -> tuple[tuple[NDArray[np.float64], int], ...]:
+def draw_waves(width: int, scales: Scales, count: int, rng: np.random.Generator) -> tuple[tuple[Floats, int], ...]:
     """The (d, count) frequencies of either family for its largest length scale, and how often they are doubled."""
     draws = rng.standard_normal((width, count)), rng.standard_cauchy((width, count))
     families = scales.gaussian, scales.laplacian
     return tuple((drawn / family[-1], len(family)) for drawn, family in zip(draws, families, strict=True))
 
 
-def grams_of_sums(sums: NDArray[np.float64], layout: Layout, count: int) -> list[NDArray[Any]]:  # (blocks, L, 2 count)
+def grams_of_sums(sums: Floats, layout: Layout, count: int) -> list[Array]:  # (blocks, L, 2 count)
     """The Gram matrices of block means, length scales ascending, from sums of cosines and sines."""
     means = sums / (layout.size * np.sqrt(count))
     return [means[:, level] @ means[:, level].T for level in range(means.shape[1])][::-1]
 
 
-def near_zero(angles: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # -> cosines, sines
+def near_zero(angles: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # -> cosines, sines
     """Cosines and sines; the angles are overwritten.
 
     They are brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones.
@@ -103,16 +102,14 @@ def near_zero(angles: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray
     return np.cos(near), np.sin(near)
 
 
-def add_waves(cosines: NDArray[Any], sines: NDArray[Any], out: NDArray[np.float64]) -> None:  # (r, D), (r, D), (L, 2D)
+def add_waves(cosines: Array, sines: Array, out: Floats) -> None:  # (r, D), (r, D), (L, 2D)
     """Add the cosines and sines of some rows, and of their doubled angles, to the sums of their block."""
     from mercer.twosample._compiled_block_means import add_octaves
 
     add_octaves(cosines, sines, out)
 
 
-def _family(
-    X: Any, center: NDArray[np.float64], frequencies: NDArray[np.float64], levels: int, layout: Layout
-) -> NDArray[np.float64]:  # -> (blocks, levels, 2 D)
+def _family(X: Any, center: Floats, frequencies: Floats, levels: int, layout: Layout) -> Floats:  # -> (blocks, levels, 2 D)
     count = frequencies.shape[1]
     sums = np.zeros((len(layout.index), levels, 2 * count))
 
@@ -139,7 +136,7 @@ def octaves(scales: Scales) -> Scales:
     return Scales(steps(scales.gaussian), steps(scales.laplacian))
 
 
-def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: np.random.Generator) -> NDArray[Any]:
+def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: np.random.Generator) -> Array:
     """The Gram matrix of block means for any kernel: its explicit features, or else `count` landmarks (Nystroem)."""
     if kernel.features is not None:
         few = kernel.feature_map(rows.take(np.arange(2)))
@@ -151,7 +148,7 @@ def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: 
     return _by_portions(rows, layout, width, features)
 
 
-def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> NDArray[Any]:
+def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> Array:
     """Nystroem features of all rows, whose inner products are k on and near the landmarks."""
     width, features = _nystroem(kernel, rows, count, rng)
     out = np.empty((len(rows), width))
@@ -164,16 +161,14 @@ def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Gen
     return out
 
 
-def _nystroem(
-    kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator
-) -> tuple[int, Callable[[Rows], NDArray[Any]]]:
+def _nystroem(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> tuple[int, Callable[[Rows], Array]]:
     """k(x, landmarks) times the inverse root of k(landmarks), as a function of rows, and how many columns it has."""
     landmarks = rows.take(np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False)))
     whitening = whitened(kernel, landmarks)
     return whitening.shape[1], lambda part: np.asarray(landmark_values(kernel, part, landmarks) @ whitening)
 
 
-def whitened(kernel: Kernel, landmarks: Rows) -> NDArray[np.float64]:  # -> (landmarks, r)
+def whitened(kernel: Kernel, landmarks: Rows) -> Floats:  # -> (landmarks, r)
     """The inverse root of k(landmarks), as wide as its rank."""
     values, vectors = np.linalg.eigh(kernel(landmarks).astype(np.float64))
     dtype = kernel.diag(landmarks).dtype
@@ -181,13 +176,13 @@ def whitened(kernel: Kernel, landmarks: Rows) -> NDArray[np.float64]:  # -> (lan
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def landmark_values(kernel: Kernel, part: Rows, landmarks: Rows) -> NDArray[Any]:  # -> (r, landmarks)
+def landmark_values(kernel: Kernel, part: Rows, landmarks: Rows) -> Array:  # -> (r, landmarks)
     """k(x, landmarks) for a few rows, on the thread that asks."""
     pair = Evaluation(kernel, part, landmarks)
     return pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1]))
 
 
-def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:
+def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> Array:
     features = sp.csr_array(kernel.feature_map(rows))
     blocks = len(layout.index)
     where = layout.index.ravel(), np.repeat(np.arange(blocks), layout.size)
@@ -196,7 +191,7 @@ def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> NDArray[Any]:
     return np.asarray((means @ means.T).toarray())
 
 
-def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
+def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Rows], Array]) -> Array:
     means = np.zeros((len(layout.index), width))
 
     def work(blocks: slice) -> None:

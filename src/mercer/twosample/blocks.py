@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.twosample import block_means as waves
@@ -23,7 +23,7 @@ class Grams:
     """Gram matrices that are already there."""
 
     kernels: tuple[Kernel, ...]
-    arrays: list[NDArray[Any]]
+    arrays: list[Array]
 
     @property
     def length(self) -> int:
@@ -35,11 +35,11 @@ class Grams:
         """The precision of the entries."""
         return self.arrays[0].dtype
 
-    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
+    def tile(self, rows: slice, cols: slice) -> list[Array]:
         """A tile of every matrix, as arrays of their own."""
         return [array[rows, cols].copy() for array in self.arrays]
 
-    def diag(self) -> NDArray[np.float64]:
+    def diag(self) -> Floats:
         """The diagonal of every matrix."""
         return np.array([np.diagonal(array) for array in self.arrays])
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.inputs import Rows, take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
@@ -23,8 +23,7 @@ from mercer.twosample.chunk_samples import ChunkedSamples
 from mercer.twosample.procedure import Settings
 from mercer.twosample.result import MMDTestResult
 
-Array = NDArray[np.float64]
-Portion = Callable[[NDArray[np.intp], list[tuple[int, int, int]]], None]  # rows, (first, last, block) in them
+Portion = Callable[[Indices, list[tuple[int, int, int]]], None]  # rows, (first, last, block) in them
 
 
 def by_chunk_blocks(
@@ -49,9 +48,9 @@ def by_chunk_blocks(
 
 
 def _waves(
-    samples: ChunkedSamples, scales: Any, layout: waves.Layout, blocks: NDArray[np.intp], width: int,
+    samples: ChunkedSamples, scales: Any, layout: waves.Layout, blocks: Indices, width: int,
     rng: np.random.Generator,
-) -> list[NDArray[Any]]:  # fmt: skip
+) -> list[Array]:  # fmt: skip
     rows = samples.rows
     total, number = rows.sum(column_sums)
     families = waves.draw_waves(rows.shape[1], scales, width, rng)
@@ -60,25 +59,25 @@ def _waves(
     return [gram for sums in found for gram in waves.grams_of_sums(sums, layout, width)]
 
 
-def column_sums(chunk: Chunk) -> tuple[Array, Array]:
+def column_sums(chunk: Chunk) -> tuple[Floats, Floats]:
     """The sums of the columns, and the number of rows."""
     return chunk.X.sum(axis=0, dtype=np.float64), np.array(float(len(chunk)))
 
 
 def wave_sums(
     chunk: Chunk,
-    blocks: NDArray[np.intp],
-    frequencies: tuple[Array, ...],
+    blocks: Indices,
+    frequencies: tuple[Floats, ...],
     levels: tuple[int, ...],
-    center: Array,
+    center: Floats,
     count: int,
-) -> tuple[Array, ...]:
+) -> tuple[Floats, ...]:
     """Sums of cosines and sines over the rows of every block, (blocks, levels, 2 D) for each family."""
     found = []
     for matrix, octaves in zip(frequencies, levels, strict=True):
         sums = np.zeros((count, octaves, 2 * matrix.shape[1]))
 
-        def work(rows: NDArray[np.intp], runs: list[tuple[int, int, int]], matrix: Any = matrix, sums: Any = sums) -> None:
+        def work(rows: Indices, runs: list[tuple[int, int, int]], matrix: Any = matrix, sums: Any = sums) -> None:
             cosines, sines = waves.near_zero((chunk.X[rows] - center) @ matrix)
             for first, last, block in runs:
                 waves.add_waves(cosines[first:last], sines[first:last], sums[block])
@@ -89,9 +88,9 @@ def wave_sums(
 
 
 def _of_kernel(
-    kernel: Kernel, samples: ChunkedSamples, layout: waves.Layout, blocks: NDArray[np.intp], most: int,
+    kernel: Kernel, samples: ChunkedSamples, layout: waves.Layout, blocks: Indices, most: int,
     rng: np.random.Generator,
-) -> NDArray[Any]:  # fmt: skip
+) -> Array:  # fmt: skip
     """The Gram matrix of block means: by features that all chunks share, or else by landmarks."""
     rows, finite = samples.rows, kernel.features
     whitening = landmarks = None
@@ -107,14 +106,14 @@ def _of_kernel(
 
 
 def feature_sums(
-    chunk: Chunk, blocks: NDArray[np.intp], kernel: Kernel, landmarks: Any, whitening: Any, width: int, count: int
-) -> tuple[Array]:
+    chunk: Chunk, blocks: Indices, kernel: Kernel, landmarks: Any, whitening: Any, width: int, count: int
+) -> tuple[Floats]:
     """Sums of features over the rows of every block, (blocks, D)."""
     sums = np.zeros((count, width))
     near = None if landmarks is None else Rows(landmarks)
     data = Rows(chunk.X, chunk.where)
 
-    def work(rows: NDArray[np.intp], runs: list[tuple[int, int, int]]) -> None:
+    def work(rows: Indices, runs: list[tuple[int, int, int]]) -> None:
         part = data.take(rows)
         values = dense(kernel.feature_map(part)) if near is None else waves.landmark_values(kernel, part, near) @ whitening
         for first, last, block in runs:
@@ -124,7 +123,7 @@ def feature_sums(
     return (sums,)
 
 
-def over_runs(blocks: NDArray[np.intp], work: Portion) -> None:
+def over_runs(blocks: Indices, work: Portion) -> None:
     """Call work for portions of the rows in the order of their blocks, on all cores; a block belongs to one thread."""
     order = np.argsort(blocks, kind="stable")
     order = order[np.searchsorted(blocks[order], 0) :]  # -1: rows that are left over

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.grams.chunks.operator import ChunkOperator, diagonal_of
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows, count
@@ -23,8 +24,6 @@ from mercer.numeric.memory import DEFAULT_BUDGET, check_fits
 from mercer.twosample.forms import Forms, Tile
 from mercer.twosample.labels import Labels, Moments, Permuted
 from mercer.twosample.units import InUnits
-
-Array = NDArray[np.float64]
 
 #: Sums are all that chunks have: the largest of P values is taken for the root of this order of their summed powers, which
 #: is no smaller, and for 5000 pairs of chunks at most 1.7 times as large.
@@ -40,11 +39,11 @@ class ChunkMatrices:
         self.kernels, self.length, self._rows = kernels, rows.n, rows
         self._diag = rows.column(diagonal_of, kernels).T  # (q, N)
 
-    def diag(self) -> Array:  # -> (q, N)
+    def diag(self) -> Floats:  # -> (q, N)
         """k(x, x) of every kernel."""
         return self._diag
 
-    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
+    def tile(self, rows: slice, cols: slice) -> list[Array]:
         """A tile of every matrix; the chunks that it lies in are read for it."""
         index = np.union1d(np.r_[rows], np.r_[cols])
         places = [np.searchsorted(index, (part.start, part.stop - 1)) for part in (rows, cols)]
@@ -66,7 +65,7 @@ class ChunkForms:
         corner = matrices.tile(slice(0, size), slice(matrices.length - size, matrices.length))
         self._shift = np.array([block.mean(dtype=np.float64) for block in corner])
 
-    def first(self, signs: NDArray[np.int8]) -> tuple[Array, Moments]:  # (B, size) -> (q, B)
+    def first(self, signs: NDArray[np.int8]) -> tuple[Floats, Moments]:  # (B, size) -> (q, B)
         """The forms, and the moments of the observed labels."""
         forms, squares, powers = self._summed(signs, exact=False)
         peak = powers ** (1.0 / ORDER) * (self._rows.n / self._labels.size)
@@ -74,11 +73,11 @@ class ChunkForms:
         # sum_i k(x_i, y_i) of swaps is in the forms and in what they are compared with, and cancels
         return forms, Moments(self._row_sums(), squares, np.zeros(self.count), self.bundle.diag(), shift, peak)
 
-    def more(self, signs: NDArray[np.int8], exact: bool = False) -> Array:  # (B, size) -> (q, B)
+    def more(self, signs: NDArray[np.int8], exact: bool = False) -> Floats:  # (B, size) -> (q, B)
         """The forms of further relabelings; `exact` multiplies in float64."""
         return self._summed(signs, exact)[0]
 
-    def _summed(self, signs: NDArray[np.int8], exact: bool) -> tuple[Array, Array, Array]:
+    def _summed(self, signs: NDArray[np.int8], exact: bool) -> tuple[Floats, Floats, Floats]:
         wide = self._labels.over_rows(signs)  # (B, N)
         bits = [np.packbits(part.T > 0, axis=1) for part in self._rows.split(wide.T)]
         pairs = self._rows.pairs(bits)
@@ -89,7 +88,7 @@ class ChunkForms:
             forms = forms - self._shift[:, None] * self._rows.n
         return forms, squares, powers
 
-    def _row_sums(self) -> Array:  # -> (q, N, 2)
+    def _row_sums(self) -> Floats:  # -> (q, N, 2)
         """K0 v and K0 1 for the observed labels v."""
         V = np.stack([self._labels.observed, np.ones(self._rows.n)], axis=1)
         found = ChunkOperator(self.bundle.kernels, self._rows) @ V
@@ -97,7 +96,7 @@ class ChunkForms:
         return np.asarray(sums - self.bundle.diag()[:, :, None] * V)
 
 
-def pair_forms(chunk: Chunk, kernels: tuple[Kernel, ...], unit: Array, shift: Array, exact: bool) -> tuple[Array, ...]:
+def pair_forms(chunk: Chunk, kernels: tuple[Kernel, ...], unit: Floats, shift: Floats, exact: bool) -> tuple[Floats, ...]:
     """What a pair of chunks adds: s_i'K_ij s_j and its mirror image (q, B), squares (q,), and powers of the largest (q,)."""
     sizes = [count(X) for X in chunk.X]
     rows = Rows(stacked(chunk.X), chunk.where)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.operator import GramOperator
@@ -36,7 +36,7 @@ class ChunkedSamples:
             "each, compute() them, and ask a test of these."
         )
 
-    def witness(self, kernel: Kernel, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+    def witness(self, kernel: Kernel, Z: Any) -> Floats:  # (r, d) -> (r,)
         """mean_i k(x_i, z) - mean_j k(y_j, z), in one more pass."""
         weights = np.repeat([1.0 / self.m, -1.0 / self.n], [self.m, self.n])
         (total,) = self.rows.sum(_witness_of, kernel, Z, each=self.rows.split(weights))
@@ -57,7 +57,7 @@ class ChunkedSamples:
         return f"{len(self.rows.lengths or ())} chunks"
 
 
-def _witness_of(chunk: Chunk, weights: NDArray[np.float64], kernel: Kernel, Z: Any) -> tuple[NDArray[np.float64]]:
+def _witness_of(chunk: Chunk, weights: Floats, kernel: Kernel, Z: Any) -> tuple[Floats]:
     return (GramOperator(kernel, Z, chunk.X).times(weights),)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -49,12 +49,12 @@ def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scal
     return scales_of(dense(X[rows_for_scales(X.shape[0], rng)]), count)
 
 
-def rows_for_scales(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def rows_for_scales(n: int, rng: np.random.Generator) -> Indices:
     """The rows, of n, whose distances are looked at."""
     return np.arange(n) if n <= ROWS_FOR_SCALES else rng.choice(n, ROWS_FOR_SCALES, replace=False)
 
 
-def scales_of(rows: NDArray[Any], count: int = SCALES) -> Scales:  # (r, d)
+def scales_of(rows: Array, count: int = SCALES) -> Scales:  # (r, d)
     """The length scales of both families from all distances between these rows."""
     from scipy.spatial.distance import pdist
 
@@ -70,7 +70,7 @@ def scales_of(rows: NDArray[Any], count: int = SCALES) -> Scales:  # (r, d)
     return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()))
 
 
-def _grid(distances: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _grid(distances: Floats, count: int) -> Floats:
     distances = distances[distances > 0]
     if len(distances) == 0:  # constant data: every kernel is constant, whatever its scale
         return np.ones(1)

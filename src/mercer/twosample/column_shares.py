@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import CapabilityError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.column_terms import ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
 from mercer.twosample.samples import Pooled
-
-Array = NDArray[np.float64]
 
 #: Rows of each sample that are looked at, at most; all pairs of them are.
 MOST_ROWS = 1000
@@ -28,7 +26,7 @@ class ColumnShares:
     """MMD^2 as a sum over columns: shares.sum() == mmd2, on the rows that were looked at."""
 
     names: tuple[str, ...]
-    shares: Array  # (d,)
+    shares: Floats  # (d,)
     mmd2: float
     rows: tuple[int, int]
 
@@ -57,7 +55,7 @@ def column_shares(pooled: Pooled, kernel: Kernel, rng: np.random.Generator) -> C
     return ColumnShares(tuple(str(name) for name in names), shares, float(shares.sum()), (m, n))
 
 
-def _pairs(term: ColumnTerm, left: Rows, right: Rows, same: bool) -> Array:  # -> (columns of the term,)
+def _pairs(term: ColumnTerm, left: Rows, right: Rows, same: bool) -> Floats:  # -> (columns of the term,)
     """The sum of Shapley values over pairs of rows, without those of a row with itself for one collection."""
     kernels, found = list(term.factors.values()), np.zeros(len(term.factors))
     for low in range(0, len(left), ROWS_AT_A_TIME):
@@ -71,5 +69,5 @@ def _pairs(term: ColumnTerm, left: Rows, right: Rows, same: bool) -> Array:  # -
     return found
 
 
-def _some(rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+def _some(rows: Indices, rng: np.random.Generator) -> Indices:
     return rows if len(rows) <= MOST_ROWS else np.sort(rng.choice(rows, MOST_ROWS, replace=False))

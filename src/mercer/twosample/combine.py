@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -18,18 +20,18 @@ class Verdict:
 
     pvalue: float
     statistic: float
-    null: NDArray[np.float64]  # (B,) the statistic under relabelings
-    single: NDArray[np.float64]  # (q,)
-    adjusted: NDArray[np.float64]  # (q,)
+    null: Floats  # (B,) the statistic under relabelings
+    single: Floats  # (q,)
+    adjusted: Floats  # (q,)
     cutoff: float  # a kernel alone has to reach this p-value for the joint test to reject at `level`
 
 
-def exceedances(observed: float, null: NDArray[np.float64], tolerance: float) -> int:
+def exceedances(observed: float, null: Floats, tolerance: float) -> int:
     """How many relabeled statistics are >= the observed one, ties within rounding included."""
     return int(np.count_nonzero(null >= observed - tolerance))
 
 
-def ranks(columns: NDArray[np.float64], tolerance: NDArray[np.float64]) -> NDArray[np.float64]:  # (q, B+1) -> (q, B+1)
+def ranks(columns: Floats, tolerance: Floats) -> Floats:  # (q, B+1) -> (q, B+1)
     """The p-value of every column among all columns, kernel by kernel."""
     out = np.empty_like(columns)
     for k, row in enumerate(columns):
@@ -37,7 +39,7 @@ def ranks(columns: NDArray[np.float64], tolerance: NDArray[np.float64]) -> NDArr
     return out / columns.shape[1]
 
 
-def by_quantiles(columns: NDArray[np.float64], tolerance: NDArray[np.float64], level: float) -> Verdict:
+def by_quantiles(columns: Floats, tolerance: Floats, level: float) -> Verdict:
     """One joint level from the smallest p-value of all kernels (MMDAgg's correction, as a p-value).
 
     columns[:, 0] is observed. T_b = min_k p_k(b) is compared with T_0. T takes few values, so equal ones are ordered by
@@ -61,9 +63,7 @@ def by_quantiles(columns: NDArray[np.float64], tolerance: NDArray[np.float64], l
     )
 
 
-def by_soft_maximum(
-    columns: NDArray[np.float64], tolerance: NDArray[np.float64], scale: NDArray[np.float64], level: float
-) -> Verdict:
+def by_soft_maximum(columns: Floats, tolerance: Floats, scale: Floats, level: float) -> Verdict:
     """One joint level from log mean_k exp(MMD^2_k / scale_k), the soft maximum of MMD-FUSE.
 
     scale_k is made of the sum of squares of the pooled Gram matrix, which no relabeling changes.
@@ -113,14 +113,14 @@ class Yardstick:
     relabelings are measured by one fixed function: a sequential test on these measures is valid.
     """
 
-    def __init__(self, pilot: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:  # (q, P)
+    def __init__(self, pilot: Floats, tolerance: Floats) -> None:  # (q, P)
         self.sorted, self.tolerance = np.sort(pilot, axis=1), tolerance
         self.mean = pilot.mean(axis=1, keepdims=True)
         self.spread = np.maximum(pilot.std(axis=1, keepdims=True), tolerance[:, None])
         self.spread[self.spread == 0] = 1.0
         self.slack = float((tolerance / self.spread[:, 0]).max())
 
-    def measure(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # (q, B)
+    def measure(self, columns: Floats) -> tuple[Floats, Floats]:  # (q, B)
         """The smallest p-value over kernels, and the largest standardized statistic to order equal ones."""
         size = self.sorted.shape[1]
         counts = [
@@ -129,7 +129,7 @@ class Yardstick:
         ]
         return (1.0 + np.min(counts, axis=0)) / (1.0 + size), ((columns - self.mean) / self.spread).max(axis=0)
 
-    def exceeds(self, columns: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def exceeds(self, columns: Floats, observed: Floats) -> NDArray[np.bool_]:
         """Which columns are at least as extreme as the observed one, (q, 1)."""
         least, largest = self.measure(columns)
         (bar,), (height,) = self.measure(observed)

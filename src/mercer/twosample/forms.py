@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.kernels.base import Kernel
 from mercer.numeric import tiles
 from mercer.numeric.threads import cpu_count, one_blas_thread, run
@@ -45,9 +46,9 @@ class Matrices(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]: ...
 
-    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]: ...
+    def tile(self, rows: slice, cols: slice) -> list[Array]: ...
 
-    def diag(self) -> NDArray[np.float64]: ...
+    def diag(self) -> Floats: ...
 
 
 class QuadraticForms(Protocol):
@@ -59,9 +60,9 @@ class QuadraticForms(Protocol):
     @property
     def count(self) -> int: ...
 
-    def first(self, signs: NDArray[np.int8]) -> tuple[NDArray[np.float64], Moments]: ...
+    def first(self, signs: NDArray[np.int8]) -> tuple[Floats, Moments]: ...
 
-    def more(self, signs: NDArray[np.int8], exact: bool = False) -> NDArray[np.float64]: ...
+    def more(self, signs: NDArray[np.int8], exact: bool = False) -> Floats: ...
 
 
 class Forms:
@@ -73,7 +74,7 @@ class Forms:
         labels: Labels,
         hold: bool = False,
         pieces: Sequence[Tile] | None = None,
-        shift: NDArray[np.float64] | None = None,
+        shift: Floats | None = None,
     ) -> None:
         """`pieces` are the tiles to sum over, `shift` (q,) the constants to take off: given for a part of the rows."""
         self.bundle, self.labels = bundle, labels
@@ -81,16 +82,16 @@ class Forms:
         self._tiles = list(tiles.tiles((labels.size, labels.size), symmetric=True)) if pieces is None else list(pieces)
         self._threads = min(cpu_count(), len(self._tiles))
         self._shift = self._constants() if shift is None else shift
-        self._held: dict[tuple[int, int], list[NDArray[Any]]] = {}
+        self._held: dict[tuple[int, int], list[Array]] = {}
         self._keep = hold and self.count * labels.size**2 * 2 <= HOLD  # worth it only if more passes are to come
 
-    def _constants(self) -> NDArray[np.float64]:
+    def _constants(self) -> Floats:
         if not self.labels.shifted:
             return np.zeros(self.count)
         few = slice(0, min(64, self.bundle.length)), slice(max(0, self.bundle.length - 64), self.bundle.length)
         return np.array([block.mean(dtype=np.float64) for block in self.bundle.tile(*few)])
 
-    def first(self, signs: NDArray[np.int8]) -> tuple[NDArray[np.float64], Moments]:  # (B, size) -> (q, B)
+    def first(self, signs: NDArray[np.int8]) -> tuple[Floats, Moments]:  # (B, size) -> (q, B)
         """The forms, and the moments of the observed labels from the same pass."""
         book = Book(self.count, self.labels.observed, self._threads)
         step = self._step()
@@ -98,7 +99,7 @@ class Forms:
         parts += [self.more(signs[start : start + step]) for start in range(step, len(signs), step)]
         return np.concatenate(parts, axis=1), book.moments(self.bundle.diag(), self._shift)
 
-    def more(self, signs: NDArray[np.int8], exact: bool = False) -> NDArray[np.float64]:  # (B, size) -> (q, B)
+    def more(self, signs: NDArray[np.int8], exact: bool = False) -> Floats:  # (B, size) -> (q, B)
         """The forms of further relabelings; `exact` evaluates and sums in float64."""
         step = self._step()
         parts = [
@@ -110,7 +111,7 @@ class Forms:
     def _step(self) -> int:
         return max(1, SPREAD // (4 * self.labels.size))
 
-    def _pass(self, signs: NDArray[np.int8], dtype: Any, book: Book | None) -> NDArray[np.float64]:
+    def _pass(self, signs: NDArray[np.int8], dtype: Any, book: Book | None) -> Floats:
         # one contiguous panel per tile: a slice of the whole would be read in short strides
         parts = {part.start: part for tile in self._tiles for part in tile}
         panels = {start: signs[:, part].astype(dtype) for start, part in parts.items()}
@@ -127,7 +128,7 @@ class Forms:
             run(self._tiles, work, self._threads, static=True)  # sums per thread: the same digits every time
         return np.asarray(totals.sum(axis=0))
 
-    def _values(self, rows: slice, cols: slice, dtype: Any, book: Book | None, worker: int) -> list[NDArray[Any]]:
+    def _values(self, rows: slice, cols: slice, dtype: Any, book: Book | None, worker: int) -> list[Array]:
         key = rows.start, cols.start
         if dtype == np.float32 and book is None and key in self._held:
             return self._held[key]
@@ -152,13 +153,13 @@ class Forms:
         return result
 
 
-def _plus(total: NDArray[Any], sign: float, values: NDArray[Any]) -> NDArray[Any]:
+def _plus(total: Array, sign: float, values: Array) -> Array:
     return np.add(total, values, out=total) if sign > 0 else np.subtract(total, values, out=total)
 
 
 def _add(
-    total: NDArray[np.float64], weight: float, values: NDArray[Any], left: NDArray[Any], right: NDArray[Any],
-    buffer: NDArray[Any],
+    total: Floats, weight: float, values: Array, left: Array, right: Array,
+    buffer: Array,
 ) -> None:  # fmt: skip
     """total[b] += weight * left_b' values right_b."""
     transposed = values.T
@@ -175,13 +176,13 @@ def _add(
 class Book:
     """The sums for the observed labels, one account per thread."""
 
-    def __init__(self, count: int, observed: NDArray[np.float64], threads: int) -> None:
+    def __init__(self, count: int, observed: Floats, threads: int) -> None:
         self.weights = np.stack([observed, np.ones(len(observed))], axis=1)  # (N, 2): v and 1
         self.light = self.weights.astype(np.float32)
         self.sums = np.zeros((threads, count, len(observed), 2))
         self.squares, self.paired, self.peak = np.zeros((3, threads, count))
 
-    def enter(self, worker: int, k: int, rows: slice, cols: slice, values: NDArray[Any], paired: bool) -> None:
+    def enter(self, worker: int, k: int, rows: slice, cols: slice, values: Array, paired: bool) -> None:
         """Add one block of a Gram matrix, in both of its places; the diagonal of the whole is left out, in place."""
         if rows == cols:
             np.fill_diagonal(values, 0.0)
@@ -196,7 +197,7 @@ class Book:
         if paired:
             self.paired[worker, k] += float(np.trace(values, dtype=np.float64))
 
-    def moments(self, diag: NDArray[np.float64], shift: NDArray[np.float64]) -> Moments:
+    def moments(self, diag: Floats, shift: Floats) -> Moments:
         """The accounts of all threads together."""
         return Moments(
             self.sums.sum(axis=0), self.squares.sum(axis=0), self.paired.sum(axis=0), diag, shift, self.peak.max(axis=0)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -54,7 +54,7 @@ class HSICTestResult:
     statistic: float
     pvalue: float
     details: tuple[PairDetail, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
+    null_distribution: Floats = field(repr=False)
     n_permutations: int
     method: str
 
@@ -156,7 +156,7 @@ def hsic_test(
 
 
 def _assemble(
-    pairs: Sequence[tuple[Kernel, Kernel]], columns: NDArray[np.float64], ties: Any, units: Any, words: str
+    pairs: Sequence[tuple[Kernel, Kernel]], columns: Floats, ties: Any, units: Any, words: str
 ) -> HSICTestResult:  # (q, 1 + B), (q,), (q,)
     if not np.isfinite(columns).all():  # a NaN compares as smaller than everything: p would be 0
         raise NumericalError("hsic_test: kernel values on these data give a statistic that is no number; scale the data.")
@@ -171,7 +171,7 @@ def _assemble(
     return HSICTestResult(verdict.statistic, verdict.pvalue, details, verdict.null, count, method)
 
 
-def centered(K: NDArray[Any]) -> NDArray[np.float64]:  # (n, n) -> (n, n)
+def centered(K: Array) -> Floats:  # (n, n) -> (n, n)
     """K without its diagonal, centered so that off-diagonal rows sum to zero (U-centering)."""
     K = np.array(K, dtype=np.float64)
     n = len(K)
@@ -184,14 +184,14 @@ def centered(K: NDArray[Any]) -> NDArray[np.float64]:  # (n, n) -> (n, n)
     return K
 
 
-def draw_orders(seed: int, n: int, count: int) -> NDArray[np.int64]:  # -> (1 + count, n)
+def draw_orders(seed: int, n: int, count: int) -> Ints:  # -> (1 + count, n)
     """The identity, then random permutations."""
     orders = np.tile(np.arange(n), (count + 1, 1))
     orders[1:] = np.random.default_rng(seed).permuted(orders[1:], axis=1)
     return orders
 
 
-def _by_pairs_of_rows(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+def _by_pairs_of_rows(K: Array, L: Array, orders: Ints) -> tuple[Floats, float]:
     from mercer.twosample._compiled_permutations import permuted_products
 
     K, L = centered(K), centered(L)
@@ -206,7 +206,7 @@ def _by_pairs_of_rows(K: NDArray[Any], L: NDArray[Any], orders: NDArray[np.int64
     return out / (n * (n - 3)), float(np.abs(K).max() * np.abs(L).max())
 
 
-def _by_features(left: NDArray[Any], right: NDArray[Any], count: int, seed: int) -> tuple[NDArray[np.float64], float]:
+def _by_features(left: Array, right: Array, count: int, seed: int) -> tuple[Floats, float]:
     """The squared norm of the cross-covariance of centered features; biased, by the same amount for all permutations."""
     left, right = left - left.mean(axis=0), right - right.mean(axis=0)
     n = len(left)

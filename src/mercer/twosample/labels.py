@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
+
 
 def permutations(rng: np.random.Generator, m: int, n: int, count: int) -> NDArray[np.int8]:  # -> (count, m + n)
     """Rows with exactly m entries +1, uniform over all such rows."""
@@ -46,12 +48,12 @@ def swaps(rng: np.random.Generator, n: int, count: int) -> NDArray[np.int8]:  # 
 class Moments:
     """What one pass over the Gram matrices of q kernels leaves behind, besides the quadratic forms."""
 
-    sums: NDArray[np.float64]  # (q, N, 2): K0 v and K0 1 for the observed labels
-    squares: NDArray[np.float64]  # (q,): sum over i != j of K_ij^2
-    paired: NDArray[np.float64]  # (q,): sum_i k(x_i, y_i), where samples are paired
-    diag: NDArray[np.float64]  # (q, N): k(x, x)
-    shift: NDArray[np.float64]  # (q,): the constant taken off before forms were made
-    peak: NDArray[np.float64]  # (q,): the largest |entry| of the matrices the forms were made of
+    sums: Floats  # (q, N, 2): K0 v and K0 1 for the observed labels
+    squares: Floats  # (q,): sum over i != j of K_ij^2
+    paired: Floats  # (q,): sum_i k(x_i, y_i), where samples are paired
+    diag: Floats  # (q, N): k(x, x)
+    shift: Floats  # (q,): the constant taken off before forms were made
+    peak: Floats  # (q,): the largest |entry| of the matrices the forms were made of
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ class Labels(abc.ABC):
 
     @abc.abstractmethod
     def statistics(
-        self, forms: NDArray[np.float64], signs: NDArray[np.int8], moments: Moments, biased: bool
-    ) -> NDArray[np.float64]:  # (q, B), (B, size) -> (q, B)
+        self, forms: Floats, signs: NDArray[np.int8], moments: Moments, biased: bool
+    ) -> Floats:  # (q, B), (B, size) -> (q, B)
         """MMD^2 of every kernel under every relabeling."""
 
     @abc.abstractmethod
@@ -103,7 +105,7 @@ class Labels(abc.ABC):
 
     shifted: bool  # whether a constant is taken off the entries
 
-    def estimate(self, moments: Moments, biased: bool) -> NDArray[np.float64]:  # -> (q,)
+    def estimate(self, moments: Moments, biased: bool) -> Floats:  # -> (q,)
         """MMD^2 of every kernel for the observed labels, in float64 throughout."""
         first = slice(0, self.m)
         within, across = moments.sums[:, first, 0].sum(axis=1), moments.sums[:, first, 1].sum(axis=1)
@@ -144,9 +146,7 @@ class Permuted(Labels):
         m, n = self.m, self.n
         return 0.25 * (1.0 / (m * (m - 1)) + 1.0 / (n * (n - 1)) + 2.0 / (m * n))
 
-    def statistics(
-        self, forms: NDArray[np.float64], signs: NDArray[np.int8], moments: Moments, biased: bool
-    ) -> NDArray[np.float64]:
+    def statistics(self, forms: Floats, signs: NDArray[np.int8], moments: Moments, biased: bool) -> Floats:
         size, shift = self.size, moments.shift
         row_sums = moments.sums[:, :, 1] - shift[:, None] * (size - 1)  # (q, N), of K0 - shift
         total = row_sums.sum(axis=1)[:, None]
@@ -159,7 +159,7 @@ class Permuted(Labels):
         return self._three_terms(within, across, total, 0.5 * (self._signed(diag, signs) + trace), trace, True)
 
     @staticmethod
-    def _signed(values: NDArray[np.float64], signs: NDArray[np.int8]) -> NDArray[np.float64]:  # (q, N), (B, N) -> (q, B)
+    def _signed(values: Floats, signs: NDArray[np.int8]) -> Floats:  # (q, N), (B, N) -> (q, B)
         out = np.empty((len(values), len(signs)))
         for start in range(0, len(signs), 256):  # small pieces: signs become float64 for this product
             part = slice(start, start + 256)
@@ -198,9 +198,7 @@ class Swapped(Labels):
     def slope(self) -> float:
         return 0.5 * (1.0 / (self.n * (self.n - 1)) + 1.0 / self.n**2)
 
-    def statistics(
-        self, forms: NDArray[np.float64], signs: NDArray[np.int8], moments: Moments, biased: bool
-    ) -> NDArray[np.float64]:
+    def statistics(self, forms: Floats, signs: NDArray[np.int8], moments: Moments, biased: bool) -> Floats:
         first = slice(0, self.n)
         within, across = moments.sums[:, first, 0].sum(axis=1), moments.sums[:, first, 1].sum(axis=1)
         other = moments.sums[:, :, 1].sum(axis=1) - 2.0 * across + within

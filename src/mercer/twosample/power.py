@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.arrays import Floats
 
 #: Factors of the sample size searched for the wanted power.
 LARGEST_FACTOR = 2.0**40
@@ -48,7 +49,7 @@ class PowerEstimate:
 
 
 def estimate_power(
-    effect: float, witness: NDArray[np.float64], cut: int, sizes: tuple[int, int], null: NDArray[np.float64],
+    effect: float, witness: Floats, cut: int, sizes: tuple[int, int], null: Floats,
     level: float, target: float = 0.8,
 ) -> PowerEstimate:  # fmt: skip
     """Return the power of a test from its statistic, the witness at its rows, and its null distribution.

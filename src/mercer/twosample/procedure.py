@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, check_choice, check_whole, describe
 from mercer.kernels.base import Kernel
 from mercer.twosample.combine import Verdict, Yardstick, by_quantiles, by_soft_maximum, sequential, stopping_count
@@ -68,15 +69,15 @@ class Sample:
     """
 
     moments: Moments
-    columns: NDArray[np.float64]  # (q, 1 + B)
-    tolerance: NDArray[np.float64]  # (q,): float32 cannot tell statistics apart that are closer than this
+    columns: Floats  # (q, 1 + B)
+    tolerance: Floats  # (q,): float32 cannot tell statistics apart that are closer than this
     ties: float  # and float64 not those closer than this
 
     def __init__(self, forms: QuadraticForms, labels: Labels, chosen: Settings) -> None:
         self.forms, self.labels, self.chosen = forms, labels, chosen
 
     @property
-    def null(self) -> NDArray[np.float64]:
+    def null(self) -> Floats:
         """The relabeled statistics, (q, B)."""
         return self.columns[:, 1:]
 
@@ -108,7 +109,7 @@ class Sample:
         self.tolerance = rounding * entries + TIES * top
         self.ties = TIES * float(top[0])
 
-    def _compare(self, signs: NDArray[np.int8], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _compare(self, signs: NDArray[np.int8], values: Floats) -> NDArray[np.bool_]:
         """relabeled >= observed for one kernel; what float32 cannot tell apart is computed again in float64."""
         exceeds = values > self.columns[0, 0]
         close = np.flatnonzero(np.abs(values - self.columns[0, 0]) <= self.tolerance[0])
@@ -181,7 +182,7 @@ def _assemble(
     )  # fmt: skip
 
 
-def _witness(sums: NDArray[np.float64], m: int, n: int) -> NDArray[np.float64]:  # (N, 2) -> (N,)
+def _witness(sums: Floats, m: int, n: int) -> Floats:  # (N, 2) -> (N,)
     """The witness at every row, leaving the row itself out of its own mean."""
     own = np.repeat([m - 1, m], [m, n])
     other = np.repeat([n, n - 1], [m, n])

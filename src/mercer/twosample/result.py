@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Ints
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
@@ -64,7 +64,7 @@ class MMDTestResult:
     pvalue: float
     kernel: Kernel
     details: tuple[KernelDetail, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
+    null_distribution: Floats = field(repr=False)
     monte_carlo: Monte
     method: str  # which route, in words
     power: PowerEstimate = field(repr=False)
@@ -92,7 +92,7 @@ class MMDTestResult:
     def _leading(self) -> KernelDetail:
         return next(detail for detail in self.details if detail.kernel == self.kernel)
 
-    def witness(self, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+    def witness(self, Z: Any) -> Floats:  # (r, d) -> (r,)
         """mean_i k(x_i, z) - mean_j k(y_j, z): positive where X has more mass, negative where Y has."""
         return self._pooled.witness(self.kernel, Z)
 
@@ -132,7 +132,7 @@ class MMDTestResult:
             chosen = np.sort(np.random.default_rng(self._seed).choice(len(pooled), CANDIDATES, replace=False))
         return prototypes(pooled, self._witness_at(pooled, chosen), chosen, count)
 
-    def _witness_at(self, pooled: Pooled, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _witness_at(self, pooled: Pooled, chosen: Ints) -> Floats:
         """The witness at some pooled rows."""
         values = Evaluation(self.kernel, pooled.rows)
         shape = (len(chosen), len(pooled))

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows, append, as_vectors, is_frame
 from mercer.kernels.base import Kernel
@@ -32,11 +32,11 @@ class Pooled:
         """Itself: the rows are in memory."""
         return self
 
-    def weights(self) -> NDArray[np.float64]:  # -> (m + n,)
+    def weights(self) -> Floats:  # -> (m + n,)
         """Those of the witness: 1 / m for the rows of X, -1 / n for those of Y."""
         return np.repeat([1.0 / self.m, -1.0 / self.n], [self.m, self.n])
 
-    def witness(self, kernel: Kernel, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+    def witness(self, kernel: Kernel, Z: Any) -> Floats:  # (r, d) -> (r,)
         """mean_i k(x_i, z) - mean_j k(y_j, z)."""
         values = Evaluation(kernel, Z, self.rows)
         return tiles.product(values.block, values.shape, self.weights()[:, None], False)[:, 0]
@@ -60,7 +60,7 @@ class Samples(Protocol):
     def at_hand(self, what: str) -> Pooled:
         """Both samples in memory, or the word that `what` needs them there."""
 
-    def witness(self, kernel: Kernel, Z: Any) -> NDArray[np.float64]:  # (r, d) -> (r,)
+    def witness(self, kernel: Kernel, Z: Any) -> Floats:  # (r, d) -> (r,)
         """mean_i k(x_i, z) - mean_j k(y_j, z)."""
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows, is_float32
 from mercer.kernels.base import Kernel
@@ -24,15 +24,13 @@ LIGHT = 2.0**-30, 2.0**30
 class InUnits:
     """The matrices of some kernels, each divided by its largest diagonal entry; `unit` (q,) is what it was divided by."""
 
-    def __init__(
-        self, matrices: Matrices, kernels: Sequence[Kernel] | None = None, unit: NDArray[np.float64] | None = None
-    ) -> None:
+    def __init__(self, matrices: Matrices, kernels: Sequence[Kernel] | None = None, unit: Floats | None = None) -> None:
         self._matrices = matrices
         self.kernels = tuple(matrices.kernels if kernels is None else kernels)  # as they are reported
         self._diag = matrices.diag()
         self.unit = self._units() if unit is None else unit  # given for a part of the rows, in the units of them all
 
-    def _units(self) -> NDArray[np.float64]:
+    def _units(self) -> Floats:
         largest = np.abs(self._diag).max(axis=1)
         size = min(64, self.length)
         ends = slice(0, size), slice(self.length - size, self.length)
@@ -55,7 +53,7 @@ class InUnits:
         """The precision of the entries."""
         return self._matrices.dtype
 
-    def tile(self, rows: slice, cols: slice) -> list[NDArray[Any]]:
+    def tile(self, rows: slice, cols: slice) -> list[Array]:
         """A tile of every matrix, in units."""
         found = self._matrices.tile(rows, cols)
         return [
@@ -63,7 +61,7 @@ class InUnits:
             for values, unit in zip(found, self.unit, strict=True)
         ]
 
-    def diag(self) -> NDArray[np.float64]:  # -> (q, N)
+    def diag(self) -> Floats:  # -> (q, N)
         """The diagonals, in units."""
         return self._diag / self.unit[:, None]
 
@@ -81,7 +79,7 @@ def with_room(rows: Rows) -> Rows:
     return rows if largest == 0 or LIGHT[0] <= largest <= LIGHT[1] else Rows(X.astype(np.float64), rows.name)
 
 
-def gram_in_units(kernel: Kernel, rows: Rows) -> tuple[NDArray[np.float64], float]:  # -> (n, n), number
+def gram_in_units(kernel: Kernel, rows: Rows) -> tuple[Floats, float]:  # -> (n, n), number
     """A Gram matrix divided by its largest entry, and that entry."""
     K = np.asarray(kernel(with_room(rows)), dtype=np.float64)
     unit = float(np.abs(K).max())
@@ -92,7 +90,7 @@ def gram_in_units(kernel: Kernel, rows: Rows) -> tuple[NDArray[np.float64], floa
     return K / unit, unit
 
 
-def refuse_underflow(kernels: Sequence[Kernel], diag: NDArray[np.float64], rows: Rows) -> None:  # (q,), (q, N)
+def refuse_underflow(kernels: Sequence[Kernel], diag: Floats, rows: Rows) -> None:  # (q,), (q, N)
     """Refuse kernels that are 0 at every row only because products of tiny numbers are."""
     X = rows.data
     if (diag != 0).any(axis=1).all() or getattr(getattr(X, "dtype", None), "kind", "") != "f":

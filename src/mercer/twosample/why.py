@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -38,8 +39,8 @@ CATEGORIES = 32
 class ColumnFeatures:
     """One (N, r) array of features per length scale; the column in standard units, for a difference people can read."""
 
-    views: tuple[NDArray[np.float64], ...]
-    standard: NDArray[np.float64]
+    views: tuple[Floats, ...]
+    standard: Floats
 
 
 def column_features(pooled: Pooled, j: int) -> ColumnFeatures:
@@ -55,7 +56,7 @@ def column_features(pooled: Pooled, j: int) -> ColumnFeatures:
     return _text(values) if _is_text(values) else _words(values)
 
 
-def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
+def _numeric(values: Floats) -> ColumnFeatures:
     seen = np.isfinite(values)
     known = values[seen]
     varied = len(known) > 0 and float(np.ptp(known)) > 0  # the deviation of a constant may come out as rounding
@@ -72,7 +73,7 @@ def _numeric(values: NDArray[np.float64]) -> ColumnFeatures:
     return ColumnFeatures(tuple(views), standard)
 
 
-def _is_text(values: NDArray[Any]) -> bool:
+def _is_text(values: Array) -> bool:
     """Strings most of which differ, so that counting whole cells would see nothing."""
     cells = values.tolist()
     return all(cell is None or isinstance(cell, str) for cell in cells) and len(set(cells)) > max(
@@ -80,7 +81,7 @@ def _is_text(values: NDArray[Any]) -> bool:
     )
 
 
-def _text(values: NDArray[Any]) -> ColumnFeatures:
+def _text(values: Array) -> ColumnFeatures:
     """Length, and which of the most frequent words a cell holds."""
     cells = ["" if value is None else str(value) for value in values.tolist()]
     words = [frozenset(cell.lower().split()) for cell in cells]
@@ -94,7 +95,7 @@ def _text(values: NDArray[Any]) -> ColumnFeatures:
     return ColumnFeatures((*length.views, held) if common else length.views, length.standard)
 
 
-def _words(values: NDArray[Any]) -> ColumnFeatures:
+def _words(values: Array) -> ColumnFeatures:
     labels, codes, counts = np.unique(np.array([str(v) for v in values]), return_inverse=True, return_counts=True)
     rank = np.empty(len(labels), np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(labels))
@@ -230,7 +231,7 @@ def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, coun
     return Explanation(kind, reasons, count)
 
 
-def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # (f, B+1) -> (f, B+1)
+def _standardized(scores: Floats) -> Floats:  # (f, B+1) -> (f, B+1)
     """Every row with mean 0 and deviation 1 over relabelings; rows without variation are 0."""
     spread = scores.std(axis=1, keepdims=True)
     steady = spread > NOISE
@@ -243,7 +244,7 @@ class Units:
 
     m: int
     n: int
-    index: NDArray[np.int64] | None  # (blocks, g)
+    index: Ints | None  # (blocks, g)
 
     def average(self, features: Any) -> Any:  # (N, r) -> (units, r)
         """One row of features per unit."""
@@ -264,7 +265,7 @@ def _units(pooled: Pooled, rng: np.random.Generator) -> Units:
     return Units(layout.m, layout.n, layout.index)
 
 
-def _differences(means: Any, signs: NDArray[np.int8], units: Units) -> NDArray[np.float64]:  # (u, r), (B, u) -> (r, B+1)
+def _differences(means: Any, signs: NDArray[np.int8], units: Units) -> Floats:  # (u, r), (B, u) -> (r, B+1)
     """Mean of the first sample minus mean of the second, as observed (column 0) and under relabelings."""
     means = means - means.mean(axis=0)  # then the two means are one sum, and differences are exact at zero
     factor = 1.0 / units.m + 1.0 / units.n
@@ -281,14 +282,14 @@ class Prototypes:
     """The rows at the extremes of the witness: `first` of X where X is denser, `second` of Y where Y is."""
 
     first: Any
-    first_index: NDArray[np.int64]
-    first_witness: NDArray[np.float64]
+    first_index: Ints
+    first_witness: Floats
     second: Any
-    second_index: NDArray[np.int64]
-    second_witness: NDArray[np.float64]
+    second_index: Ints
+    second_witness: Floats
 
 
-def prototypes(pooled: Pooled, witness: NDArray[np.float64], chosen: NDArray[np.int64], count: int) -> Prototypes:
+def prototypes(pooled: Pooled, witness: Floats, chosen: Ints, count: int) -> Prototypes:
     """Choose the extremes from the witness at some pooled rows."""
     check_whole("prototypes", "count", count, 1)
     in_first = chosen < pooled.m
@@ -296,7 +297,7 @@ def prototypes(pooled: Pooled, witness: NDArray[np.float64], chosen: NDArray[np.
     right = chosen[~in_first][np.argsort(witness[~in_first], kind="stable")[:count]]
     value = dict(zip(chosen.tolist(), witness.tolist(), strict=True))
 
-    def side(index: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64]]:
+    def side(index: Ints) -> tuple[Any, Floats]:
         rows: Rows = pooled.rows.take(index)
         return rows.data, np.array([value[i] for i in index.tolist()])
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import as_vectors
 from mercer.kernels.algebra import Wrapper
@@ -37,7 +37,7 @@ LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 ENCLOSED_ENTRIES = 400_000
 
 
-def values(kernel: Kernel, points: Any) -> NDArray[np.float64] | None:
+def values(kernel: Kernel, points: Any) -> Floats | None:
     """k(points) in float64, or None if the function cannot be computed there."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -48,7 +48,7 @@ def values(kernel: Kernel, points: Any) -> NDArray[np.float64] | None:
     return K if np.isfinite(K).all() else None
 
 
-def confirm(kernel: Kernel, points: Any, c: NDArray[np.float64], scale: float = 0.0) -> CounterExample | None:
+def confirm(kernel: Kernel, points: Any, c: Floats, scale: float = 0.0) -> CounterExample | None:
     """Return the counter-example if c'Kc < 0 stands up to the check that its kernel allows.
 
     `scale` is the size of values at neighboring points: a 1 x 1 matrix that should be 0 and is -1e-17 looks large beside
@@ -85,7 +85,7 @@ def confirm_asymmetry(kernel: Kernel, points: Any) -> CounterExample | None:
     return CounterExample(kernel, points, c, _middle(total), K, "asymmetric", total)
 
 
-def enclose(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> Fraction | Interval | None:
+def enclose(kernel: Kernel, points: Any, weights: Floats) -> Fraction | Interval | None:
     """Return sum_ij w_ij k(x_i, x_j) as a fraction, else as an interval, else None; CapabilityError without a formula.
 
     weights are w (n, n), or c (n,) with w_ij = c_i c_j: that product must not be rounded, or w is not psd.
@@ -106,7 +106,7 @@ def enclose(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> Fracti
     return None
 
 
-def _weighted_sum(kernel: Kernel, X: NDArray[Any], weights: NDArray[np.float64], m: Any) -> Any:
+def _weighted_sum(kernel: Kernel, X: Array, weights: Floats, m: Any) -> Any:
     points = [[m.number(float(v)) for v in row] for row in X]
     total = m.number(0.0)
     folded = bool(kernel._symmetric)  # then k(x_i, x_j) and k(x_j, x_i) are one number, and half the work is enough
@@ -119,13 +119,13 @@ def _weighted_sum(kernel: Kernel, X: NDArray[Any], weights: NDArray[np.float64],
     return total
 
 
-def _weight(weights: NDArray[np.float64], i: int, j: int, m: Any) -> Any:
+def _weight(weights: Floats, i: int, j: int, m: Any) -> Any:
     if weights.ndim == 2:
         return m.number(float(weights[i, j]))
     return m.number(float(weights[i])) * m.number(float(weights[j]))
 
 
-def _enclosed_gram(kernel: Kernel, points: Any) -> NDArray[np.float64]:
+def _enclosed_gram(kernel: Kernel, points: Any) -> Floats:
     """k(x_i, x_j), each correctly rounded or nearly so."""
     n = len(points)
     weights = [np.zeros((n, n)) for _ in range(n * n)]
@@ -153,9 +153,7 @@ def _kind(total: Fraction | Interval) -> str:
     return "interval" if isinstance(total, Interval) else "exact"
 
 
-def _numerical(
-    kernel: Kernel, points: Any, c: NDArray[np.float64], K: NDArray[np.float64], scale: float
-) -> CounterExample | None:
+def _numerical(kernel: Kernel, points: Any, c: Floats, K: Floats, scale: float) -> CounterExample | None:
     value = float(c @ K @ c)
     size = max(float(np.abs(K).max()), scale) * float(c @ c)
     if not -value > MARGIN * len(c) * epsilon(K) * size or not _outlasts(kernel, points, np.outer(c, c), value, size):
@@ -163,7 +161,7 @@ def _numerical(
     return CounterExample(kernel, points, c, value, K, "numerical")
 
 
-def epsilon(K: NDArray[np.float64]) -> float:
+def epsilon(K: Floats) -> float:
     """The rounding unit of computed values: that of float32 if all of them are float32 numbers but not whole ones."""
     with np.errstate(over="ignore"):
         single = np.array_equal(K, K.astype(np.float32))
@@ -171,7 +169,7 @@ def epsilon(K: NDArray[np.float64]) -> float:
     return SINGLE if single and not counts else DOUBLE
 
 
-def _outlasts(kernel: Kernel, points: Any, weights: NDArray[np.float64], value: float, size: float) -> bool:
+def _outlasts(kernel: Kernel, points: Any, weights: Floats, value: float, size: float) -> bool:
     """True if `value` stays far below 0 when terms and coordinates are disturbed by their own rounding units.
 
     max|K| alone does not see what has been lost inside. A centered kernel is a small difference of large values; exp(k)
@@ -187,7 +185,7 @@ def _outlasts(kernel: Kernel, points: Any, weights: NDArray[np.float64], value: 
     return -value > SPREAD * spread
 
 
-def _sum(kernel: Kernel, points: Any, weights: NDArray[np.float64]) -> float:
+def _sum(kernel: Kernel, points: Any, weights: Floats) -> float:
     K = values(kernel, points)
     return np.inf if K is None else float((weights * K).sum())
 
@@ -209,7 +207,7 @@ class Noise:
             kernel = kernel._with_children(tuple(self.on(child) for child in kernel.children))
         return Disturbed(kernel, self)
 
-    def shake(self, exact: NDArray[Any]) -> NDArray[Any]:
+    def shake(self, exact: Array) -> Array:
         """Values plus noise of eps max|K|, with the eps in which they seem to have been computed."""
         eps = epsilon(np.asarray(exact, dtype=np.float64))
         self.unit = max(self.unit, eps)
@@ -224,8 +222,8 @@ class Disturbed(Wrapper):
     inner: Kernel
     noise: Noise
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self.noise.shake(self.inner._block(pair))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.noise.shake(self.inner._diag(encoding))

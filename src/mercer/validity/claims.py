@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, describe
 from mercer.kernels.algebra import Product, Scaled, Sum, Wrapper, child
 from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
@@ -45,12 +45,12 @@ class Negative(Wrapper):
     inner: Kernel = child()
     _precedence = PRODUCT
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair)
         values *= self.factor
         return values
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.factor * self.inner._diag(encoding)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -82,10 +82,10 @@ class Difference(Kernel):
     def _encode(self, rows: Any) -> Encoding:
         return self.left._encode(rows), self.right._encode(rows)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return np.asarray(self.left._block(pair.part(0)) - self.right._block(pair.part(1)))
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.left._diag(encoding[0]) - self.right._diag(encoding[1])
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

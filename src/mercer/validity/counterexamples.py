@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import one_blas_thread
@@ -47,7 +47,7 @@ class Search:
     """One search: it remembers the values it has seen and how hard it has looked."""
 
     kernel: Kernel
-    seen: list[tuple[Collection, NDArray[np.float64]]] = field(default_factory=list)
+    seen: list[tuple[Collection, Floats]] = field(default_factory=list)
     n_points: int = 0
     n_moves: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -145,18 +145,18 @@ class Search:
 
     # -- one, two, three, many ---------------------------------------------------------------------------------------
 
-    def _ones(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _ones(self, collection: Collection, K: Floats) -> CounterExample | None:
         diag = np.diagonal(K)
         return self._first(collection, K, -diag, [(i,) for i in range(len(K))], floor=0.0, clear=1e-3)
 
-    def _twos(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _twos(self, collection: Collection, K: Floats) -> CounterExample | None:
         R = scaled(K)
         j, i = np.tril_indices(len(R), -1)  # pairs of early points come first
         a, b, d = R[i, i], R[i, j], R[j, j]
         low = (a + d) / 2 - np.hypot((a - d) / 2, b)
         return self._first(collection, K, -low, list(zip(i.tolist(), j.tolist(), strict=True)))
 
-    def _asymmetries(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _asymmetries(self, collection: Collection, K: Floats) -> CounterExample | None:
         if self.kernel._symmetric:
             return None
         gap = K.T - K  # > 0 where k(x_i, x_j) < k(x_j, x_i)
@@ -169,7 +169,7 @@ class Search:
                 return _by_number(found, chosen)
         return None
 
-    def _threes(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _threes(self, collection: Collection, K: Floats) -> CounterExample | None:
         R = scaled(K)[:TRIPLE_POINTS, :TRIPLE_POINTS]
         if len(R) < 3:
             return None
@@ -180,7 +180,7 @@ class Search:
         det = R[i, i] * (R[j, j] * R[k, k] - c * c) - a * (a * R[k, k] - b * c) + b * (a * c - b * R[j, j])
         return self._first(collection, K, -det, triples)
 
-    def _many(self, collection: Collection, K: NDArray[np.float64]) -> CounterExample | None:
+    def _many(self, collection: Collection, K: Floats) -> CounterExample | None:
         low, _ = lowest(K)
         if low > -FLOOR * len(K):
             return None
@@ -190,8 +190,8 @@ class Search:
     def _first(
         self,
         collection: Collection,
-        K: NDArray[np.float64],
-        violation: NDArray[np.float64],
+        K: Floats,
+        violation: Floats,
         sets: list[Chosen],
         floor: float = FLOOR,
         clear: float = 0.3,
@@ -205,7 +205,7 @@ class Search:
 
     # -- from a suspicion to a counter-example -----------------------------------------------------------------------
 
-    def _settle(self, chosen: Collection, K: NDArray[np.float64], scale: float) -> CounterExample | None:
+    def _settle(self, chosen: Collection, K: Floats, scale: float) -> CounterExample | None:
         """Try simple points and a simple vector first, then what was found as it is."""
         for points, block in self._simpler(chosen, K):
             low, v = lowest(block)
@@ -219,7 +219,7 @@ class Search:
                     return _by_number(found, chosen)
         return None
 
-    def _simpler(self, chosen: Collection, K: NDArray[np.float64]) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    def _simpler(self, chosen: Collection, K: Floats) -> Iterator[tuple[Any, Floats]]:
         if chosen.free:
             low, _ = lowest(K)
             for points in rounded(chosen.points):
@@ -246,7 +246,7 @@ class Search:
                         return found
         return None
 
-    def _descend(self, points: NDArray[np.float64], rng: np.random.Generator) -> CounterExample | None:
+    def _descend(self, points: Floats, rng: np.random.Generator) -> CounterExample | None:
         """Move all points at random, keep the best proposal, and stop as soon as it is a counter-example."""
         self.n_moves += 1
         size, width = points.shape
@@ -273,23 +273,23 @@ class Search:
         return None
 
 
-def _widened(points: NDArray[np.float64], width: int | None) -> NDArray[np.float64]:
+def _widened(points: Floats, width: int | None) -> Floats:
     """The points with zeros in further columns, which other terms ask for."""
     return np.pad(points, ((0, 0), (0, max(0, (width or 0) - points.shape[1]))))
 
 
-def _start(K: NDArray[np.float64], size: int, rng: np.random.Generator) -> list[int]:
+def _start(K: Floats, size: int, rng: np.random.Generator) -> list[int]:
     """The most promising of a few random subsets."""
     subsets = [sorted(rng.choice(len(K), size, replace=False).tolist()) for _ in range(20)]
     worth: Callable[[list[int]], float] = partial(_low_of, K)
     return min(subsets, key=worth)
 
 
-def _low_of(K: NDArray[np.float64], chosen: list[int]) -> float:
+def _low_of(K: Floats, chosen: list[int]) -> float:
     return lowest(K[np.ix_(chosen, chosen)])[0]
 
 
-def _most_violated(violation: NDArray[np.float64], sets: list[Chosen], floor: float, clear: float) -> list[Chosen]:
+def _most_violated(violation: Floats, sets: list[Chosen], floor: float, clear: float) -> list[Chosen]:
     """The earliest set among the clear violations, since points are ordered from simple to odd, and then the worst ones."""
     worst = violation.max(initial=0.0)
     if not worst > floor:

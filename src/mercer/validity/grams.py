@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, NumericalError, check_choice
 from mercer.inputs.vectors import check_dense
 from mercer.numeric.memory import check_fits, format_bytes
@@ -39,9 +40,9 @@ class GramReport:
     negative_diagonal: tuple[int, ...]
     duplicates: tuple[tuple[int, ...], ...]
     bytes: int
-    witness: NDArray[np.float64] | None = field(default=None, repr=False)
-    eigenvalues: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
-    eigenvectors: NDArray[np.float64] | None = field(default=None, repr=False)
+    witness: Floats | None = field(default=None, repr=False)
+    eigenvalues: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    eigenvectors: Floats | None = field(default=None, repr=False)
 
     @property
     def psd(self) -> bool:
@@ -106,7 +107,7 @@ def _listed(values: Any) -> str:
     return shown if len(values) <= 5 else f"{shown}, … ({len(values)} in all)"
 
 
-def _checked(K: ArrayLike, verb: str) -> NDArray[Any]:
+def _checked(K: ArrayLike, verb: str) -> Array:
     try:
         array = np.asarray(K)
     except ValueError:
@@ -159,18 +160,18 @@ def check_gram(K: ArrayLike) -> GramReport:  # (n, n)
         )
 
 
-def _unit(K: NDArray[Any]) -> np.float64:
+def _unit(K: Array) -> np.float64:
     """The power of two below max|K|; 1 for K = 0."""
     largest = float(np.abs(K).max())
     return np.float64(2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
 
 
-def _condition(eigenvalues: NDArray[np.float64], tolerance: float) -> float:
+def _condition(eigenvalues: Floats, tolerance: float) -> float:
     sizes = np.abs(eigenvalues)
     return float(sizes.max() / sizes.min()) if sizes.min() > tolerance else np.inf
 
 
-def _symmetric_part(K: NDArray[Any], unit: np.float64) -> NDArray[np.float64]:
+def _symmetric_part(K: Array, unit: np.float64) -> Floats:
     """(K + K') / 2 in units."""
     S = K.astype(np.float64)
     S /= unit
@@ -179,14 +180,14 @@ def _symmetric_part(K: NDArray[Any], unit: np.float64) -> NDArray[np.float64]:
     return S
 
 
-def _asymmetry(K: NDArray[Any], unit: np.float64) -> float:
+def _asymmetry(K: Array, unit: np.float64) -> float:
     """max|K - K'| in units, in portions of rows so that no third matrix is held."""
     step = max(1, 2**20 // len(K))
     parts = [np.abs(K[s : s + step] / unit - K[:, s : s + step].T / unit).max() for s in range(0, len(K), step)]
     return float(max(parts))
 
 
-def _duplicates(S: NDArray[np.float64], eps: float) -> tuple[tuple[int, ...], ...]:
+def _duplicates(S: Floats, eps: float) -> tuple[tuple[int, ...], ...]:
     """Groups of objects at kernel distance 0 (within rounding) whose rows are equal as well."""
     diag = np.diagonal(S)
     free = np.ones(len(S), dtype=bool)
@@ -216,13 +217,13 @@ class Repair:
     """
 
     method: str
-    gram: NDArray[np.float64]
+    gram: Floats
     shift: float = 0.0
     change: float = 0.0  # the Frobenius norm of (gram - K), relative to that of K
-    _vectors: NDArray[np.float64] | None = field(default=None, repr=False)
-    _signs: NDArray[np.float64] | None = field(default=None, repr=False)
+    _vectors: Floats | None = field(default=None, repr=False)
+    _signs: Floats | None = field(default=None, repr=False)
 
-    def rows(self, K_new: ArrayLike) -> NDArray[np.float64]:  # (m, n) -> (m, n)
+    def rows(self, K_new: ArrayLike) -> Floats:  # (m, n) -> (m, n)
         """Return rows of kernel values of new objects against the training set, changed as the matrix was.
 
         >>> import numpy as np
@@ -277,7 +278,7 @@ def repair(K: ArrayLike, method: str = "clip", report: GramReport | None = None)
     return Repair(method, _in_range(gram, unit, "repair"), change=change, _vectors=U, _signs=signs)
 
 
-def _in_range(values: NDArray[np.float64], unit: np.float64, verb: str) -> NDArray[np.float64]:
+def _in_range(values: Floats, unit: np.float64, verb: str) -> Floats:
     """Values in units as they are, if they are floats."""
     with np.errstate(over="ignore"):
         values = values * unit

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
-
+from mercer.arrays import Array
 from mercer.kernels.algebra import Wrapper
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Pair
@@ -31,10 +29,10 @@ class Named(Wrapper):
     def children(self) -> tuple[Kernel, ...]:
         return ()
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return self.inner._block(pair)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return self.inner._diag(encoding)
 
     def _text(self) -> str:

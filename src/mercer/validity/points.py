@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.inputs import Graph, Rows, take
 from mercer.kernels.base import Kernel
 
@@ -107,7 +107,7 @@ def vectors(width: int) -> list[Collection]:
     return found
 
 
-def simple_vectors(width: int) -> NDArray[np.float64]:
+def simple_vectors(width: int) -> Floats:
     """Up to about forty points that are easy to compute with: unit vectors, 0, sums and differences, multiples."""
     if width == 1:
         return np.array([1, 0, -1, 2, -2, 0.5, -0.5, 3, -3, 4, 5, 0.25, 1.5, 2.5, 6, 8]).reshape(-1, 1)
@@ -118,7 +118,7 @@ def simple_vectors(width: int) -> NDArray[np.float64]:
     for i in range(len(units) - 1):
         points += [units[i] - units[i + 1], units[i] + units[i + 1]]
     points += [-units[0], 2 * units[0], 2 * units[1], -2 * units[0], units[0] / 2, units[0] / 2 + units[1] / 2, 3 * units[0]]
-    distinct: list[NDArray[np.float64]] = []
+    distinct: list[Floats] = []
     for point in points:
         if not any(np.array_equal(point, other) for other in distinct):
             distinct.append(point)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.arrays import Floats
 
 #: Denominators tried for the entries of c: (1, -2, 1) reads better than (0.41, -0.82, 0.41).
 MULTIPLES = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 
-def scaled(K: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled(K: Floats) -> Floats:
     """D S D with S the symmetric part of K and a diagonal near 1: psd exactly when S is, but free of its scale."""
     S = (K + K.T) / 2.0
     diag = np.abs(np.diagonal(S))
@@ -20,7 +21,7 @@ def scaled(K: NDArray[np.float64]) -> NDArray[np.float64]:
     return S / np.outer(root, root)
 
 
-def lowest(K: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+def lowest(K: Floats) -> tuple[float, Floats]:
     """The smallest eigenvalue of the scaled matrix, and the vector c that makes c'Kc negative if it is."""
     S = (K + K.T) / 2.0
     eigenvalues, vectors = np.linalg.eigh(scaled(K))
@@ -28,7 +29,7 @@ def lowest(K: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
     return float(eigenvalues[0]), vectors[:, 0] / root
 
 
-def reduced(K: NDArray[np.float64]) -> list[int]:
+def reduced(K: Floats) -> list[int]:
     """A small set of points that still has a clearly negative eigenvalue."""
     low, v = lowest(K)
     order = np.argsort(-np.abs(v * np.sqrt(np.abs(np.diagonal(K)))))
@@ -48,7 +49,7 @@ def reduced(K: NDArray[np.float64]) -> list[int]:
     return sorted(chosen)
 
 
-def simple_vectors(v: NDArray[np.float64], K: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+def simple_vectors(v: Floats, K: Floats) -> Iterator[Floats]:
     """Vectors of small whole numbers near v with c'Kc clearly below 0, the simplest first, and then v itself."""
     v = v / np.abs(v).max()
     v = v if v[np.flatnonzero(v)[0]] > 0 else -v
@@ -68,13 +69,13 @@ def simple_vectors(v: NDArray[np.float64], K: NDArray[np.float64]) -> Iterator[N
     yield v
 
 
-def _rayleigh(c: NDArray[np.float64], K: NDArray[np.float64]) -> float:
+def _rayleigh(c: Floats, K: Floats) -> float:
     """c'Kc in units of the diagonal."""
     size = float(np.abs(np.diagonal(K)) @ c**2) or float(np.abs(K).max(initial=0.0) * (c @ c)) or 1.0
     return float(c @ K @ c) / size
 
 
-def rounded(points: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+def rounded(points: Floats) -> Iterator[Floats]:
     """The same points with few decimals, as long as they stay different points."""
     for decimals in (0, 1, 2, 3):
         near = np.round(points, decimals) + 0.0

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.inputs import Graph, Rows, is_frame
 from mercer.kernels.base import Kernel
 from mercer.validity.intervals import Interval
@@ -34,9 +34,9 @@ class CounterExample:
 
     kernel: Kernel
     points: Any
-    vector: NDArray[np.float64]
+    vector: Floats
     value: float
-    gram: NDArray[np.float64]
+    gram: Floats
     kind: str
     proven: Fraction | Interval | None = field(default=None, repr=False)
 
@@ -117,7 +117,7 @@ def show_point(point: Any) -> str:
     return text if len(text) <= 200 else text[:197] + "…"
 
 
-def _matrix(K: NDArray[np.float64]) -> list[str]:
+def _matrix(K: Floats) -> list[str]:
     if len(K) > 12:
         return [f"  K = k(x_i, x_j), a {len(K)} x {len(K)} matrix"]
     cells = [[show_number(v) for v in row] for row in K]

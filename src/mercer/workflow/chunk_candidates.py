@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
@@ -25,8 +25,6 @@ from mercer.kernels.vectors import Linear
 from mercer.selection.surface import length_scale_steps
 from mercer.workflow.table_given import named, read_kernel
 from mercer.workflow.table_targets import Transform
-
-Array = NDArray[np.float64]
 
 #: Landmarks while candidates are compared, and of the model: a pass costs their square per row.
 SEARCHED, LANDMARKS = 500, 2000
@@ -62,7 +60,7 @@ class Fitted:
     """A ridge on landmarks: the function, which rows of the fit the landmarks are, and the passes that it took."""
 
     model: Expansion
-    index: NDArray[np.intp]  # (m,)
+    index: Indices  # (m,)
     passes: int
     error: tuple[float, float] = (np.nan, 0.0)  # of leave-one-out, with its standard error; not known of a second fit
 
@@ -85,7 +83,7 @@ def listed(text: str | None, columns: list[Column]) -> list[tuple[str, Kernel]]:
     return [(repr(kernel), kernel)]
 
 
-def tried(label: str, kernel: Kernel, rows: Chunks, near: tuple[Array, Array], transform: Transform, memory: Any) -> Tried:
+def tried(label: str, kernel: Kernel, rows: Chunks, near: tuple[Floats, Floats], transform: Transform, memory: Any) -> Tried:
     """Length scale and penalty of a candidate by the surface of leave-one-out on all chunks.
 
     `near` are some of the rows, (m, d), with their targets: they say around which length scale it is looked for, so that
@@ -136,6 +134,6 @@ def _fitted(model: Any, alpha: float) -> Fitted:
     return Fitted(found, features.index, model.route_.passes or 0)
 
 
-def placed(found: Fitted, places: NDArray[np.intp]) -> Expansion:  # (m,)
+def placed(found: Fitted, places: Indices) -> Expansion:  # (m,)
     """The function with its landmarks called by their places in another table."""
     return replace(found.model, rows=places)

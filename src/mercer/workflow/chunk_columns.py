@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs.chunks import Chunk
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, read_columns
@@ -57,7 +58,7 @@ class Moments:
         return float((self.squares / max(1, self.count)) ** 0.5)
 
 
-def moments(values: NDArray[np.float64]) -> Moments:  # (n,)
+def moments(values: Floats) -> Moments:  # (n,)
     """The moments of some numbers."""
     if not len(values):
         return Moments()
@@ -211,7 +212,7 @@ def _column_facts(column: Column, fitted: NDArray[np.bool_]) -> ColumnFacts:
     return replace(facts, kind=column.kind, numbers=moments(values[here]), times=times, counting=counting)
 
 
-def _target_facts(where: str, name: str, y: NDArray[Any], fitted: NDArray[np.bool_]) -> TargetFacts:
+def _target_facts(where: str, name: str, y: Array, fitted: NDArray[np.bool_]) -> TargetFacts:
     if y.dtype.kind == "M":
         raise InputError(f"the target {name!r} holds dates; predict a number instead, such as days since a date.")
     if not len(y):
@@ -223,7 +224,7 @@ def _target_facts(where: str, name: str, y: NDArray[Any], fitted: NDArray[np.boo
     return TargetFacts(CATEGORY, Moments(), _few(y), _few(y[fitted]))
 
 
-def _few(values: NDArray[Any]) -> Levels:
+def _few(values: Array) -> Levels:
     if values.dtype.kind == "f":
         different, counts = np.unique(values, return_counts=True)
         found = dict(zip(different.tolist(), counts.tolist(), strict=True)) if len(different) <= MOST_LEVELS else None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs.chunk_files import FilePart
 from mercer.inputs.chunks import Chunks, Part, chunks
@@ -43,7 +44,7 @@ class TypedPart:
             found = {name: self._typed(name, values) for name, values in found.items()}
         return Table(found), None, None
 
-    def _typed(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    def _typed(self, name: str, values: Array) -> Array:
         if values.dtype.kind == "f":
             return values
         if has_decimal_commas(values[:100]):
@@ -115,21 +116,21 @@ class Reading:
     encoding: Encoding
     target: str
     transform: Transform
-    classes: NDArray[Any] | None  # (c,) for labels
+    classes: Array | None  # (c,) for labels
     drop_missing: bool
 
-    def vectors(self, table: Table) -> NDArray[np.float64]:  # -> (n, d)
+    def vectors(self, table: Table) -> Floats:  # -> (n, d)
         """Rows of a table as the kernels take them."""
         columns = like(read_columns(table[[column.name for column in self.used]]), list(self.used))
         return self.encoding({column.name: column for column in columns})
 
-    def targets(self, y: NDArray[Any]) -> NDArray[np.float64]:  # (n,) -> (n,), or (n, c) for labels
+    def targets(self, y: Array) -> Floats:  # (n,) -> (n,), or (n, c) for labels
         """Targets as they are learned."""
         if self.classes is None:
             return self.transform.forward(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
         return np.eye(len(self.classes))[np.searchsorted(self.classes, self.labels(y))]
 
-    def labels(self, y: NDArray[Any]) -> NDArray[Any]:  # (n,) -> (n,)
+    def labels(self, y: Array) -> Array:  # (n,) -> (n,)
         """Targets in the units of the answer: numbers, or classes by their names."""
         if self.classes is None:
             return np.asarray(y, dtype=np.float64)
@@ -161,7 +162,7 @@ class EncodedPart:
         return reading.vectors(some), reading.targets(some[reading.target].to_numpy()), None
 
 
-def class_names(values: Sequence[Any]) -> NDArray[Any]:  # -> (c,)
+def class_names(values: Sequence[Any]) -> Array:  # -> (c,)
     """The different values of a target as names of classes, in order."""
     words = any(not isinstance(value, float) for value in values)
     return np.unique(class_labels(np.array(list(values), dtype=object if words else np.float64)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 
 HELD_OUT, CALIBRATING, FITTED = 0, 1, 2
@@ -28,8 +29,6 @@ MOST_SAMPLED, SAMPLED_BYTES = 100_000, 2**28
 #: Fewer rows are no work for a cluster, and chance might leave one of the parts without any.
 FEWEST = 100
 
-Numbers = NDArray[np.intp]
-
 
 @dataclass(frozen=True)
 class Draw:
@@ -40,14 +39,14 @@ class Draw:
     calibrating: float
     sampled: float
 
-    def uniform(self, first: int, count: int) -> NDArray[np.float64]:  # -> (count,)
+    def uniform(self, first: int, count: int) -> Floats:  # -> (count,)
         """Numbers in [0, 1) for the rows first, first + 1, …: SplitMix64 of the seed and the number of the row."""
         with np.errstate(over="ignore"):
             z = np.arange(first + 1, first + 1 + count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             z = _mixed(z + _mixed(np.array([self.seed], dtype=np.uint64) + np.uint64(1)))
         return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
-    def roles(self, first: int, count: int) -> NDArray[np.intp]:  # -> (count,)
+    def roles(self, first: int, count: int) -> Indices:  # -> (count,)
         """What the rows first, first + 1, … are for."""
         return np.searchsorted([self.held_out, self.held_out + self.calibrating], self.uniform(first, count), side="right")
 
@@ -80,7 +79,7 @@ class Roll:
         self._draw, self._lengths, self._left_out = draw, lengths, left_out  # bits of the rows left out, None for none
         self.starts = np.cumsum([0, *lengths])[:-1].tolist()
 
-    def rows(self, role: int | None, sampled: bool = False) -> Numbers:
+    def rows(self, role: int | None, sampled: bool = False) -> Indices:
         """The numbers of the rows that are for something, or of all that are for anything; of the sample only."""
         return np.concatenate([self._rows_of(part, role, sampled) for part in range(len(self._lengths))])
 
@@ -88,7 +87,7 @@ class Roll:
         """How many such rows each part has."""
         return tuple(len(self._rows_of(part, role, False)) for part in range(len(self._lengths)))
 
-    def numbers(self, role: int | None, index: Numbers) -> Numbers:  # (m,) -> (m,)
+    def numbers(self, role: int | None, index: Indices) -> Indices:  # (m,) -> (m,)
         """The numbers in the file of such rows, given by their places among them."""
         ends = np.cumsum(self.lengths(role))
         parts = np.searchsorted(ends, index, side="right")
@@ -99,7 +98,7 @@ class Roll:
             found[mine] = rows[index[mine] - (ends[part] - len(rows))]
         return found
 
-    def _rows_of(self, part: int, role: int | None, sampled: bool) -> Numbers:
+    def _rows_of(self, part: int, role: int | None, sampled: bool) -> Indices:
         first, count, out = self.starts[part], self._lengths[part], self._left_out[part]
         wanted = np.ones(count, dtype=bool) if role is None else self._draw.roles(first, count) == role
         if out is not None:

@@ -7,8 +7,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs.chunks import Chunks
@@ -93,7 +93,7 @@ class ChunkedTable:
             + ("Use --task regression." if facts.kind == NUMBER else "Choose another column.")
         )
 
-    def _classes(self) -> NDArray[Any]:
+    def _classes(self) -> Array:
         facts = self.facts.target
         assert facts.values is not None and facts.in_fit is not None
         lacking = [value for value in facts.values if value not in facts.in_fit]
@@ -160,7 +160,7 @@ class ChunkedTable:
             return self.facts.target.fitted.spread
         return float(1.0 - np.sum(self.shares() ** 2))
 
-    def shares(self) -> NDArray[np.float64]:  # -> (c,)
+    def shares(self) -> Floats:  # -> (c,)
         """The shares of the classes in the rows of the fit."""
         counts = self.facts.target.in_fit
         assert counts is not None and self.classes is not None
@@ -183,12 +183,12 @@ class ChunkedTable:
         parts = [EncodedPart(part, first, self.reading, everything) for part, first in zip(self.parts, starts, strict=True)]
         return as_source(parts, self.roll.lengths(None if everything else FITTED), self._client)
 
-    def take(self, numbers: NDArray[np.intp]) -> Table:
+    def take(self, numbers: Indices) -> Table:
         """Rows by their numbers, ascending, brought here."""
         found = self._rows.take(numbers).X
         return Table({name: self._whole(name, found[name].to_numpy()) for name in found.columns}, numbers)
 
-    def _whole(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    def _whole(self, name: str, values: Array) -> Array:
         """A column of words without a word in one of its parts was read as numbers there."""
         words = name == self.wish.target and self.facts.target.kind == CATEGORY
         return values.astype(object) if words and values.dtype.kind == "f" else values

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Indices
 from mercer.estimators.metric.codes import calibrated
 from mercer.inputs.frames import like, read_columns
 from mercer.inputs.tables import Table
@@ -153,7 +153,7 @@ def _notes(table: ChunkedTable, tried: str) -> tuple[str, ...]:
 # -- what is brought here ------------------------------------------------------------------------------------------------
 
 
-def _some(table: Table, numbers: NDArray[np.intp]) -> Table:
+def _some(table: Table, numbers: Indices) -> Table:
     """Rows of a table by their numbers in the file; all of them are there."""
     found: Table = table[np.searchsorted(table.numbers, numbers)]
     return found
@@ -166,7 +166,7 @@ def _drawn(table: ChunkedTable, here: Table, count: int) -> Table:
     return found
 
 
-def _with_landmarks(table: ChunkedTable, here: Table, places: dict[str, NDArray[np.intp]]) -> Table:
+def _with_landmarks(table: ChunkedTable, here: Table, places: dict[str, Indices]) -> Table:
     """The rows that are here and those that are landmarks of either fit, in the order of the file."""
     more = np.setdiff1d(np.concatenate([places["judged"], places["final"]]), here.numbers)
     if not len(more):
@@ -217,7 +217,7 @@ def _elsewhere(table: ChunkedTable, client: Any, passes: int) -> Elsewhere:
 
 
 def _training(
-    table: ChunkedTable, whole: Table, model: Any, fits: tuple[Fitted, Fitted], places: dict[str, NDArray[np.intp]],
+    table: ChunkedTable, whole: Table, model: Any, fits: tuple[Fitted, Fitted], places: dict[str, Indices],
     judged: dict[str, Any], seconds: dict[str, float], away: Elsewhere, command: str,
 ) -> Training:  # fmt: skip
     """Everything for the report, landmarks called by their places in the tables that are here."""

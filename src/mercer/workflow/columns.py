@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError
 from mercer.inputs.cells import missing_cells
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
@@ -31,11 +32,11 @@ class Question:
     data: str  # what the table is called
     X: Table
     target: str
-    y: NDArray[Any]  # float64, or labels: whole numbers or text
+    y: Array  # float64, or labels: whole numbers or text
     task: str  # REGRESSION or CLASSIFICATION
     reason: str  # how the task was found
     id: str | None  # the column that names the rows, not learned from
-    ids: NDArray[Any] | None  # (n,) its cells
+    ids: Array | None  # (n,) its cells
     notes: tuple[str, ...]  # rows and columns that were left out, and why
 
     @property
@@ -82,9 +83,7 @@ def dropped(columns: Sequence[str], texts: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _rows(
-    name: str, table: Table, target: str, names: list[str], y: NDArray[Any], drop_missing: bool
-) -> tuple[NDArray[np.intp], list[str]]:
+def _rows(name: str, table: Table, target: str, names: list[str], y: Array, drop_missing: bool) -> tuple[Indices, list[str]]:
     """The rows that can teach, and what was left out."""
     here = ~holes(y)
     notes = []
@@ -104,7 +103,7 @@ def _rows(
     return np.flatnonzero(here), notes
 
 
-def _refuse_infinite(name: str, table: Table, names: list[str], rows: NDArray[np.intp]) -> None:
+def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
     """Here and not in the fit, which sees some of the rows and cannot say which row of the file it is."""
     for column in names:
         values = table[column].to_numpy()[rows]
@@ -116,19 +115,19 @@ def _refuse_infinite(name: str, table: Table, names: list[str], rows: NDArray[np
             )
 
 
-def holes(values: NDArray[Any]) -> NDArray[np.bool_]:  # (n,) -> (n,)
+def holes(values: Array) -> NDArray[np.bool_]:  # (n,) -> (n,)
     """Which cells of a column are missing."""
     return np.isnat(values) if values.dtype.kind == "M" else missing_cells(values)
 
 
-def class_labels(y: NDArray[Any]) -> NDArray[Any]:
+def class_labels(y: Array) -> Array:
     """The names of classes as they stand in the file: 0 and 1, not 0.0 and 1.0."""
     if y.dtype.kind != "f":
         return y.astype(str)
     return y.astype(np.int64) if (y == np.floor(y)).all() else np.array([f"{value:g}" for value in y])
 
 
-def _refuse_dates(target: str, y: NDArray[Any]) -> None:
+def _refuse_dates(target: str, y: Array) -> None:
     if y.dtype.kind == "M":
         raise InputError(
             f"the target {target!r} holds dates; predict a number instead, such as days: "

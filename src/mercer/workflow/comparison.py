@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import append
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, noted, read_columns
@@ -208,7 +208,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def histogram(values: Floats, edges: Floats) -> Floats:
     """Shares of values between edges; those outside count at the ends."""
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0]
     return counts / max(1, len(values))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.pca.kernel_pca import KernelPCA
 from mercer.estimators.pca.noise import noise_level
-
-Array = NDArray[Any]
 
 #: Clean rows kept back to choose on: this share, and at most this many.
 HELD, MOST = 0.2, 300

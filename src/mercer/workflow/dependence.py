@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
-
-Array = NDArray[np.float64]
 
 #: Values of a column, levels of a category at most, and rows that the mean is taken over.
 VALUES, LEVELS, ROWS = 16, 8, 60
@@ -24,12 +22,12 @@ class Curve:
     name: str
     kind: str
     values: tuple[Any, ...]  # numbers, days or levels
-    mean: Array  # (v,)
-    low: Array
-    high: Array
+    mean: Floats  # (v,)
+    low: Floats
+    high: Floats
 
 
-def dependence(columns: list[Column], name: str, predict: Callable[[list[Column]], Array]) -> list[Curve]:
+def dependence(columns: list[Column], name: str, predict: Callable[[list[Column]], Floats]) -> list[Curve]:
     """The curves of all outputs (n, t) over one column of some rows; none where its cells have no order and no levels."""
     place = next(i for i, column in enumerate(columns) if column.name == name)
     column = columns[place]
@@ -50,7 +48,7 @@ def dependence(columns: list[Column], name: str, predict: Callable[[list[Column]
     return [Curve(name, column.kind, values, mean[:, t], low[:, t], high[:, t]) for t in range(found.shape[2])]
 
 
-def some_rows(columns: list[Column], rows: NDArray[np.intp]) -> list[Column]:
+def some_rows(columns: list[Column], rows: Indices) -> list[Column]:
     """The same columns with some rows only."""
     return [
         replace(

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column
 from mercer.workflow.dependence import some_rows
 from mercer.workflow.table_encoding import numbers_of
 from mercer.workflow.table_spectrum import Spectrum
-
-Array = NDArray[np.float64]
 
 WARNING, NOTE = "warning", "note"
 
@@ -42,11 +40,11 @@ class Finding:
 
 def examine(
     train: list[Column],
-    y: NDArray[Any],
+    y: Array,
     test: list[Column],
     notes: dict[str, str],
     spectrum: Spectrum,
-    classes: NDArray[Any] | None,
+    classes: Array | None,
 ) -> list[Finding]:
     """All findings about a fit, warnings first; `notes` says why columns were left out."""
     found = [
@@ -78,7 +76,7 @@ def _kernel(spectrum: Spectrum) -> Iterator[Finding]:
         )
 
 
-def _leakage(train: list[Column], y: NDArray[Any], notes: dict[str, str], classes: NDArray[Any] | None) -> Iterator[Finding]:
+def _leakage(train: list[Column], y: Array, notes: dict[str, str], classes: Array | None) -> Iterator[Finding]:
     usable = [column for column in train if not notes.get(column.name) and column.kind not in (TEXT, GRAPH)]
     rows = np.linspace(0, len(y) - 1, min(len(y), TRIED_ROWS)).round().astype(np.intp)
     if len(np.unique(rows)) < 30:
@@ -99,7 +97,7 @@ def _leakage(train: list[Column], y: NDArray[Any], notes: dict[str, str], classe
             )
 
 
-def _alone(column: Column, target: NDArray[Any], classes: NDArray[Any] | None) -> float:
+def _alone(column: Column, target: Array, classes: Array | None) -> float:
     """How well a small tree predicts from one column, out of fold: R² or balanced between classes as accuracy."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -120,7 +118,7 @@ def _alone(column: Column, target: NDArray[Any], classes: NDArray[Any] | None) -
     return float(hits.mean())
 
 
-def _as_numbers(column: Column) -> Array:
+def _as_numbers(column: Column) -> Floats:
     if column.kind != CATEGORY:
         values = numbers_of(column)
         return np.where(np.isnan(values), np.nanmin(values, initial=0.0) - 1.0, values)
@@ -191,7 +189,7 @@ def _columns(train: list[Column], notes: dict[str, str]) -> Iterator[Finding]:
         )
 
 
-def _targets(y: NDArray[Any], held_out: int, classes: NDArray[Any] | None) -> Iterator[Finding]:
+def _targets(y: Array, held_out: int, classes: Array | None) -> Iterator[Finding]:
     if held_out < 30:
         yield Finding(
             WARNING,

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

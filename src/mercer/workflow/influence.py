@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.workflow.table_model import Member
-
-Array = NDArray[np.float64]
 
 #: New rows at which the parts are measured, at most.
 MEASURED = 200

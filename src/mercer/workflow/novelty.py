@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import betabinom
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.means.novelty_ball import NoveltyBall
 from mercer.inputs.cells import time_text
@@ -17,8 +17,6 @@ from mercer.inputs.tables import Table
 from mercer.kernels.tables.frame import column_product
 from mercer.workflow.dependence import some_rows
 from mercer.workflow.table_encoding import numbers_of
-
-Array = NDArray[np.float64]
 
 #: Training rows that the ball is put round, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000
@@ -31,8 +29,8 @@ NAMED = 3
 class NoveltyReport:
     """Scores of new rows; a row is novel where its p-value is at most the level."""
 
-    pvalues: Array  # (n,)
-    distances: Array  # (n,) to the mean of the training rows in feature space
+    pvalues: Floats  # (n,)
+    distances: Floats  # (n,) to the mean of the training rows in feature space
     level: float
     trained: int  # rows of the ball
     rows: int  # training rows
@@ -40,7 +38,7 @@ class NoveltyReport:
     notes: tuple[str, ...]
 
     @property
-    def novel(self) -> NDArray[np.intp]:
+    def novel(self) -> Indices:
         """The novel rows, the most novel first."""
         order = np.lexsort((-self.distances, self.pvalues))
         return order[self.pvalues[order] <= self.level]
@@ -111,7 +109,7 @@ def _cells(columns: list[Column]) -> Any:  # -> (n, d)
     return out
 
 
-def _scored(ball: NoveltyBall, new: list[Column]) -> tuple[Array, Array]:
+def _scored(ball: NoveltyBall, new: list[Column]) -> tuple[Floats, Floats]:
     n = len(new[0].holes)
     pvalues, distances = np.empty(n), np.empty(n)
     for low in range(0, n, PORTION):

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs.reading import SHOWN, delimiter_hint
 from mercer.inputs.tables import Table
 from mercer.workflow.columns import holes, listed
 from mercer.workflow.table_estimator import TableEstimator
-
-Array = NDArray[np.float64]
 
 
 class Predictor(abc.ABC):
@@ -32,7 +31,7 @@ class Predictor(abc.ABC):
         """The columns that the model looks at."""
 
     @abc.abstractmethod
-    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
         """The cells (n,) of a column that the model has a rule for."""
 
     def known(self, table: Table) -> NDArray[np.bool_]:
@@ -40,7 +39,7 @@ class Predictor(abc.ABC):
         return np.all([self.known_in(name, table[name].to_numpy()) for name in self.needed], axis=0)
 
     @abc.abstractmethod
-    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The columns to write for rows that are known."""
 
 
@@ -56,7 +55,7 @@ class OfTable(Predictor):
     def needed(self) -> list[str]:
         return [column.name for column in self.model.result_.columns if not column.note]
 
-    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
         """No hole where training had none, and no infinite number."""
         had = next(column.holes for column in self.model.result_.columns if column.name == name)
         known = np.ones(len(values), dtype=bool) if had else ~holes(values)
@@ -67,7 +66,7 @@ class OfTable(Predictor):
         here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
         return Table({n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names})
 
-    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""
         X = self.table(table)
         if not hasattr(self.model, "classes_"):
@@ -87,16 +86,16 @@ class OfNumbers(Predictor):
     def needed(self) -> list[str]:
         return self.names
 
-    def known_in(self, name: str, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
         """Finite numbers."""
         if values.dtype.kind != "f":
             raise InputError(f"the column {name!r} does not hold numbers, on which the model was fitted; correct its cells.")
         return np.isfinite(values)
 
-    def _matrix(self, table: Table) -> Array:  # -> (n, d)
+    def _matrix(self, table: Table) -> Floats:  # -> (n, d)
         return np.column_stack([table[name].to_numpy() for name in self.names])
 
-    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, NDArray[Any]]:
+    def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The prediction and bounds."""
         if probabilities:
             raise InputError("the model gives no probabilities; fit it again with this version of mercer.")
@@ -107,7 +106,7 @@ class OfNumbers(Predictor):
         return found if coverage is None else found | bounds(self.model[-1].predict_interval(scaled, coverage))
 
 
-def bounds(intervals: Array) -> dict[str, NDArray[Any]]:  # (n, 2)
+def bounds(intervals: Floats) -> dict[str, Array]:  # (n, 2)
     """Intervals as two columns."""
     return {"lower": intervals[:, 0], "upper": intervals[:, 1]}
 

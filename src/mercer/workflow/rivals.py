@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like
 from mercer.workflow.table_encoding import encoding_of, numbers_of
-
-Array = NDArray[np.float64]
 
 #: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
 MOST_CELLS = 100_000
@@ -39,12 +37,10 @@ class Rival:
     key: str  # one of the three words above
     name: str
     how: str  # its settings, and what it could not use
-    predictions: Array
+    predictions: Floats
 
 
-def rivals(
-    train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, seed: int = 0
-) -> list[Rival]:
+def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | None, seed: int = 0) -> list[Rival]:
     """The rivals fitted to training columns (n rows) and y, (n,), asked at the held-out columns; `classes` for labels."""
     n = len(y)
     count = 1 if classes is None else len(classes)
@@ -66,19 +62,19 @@ def rivals(
     return found
 
 
-def _rows(column: Column, rows: NDArray[np.intp]) -> Column:
+def _rows(column: Column, rows: Indices) -> Column:
     cells = column.cells[rows] if isinstance(column.cells, np.ndarray) else [column.cells[i] for i in rows]
     return replace(column, cells=cells, holes=column.holes[rows])
 
 
-def _baseline(y: NDArray[Any], m: int, classes: NDArray[Any] | None) -> Rival:
+def _baseline(y: Array, m: int, classes: Array | None) -> Rival:
     if classes is None:
         return Rival(BASELINE, "the mean", "the same number for every row", np.full(m, float(np.mean(y))))
     shares = np.array([np.mean(y == label) for label in classes])
     return Rival(BASELINE, "the largest class", "the shares of the classes for every row", np.tile(shares, (m, 1)))
 
 
-def _linear(train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, note: str) -> Rival:
+def _linear(train: list[Column], y: Array, test: list[Column], classes: Array | None, note: str) -> Rival:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, RidgeCV
 
@@ -96,9 +92,7 @@ def _linear(train: list[Column], y: NDArray[Any], test: list[Column], classes: N
     return Rival(LINEAR, "a linear model", how, _placed(model.predict_proba(new), model.classes_, classes))
 
 
-def _boosting(
-    train: list[Column], y: NDArray[Any], test: list[Column], classes: NDArray[Any] | None, seed: int, note: str
-) -> Rival:
+def _boosting(train: list[Column], y: Array, test: list[Column], classes: Array | None, seed: int, note: str) -> Rival:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
@@ -147,13 +141,13 @@ def _level_places(column: Column) -> dict[Any, int] | None:
     return {cell: i for i, cell in enumerate(common)}
 
 
-def _codes(column: Column, places: dict[Any, int] | None) -> Array:  # -> (n,), NaN in holes
+def _codes(column: Column, places: dict[Any, int] | None) -> Floats:  # -> (n,), NaN in holes
     if places is None:
         return numbers_of(column)
     return np.array([np.nan if cell is None else float(places.get(cell, len(places))) for cell in column.cells])
 
 
-def _placed(P: Array, known: NDArray[Any], classes: NDArray[Any]) -> Array:  # (m, k) -> (m, c)
+def _placed(P: Floats, known: Array, classes: Array) -> Floats:  # (m, k) -> (m, c)
     """Probabilities in the order of `classes`, some of which a sample may lack."""
     place = {label: i for i, label in enumerate(known.tolist())}
     out = np.zeros((len(P), len(classes)))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.arrays import Floats, Indices
 
 #: Resamples of the held-out rows, and rows resampled at most: with more, blocks of equal size stand for rows.
 RESAMPLES, MOST_ROWS = 400, 5000
@@ -52,13 +51,13 @@ class Resampled:
         self.weights = np.vstack([np.ones(count), drawn])  # (1 + B, units)
         self.counts = np.bincount(self.units, minlength=count).astype(np.float64)
 
-    def mean(self, values: Array) -> Array:  # (m,) -> (1 + B,)
+    def mean(self, values: Floats) -> Floats:  # (m,) -> (1 + B,)
         """The mean of a row's value, as observed and in every resample."""
         sums = np.bincount(self.units, weights=values, minlength=len(self.counts))
         return (self.weights @ sums) / (self.weights @ self.counts)
 
 
-def regression_scores(y: Array, predicted: Array, resampled: Resampled) -> list[Score]:  # (m,), (m,)
+def regression_scores(y: Floats, predicted: Floats, resampled: Resampled) -> list[Score]:  # (m,), (m,)
     """RMSE, mean absolute error and R² with intervals."""
     squares = resampled.mean((y - predicted) ** 2)
     # the spread around the mean of the resample, by its first two moments around the observed mean
@@ -72,7 +71,7 @@ def regression_scores(y: Array, predicted: Array, resampled: Resampled) -> list[
     ]
 
 
-def classification_scores(codes: NDArray[np.intp], P: Array, resampled: Resampled) -> list[Score]:  # (m,), (m, c)
+def classification_scores(codes: Indices, P: Floats, resampled: Resampled) -> list[Score]:  # (m,), (m, c)
     """Accuracy and log-loss with intervals, and the area under the ROC curve for two classes."""
     right = (P.argmax(axis=1) == codes).astype(np.float64)
     loss = -np.log(np.maximum(P[np.arange(len(codes)), codes], SMALLEST))
@@ -82,20 +81,20 @@ def classification_scores(codes: NDArray[np.intp], P: Array, resampled: Resample
     return found
 
 
-def regression_difference(y: Array, mine: Array, other: Array, resampled: Resampled) -> Difference:
+def regression_difference(y: Floats, mine: Floats, other: Floats, resampled: Resampled) -> Difference:
     """RMSE of the other minus mine, on the same rows."""
     gaps = np.sqrt(resampled.mean((y - other) ** 2)) - np.sqrt(resampled.mean((y - mine) ** 2))
     return Difference(float(gaps[0]), *_interval(gaps))
 
 
-def classification_difference(codes: NDArray[np.intp], mine: Array, other: Array, resampled: Resampled) -> Difference:
+def classification_difference(codes: Indices, mine: Floats, other: Floats, resampled: Resampled) -> Difference:
     """Share of mistakes of the other minus mine, on the same rows."""
     wrong = (other.argmax(axis=1) != codes).astype(np.float64) - (mine.argmax(axis=1) != codes)
     gaps = resampled.mean(wrong)
     return Difference(float(gaps[0]), *_interval(gaps))
 
 
-def roc(codes: NDArray[np.intp], score: Array) -> tuple[Array, Array]:  # (m,), (m,) -> false and true positive rates
+def roc(codes: Indices, score: Floats) -> tuple[Floats, Floats]:  # (m,), (m,) -> false and true positive rates
     """The ROC curve of a score for class 1, with ties on one slanted step."""
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(codes[order])
@@ -105,7 +104,7 @@ def roc(codes: NDArray[np.intp], score: Array) -> tuple[Array, Array]:  # (m,), 
     return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
 
 
-def _area(codes: NDArray[np.intp], score: Array) -> Score:
+def _area(codes: Indices, score: Floats) -> Score:
     """The area with Hanley and McNeil's standard error."""
     false, true = roc(codes, score)
     area = float(np.trapezoid(true, false))
@@ -116,11 +115,11 @@ def _area(codes: NDArray[np.intp], score: Array) -> Score:
     return Score("AUC", area, max(0.0, area - reach), min(1.0, area + reach), False)
 
 
-def _score(measure: str, values: Array, smaller: bool) -> Score:  # (1 + B,)
+def _score(measure: str, values: Floats, smaller: bool) -> Score:  # (1 + B,)
     return Score(measure, float(values[0]), *_interval(values), smaller)
 
 
-def _interval(values: Array) -> tuple[float, float]:
+def _interval(values: Floats) -> tuple[float, float]:
     here = values[1:][np.isfinite(values[1:])]
     if len(here) == 0:
         return float("nan"), float("nan")

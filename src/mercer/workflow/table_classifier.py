@@ -6,11 +6,11 @@ import time as clock
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
@@ -19,10 +19,8 @@ from mercer.registry import estimator
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_targets import CODES
 
-Array = NDArray[np.float64]
 
-
-def log_loss(F: Array, Y: Array) -> Array:  # (n, c), (n, c) -> (n,)
+def log_loss(F: Floats, Y: Floats) -> Floats:  # (n, c), (n, c) -> (n,)
     """-log of the probability of the true class, for scores that are regressions on class indicators."""
     P = probabilities(F, FLOORS[1], POWERS[1])
     return np.asarray(-np.log(np.sum(P * Y, axis=1)))
@@ -95,19 +93,19 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         del self._targets
         return self
 
-    def predict_proba(self, X: Any) -> Array:  # -> (n, c)
+    def predict_proba(self, X: Any) -> Floats:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""
         return self._probabilities(self._predictions(self._new_inputs(X)))
 
-    def _probabilities(self, scores: Array) -> Array:  # (n, c) -> (n, c)
+    def _probabilities(self, scores: Floats) -> Floats:  # (n, c) -> (n, c)
         return probabilities(scores, self.floor_, self.power_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable class of every row."""
         check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
-    def _output(self, scores: Array, target: Any) -> tuple[int, str]:
+    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:
         classes = self.classes_.tolist()
         if target is None:
             place = int(scores.argmax())
@@ -121,7 +119,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         return place, f"score of class {classes[place]!r}"
 
 
-def _labels(y: Any, n: int) -> NDArray[Any]:
+def _labels(y: Any, n: int) -> Array:
     if y is None:
         raise InputError("TableClassifier requires y to be passed, but the target y is None.")
     labels = column_or_1d(y, warn=True)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.tables.frame import PERIODS
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: Categories beyond the most frequent ones share a column, together with those unseen in training.
 LEVELS = 30
@@ -44,10 +42,10 @@ class Scale:
     rule: str  # "standard" or "quantile"
     center: float
     spread: float
-    knots: Array  # (k,) different training values, for quantiles
-    ranks: Array  # (k,) their normal quantiles
+    knots: Floats  # (k,) different training values, for quantiles
+    ranks: Floats  # (k,) their normal quantiles
 
-    def __call__(self, values: Array) -> Array:
+    def __call__(self, values: Floats) -> Floats:
         """Scaled values; holes stay holes."""
         if self.rule == "standard":
             return (values - self.center) / self.spread
@@ -55,7 +53,7 @@ class Scale:
         return np.where(np.isnan(values), np.nan, scaled)
 
 
-def scale_of(values: Array, rule: str) -> Scale:
+def scale_of(values: Floats, rule: str) -> Scale:
     """The scale of a column, holes left out."""
     here = values[~np.isnan(values)]
     plain = standard_scale(float(here.mean()), float(here.std()))
@@ -104,7 +102,7 @@ class Block:
         turns = [f"{self.name} {word} {period:g} d" for period in self.periods for word in ("cos", "sin")]
         return [self.name, *turns]
 
-    def __call__(self, column: Column) -> Array:  # -> (n, width)
+    def __call__(self, column: Column) -> Floats:  # -> (n, width)
         """The columns of a matrix for new cells."""
         if column.holes.any():
             row = int(np.argmax(column.holes))
@@ -120,7 +118,7 @@ class Block:
         return np.column_stack([self.scale(values), *turns])
 
 
-def numbers_of(column: Column) -> Array:  # -> (n,)
+def numbers_of(column: Column) -> Floats:  # -> (n,)
     """Numbers, ranks of ordered levels, or days; NaN in holes."""
     if column.kind == NUMBER:
         return np.asarray(column.cells, dtype=np.float64)
@@ -135,7 +133,7 @@ def numbers_of(column: Column) -> Array:  # -> (n,)
     return days
 
 
-def _one_hot(cells: list[Any], levels: tuple[Any, ...]) -> Array:
+def _one_hot(cells: list[Any], levels: tuple[Any, ...]) -> Floats:
     place = {level: i for i, level in enumerate(levels)}
     out = np.zeros((len(cells), len(levels) + 1))
     out[np.arange(len(cells)), [place.get(cell, len(levels)) for cell in cells]] = 1.0
@@ -185,7 +183,7 @@ class Encoding:
         """For every matrix column the table column that it comes from."""
         return [block.name for block in self.blocks for _ in block.names()]
 
-    def __call__(self, columns: dict[str, Column]) -> Array:  # -> (n, width)
+    def __call__(self, columns: dict[str, Column]) -> Floats:  # -> (n, width)
         """The matrix of new rows."""
         return np.column_stack([block(columns[block.name]) for block in self.blocks])
 

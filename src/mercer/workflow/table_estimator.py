@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.inputs.tables import Table
@@ -23,8 +23,6 @@ from mercer.workflow.table_model import Fitting, Member, Outcome
 from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
 from mercer.workflow.table_search import Loss
 from mercer.workflow.table_targets import NONE
-
-Array = NDArray[np.float64]
 
 record()(Column)  # what a new table is compared with
 
@@ -135,7 +133,7 @@ class TableEstimator(BaseEstimator):
     # -- fit ---------------------------------------------------------------------------------------------------------
 
     def _fitting(
-        self, columns: list[Column], Y: Array, loss: Loss, labels: Any = None, transforms: tuple[str, ...] = (NONE,)
+        self, columns: list[Column], Y: Floats, loss: Loss, labels: Any = None, transforms: tuple[str, ...] = (NONE,)
     ) -> Fitting:
         """The fit that is to be run: its columns, kernel, limits and seed."""
         used = [column for column in columns if not column.note]
@@ -168,7 +166,7 @@ class TableEstimator(BaseEstimator):
         self._encoders = fitting.encoders
         self.members_ = members
 
-    def _predictions(self, inputs: dict[str, Any]) -> Array:  # -> (n, t)
+    def _predictions(self, inputs: dict[str, Any]) -> Floats:  # -> (n, t)
         return np.asarray(sum(member.weight * member.predict(inputs) for member in self.members_))
 
     def _result(
@@ -203,18 +201,18 @@ class TableEstimator(BaseEstimator):
         notes = ("" if column.name in used else column.note or NOT_NAMED for column in columns)
         return tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True))
 
-    def _Y_judged(self, outcome: Outcome) -> Array:  # noqa: N802 - the target's name in the formulas
+    def _Y_judged(self, outcome: Outcome) -> Floats:  # noqa: N802 - the target's name in the formulas
         return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """How much each column of the training table moves the prediction, as shares that sum to 1; up to 200 columns."""
         check_is_fitted(self)
         if len(self._importances) == 0:
             raise AttributeError(f"importances are measured column by column, for at most {MEASURED_COLUMNS} columns.")
         return self._importances
 
-    def _importance(self, names: list[str], inputs: dict[str, Any]) -> NDArray[np.float64]:
+    def _importance(self, names: list[str], inputs: dict[str, Any]) -> Floats:
         """Mean squared change of the prediction when one matrix column is replaced by another row's, per table column."""
         if len(names) > MEASURED_COLUMNS:
             return np.empty(0)
@@ -229,7 +227,7 @@ class TableEstimator(BaseEstimator):
         total = found.sum()
         return found / total if total > 0 else found
 
-    def _output(self, scores: Array, target: Any) -> tuple[int, str]:  # (t,) -> place, words
+    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:  # (t,) -> place, words
         """For explanations: which of the numbers that the members predict is meant, and what it is."""
         if target is not None:
             raise InputError(f"explain: {type(self).__name__} predicts one number; leave target out.")

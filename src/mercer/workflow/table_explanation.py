@@ -12,16 +12,14 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError
 from mercer.explanations.columns import BACKGROUND, BACKGROUND_SEED, SHOWN, ColumnExplanation
 from mercer.inputs import Rows
 from mercer.kernels.column_terms import column_terms
 from mercer.numeric.shapley import product_shapley
 from mercer.workflow.table_model import Member
-
-Array = NDArray[np.float64]
 
 #: Kernel values that one explanation may take: seconds.
 KERNEL_VALUES = 100_000_000
@@ -39,9 +37,9 @@ EXACT, SUBSETS, ORDERS = "closed form", "all subsets of columns", "random orders
 class Shares:
     """One member's part: contributions by table column (d,), the value where none is known, and standard errors."""
 
-    contributions: Array
+    contributions: Floats
     base: float
-    errors: Array
+    errors: Floats
     how: str
     background: int
 
@@ -134,7 +132,7 @@ def _closed(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
     return Shares(contributions, base, np.zeros(len(groups)), EXACT, len(rest))
 
 
-def _values(member: Member, rows: Any, output: int) -> Array:  # -> (r,)
+def _values(member: Member, rows: Any, output: int) -> Floats:  # -> (r,)
     return np.asarray(member.transform.backward(member.model.predict(rows))[:, output])
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.ridge import Expansion
@@ -22,8 +22,6 @@ from mercer.estimators.metric.steps import with_length_scale
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: The spread stays within these multiples of its mean.
 NARROWEST, WIDEST = 0.2, 5.0
@@ -46,32 +44,32 @@ class Calibration:
         "groups": "int > 0 < m+1",
     }
 
-    scores: Array  # (m,) |residual| / spread
+    scores: Floats  # (m,) |residual| / spread
     spread: Expansion | None  # of the logarithm of |residual|; None for a constant width
     center: float  # mean of that logarithm
-    predictions: Array | None = None  # (m,) held-out predictions; None: the quantile does not depend on them
+    predictions: Floats | None = None  # (m,) held-out predictions; None: the quantile does not depend on them
     groups: int = 1
 
-    def width(self, Z: Any) -> Array:  # -> (n,)
+    def width(self, Z: Any) -> Floats:  # -> (n,)
         """The expected spread at new rows, in units of its mean."""
         if self.spread is None:
             return np.ones(len(Z))
         return np.clip(np.exp(self.spread.predict(Z)[:, 0] - self.center), NARROWEST, WIDEST)
 
-    def radius(self, predictions: Array, coverage: float) -> Array:  # (n,) -> (n,)
+    def radius(self, predictions: Floats, coverage: float) -> Floats:  # (n,) -> (n,)
         """The conformal quantile of the scores at new predictions, in units of the spread there."""
         if self.predictions is None:
             return np.full(len(predictions), conformal(self.scores, coverage))
         return grouped(self.scores, self.predictions, self.groups, predictions, coverage)
 
 
-def conformal(scores: Array, coverage: float) -> float:
+def conformal(scores: Floats, coverage: float) -> float:
     """The ceil(coverage (m + 1))-th smallest of m scores; infinite where there are too few."""
     rank = int(np.ceil(coverage * (len(scores) + 1) - 1e-9))
     return np.inf if rank > len(scores) else float(np.sort(scores)[rank - 1])
 
 
-def grouped(scores: Array, at: Array, groups: int, new: Array, coverage: float) -> Array:  # (m,), (m,), (n,) -> (n,)
+def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: float) -> Floats:  # (m,), (m,), (n,) -> (n,)
     """Conformal quantiles of scores among rows with similar predictions `at`, taken at new predictions.
 
     A line through the quantiles of the groups, then one conformal factor for all rows: the line has seen the scores, and the
@@ -86,7 +84,7 @@ def grouped(scores: Array, at: Array, groups: int, new: Array, coverage: float) 
     return np.asarray(factor * np.interp(new, middles, levels))
 
 
-def calibrate(residuals: Array, predictions: Array, Z: Any, kernel: Kernel | None) -> Calibration:
+def calibrate(residuals: Floats, predictions: Floats, Z: Any, kernel: Kernel | None) -> Calibration:
     """A calibration from held-out residuals (m,) and predictions (m,) at rows Z; spreads are predicted without their row."""
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
@@ -105,7 +103,7 @@ def calibrate(residuals: Array, predictions: Array, Z: Any, kernel: Kernel | Non
     return Calibration(scores, spread, center, predictions if groups > 1 else None, groups)
 
 
-def _varies(sizes: Array, spread: Array) -> bool:
+def _varies(sizes: Floats, spread: Floats) -> bool:
     """Whether the spread gives better interval scores than a constant width, by more than a standard error.
 
     The score of a residual is the width plus 2 / (1 - coverage) times what is missed; radii come from the other folds.
@@ -119,7 +117,7 @@ def _varies(sizes: Array, spread: Array) -> bool:
     return bool(better.mean() > better.std() / np.sqrt(len(sizes)))
 
 
-def _groups(scores: Array, predictions: Array) -> int:
+def _groups(scores: Floats, predictions: Floats) -> int:
     """Groups where one quantile for all covers some fifth of the predictions too seldom or too often (chi-square test)."""
     if len(scores) < GROUPS * SMALLEST:
         return 1
@@ -132,7 +130,7 @@ def _groups(scores: Array, predictions: Array) -> int:
     return GROUPS if distance > chdtri(GROUPS - 1, DOUBT) else 1
 
 
-def interval(found: Calibration, widths: Array, coverage: float, center: Array) -> Array:  # (n,), number, (n,) -> (n, 2)
+def interval(found: Calibration, widths: Floats, coverage: float, center: Floats) -> Floats:  # (n,), number, (n,) -> (n, 2)
     """center -+ the conformal quantile of the scores at the new predictions times the spread at the new rows."""
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
@@ -24,8 +24,6 @@ from mercer.workflow.table_kernels import product_kernel
 from mercer.workflow.table_pace import timed, within
 from mercer.workflow.table_search import FINALISTS, Effort, Loss, Search, Tables, Trial, average
 from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
-
-Array = NDArray[np.float64]
 
 #: Rows of the search, without a limit of time, below 45, 20 and 5 s; candidates are compared on these. Up to a quarter more
 #: are searched as well, so that the rows beyond are enough to judge by.
@@ -59,7 +57,7 @@ class Member:
     model: Expansion
     weight: float
 
-    def predict(self, inputs: dict[str, Any]) -> Array:  # -> (n, t)
+    def predict(self, inputs: dict[str, Any]) -> Floats:  # -> (n, t)
         """Predictions in the units of the targets."""
         return self.transform.backward(self.model.predict(inputs[self.scaling]))
 
@@ -70,10 +68,10 @@ class Outcome:
 
     members: tuple[Member, ...]
     search: Search
-    rows: NDArray[np.intp]  # of the search
+    rows: Indices  # of the search
     weights: dict[int, float]  # place in search.complete() -> weight
-    held_out: Array  # (m, t) predictions of the mean on rows that it has not seen
-    judged: NDArray[np.intp]  # (m,) those rows
+    held_out: Floats  # (m, t) predictions of the mean on rows that it has not seen
+    judged: Indices  # (m,) those rows
     by_folds: bool  # whether held_out comes from the folds
     route: str
 
@@ -101,10 +99,10 @@ class Fitting:
     def __init__(
         self,
         columns: list[Column],
-        targets: Array,  # (n, t)
+        targets: Floats,  # (n, t)
         loss: Loss,
         *,
-        labels: NDArray[Any] | None,
+        labels: Array | None,
         transforms: tuple[str, ...],
         seconds: float | None,
         memory: Any,
@@ -157,7 +155,7 @@ class Fitting:
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def searched(self, n: int) -> NDArray[np.intp]:
+    def searched(self, n: int) -> Indices:
         """The rows on which candidates are compared."""
         most = SEARCHED
         for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
@@ -165,7 +163,7 @@ class Fitting:
                 most = fewer
         return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
 
-    def tables(self, rows: NDArray[np.intp]) -> Tables:
+    def tables(self, rows: Indices) -> Tables:
         """The rows of the search in every scaling, with folds that keep equal rows together."""
         inputs = {rule: table[rows] for rule, table in self.inputs.items()}
         labels = None if self.labels is None else self.labels[rows]
@@ -177,7 +175,7 @@ class Fitting:
         """What the time allows for candidates."""
         return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self.tell)
 
-    def _search(self, rows: NDArray[np.intp], tried: list[Candidate]) -> Search:
+    def _search(self, rows: Indices, tried: list[Candidate]) -> Search:
         tables, effort = self.tables(rows), self.effort()
         search = Search(tables, self.loss, effort)
         self.expect(len(tried), tables.n_folds)
@@ -214,8 +212,8 @@ class Fitting:
         return [(picked[i][0], picked[i][1] / total) for i in kept], [states[i] for i in kept]
 
     def _members(
-        self, picked: list[tuple[Trial, float]], states: list[State], rows: NDArray[np.intp], judges: int = 0
-    ) -> tuple[tuple[Member, ...], list[Array]]:
+        self, picked: list[tuple[Trial, float]], states: list[State], rows: Indices, judges: int = 0
+    ) -> tuple[tuple[Member, ...], list[Floats]]:
         """The chosen states fitted on rows, and what they predict for the last ones, each of them left out."""
         members, predictions = [], []
         landmarks = self._landmarks(len(rows))
@@ -233,7 +231,7 @@ class Fitting:
 
     def _with_judges(
         self,
-        rows: NDArray[np.intp],
+        rows: Indices,
         search: Search,
         done: list[Trial],
         picked: list[tuple[Trial, float]],
@@ -266,6 +264,6 @@ class Fitting:
         return f"exact on {n:,} rows" if count is None else f"{count:,} landmarks for {n:,} rows"
 
 
-def _renumbered(folds: NDArray[np.intp]) -> NDArray[np.intp]:
+def _renumbered(folds: Indices) -> Indices:
     """Folds without gaps: with many equal rows one of them may have got nothing."""
     return np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_number, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.kernels.base import Kernel
@@ -21,9 +21,6 @@ from mercer.workflow.table_quantiles import Pick, QuantileSearch, Setting, pinba
 from mercer.workflow.table_regressor import read_target
 from mercer.workflow.table_result import Attempt, TableResult
 from mercer.workflow.table_targets import CODES, transform_of
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @estimator
@@ -118,7 +115,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         )  # fmt: skip
         return self
 
-    def predict(self, X: Any) -> Array:  # -> (n,) or (n, q)
+    def predict(self, X: Any) -> Floats:  # -> (n,) or (n, q)
         """Return the quantile for every row, (n,); of several quantiles a column for each, in rising order."""
         values = np.sort(self._predictions(self._new_inputs(X)), axis=1)
         return values[:, 0] if np.ndim(self.quantile) == 0 else values
@@ -145,7 +142,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
             raise InputError(f"{name}: quantile must be different numbers in rising order; got {levels}.")
         return levels
 
-    def _output(self, scores: Array, target: Any) -> tuple[int, str]:
+    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:
         levels = self._levels()
         if target is None and len(levels) == 1:
             return 0, f"quantile {levels[0]:g}"
@@ -156,8 +153,8 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
 
 
 def _final(
-    fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], by_folds: Array, rows: Indices
-) -> tuple[tuple[Member, ...], Array, Indices]:
+    fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], by_folds: Floats, rows: Indices
+) -> tuple[tuple[Member, ...], Floats, Indices]:
     """The members on all rows, and predictions (m, q) of the means for rows that they have not seen, with these rows.
 
     With more rows than were searched the members are better than those of the folds, and a part of the others judges them:

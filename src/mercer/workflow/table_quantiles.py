@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.svm.quantile import KernelQuantileRegressor
 from mercer.kernels.base import Kernel
 from mercer.workflow.table_candidates import Candidate, State
 from mercer.workflow.table_search import FINALISTS, Effort, Loss, Tables, Task, average
-
-Array = NDArray[np.float64]
 
 #: Multiples of the learned length scales that are tried: the likelihood of a rough kernel explains noise by short ones, and
 #: fewer rows speak of a tail than of the mean. C is in units of the target's standard deviation.
@@ -43,7 +42,7 @@ class Setting:
 class Held:
     """What a setting predicted for the rows of the folds, NaN until known, and the seconds of its slowest fit."""
 
-    predictions: Array  # (m, 1)
+    predictions: Floats  # (m, 1)
     seconds: float = 0.0
 
     def known(self) -> NDArray[np.bool_]:
@@ -62,7 +61,7 @@ class Pick:
     state: State
     seconds: float  # of its slowest fit on the folds
 
-    def fit(self, Z: Any, y: Array, unit: float, memory: Any) -> Expansion:
+    def fit(self, Z: Any, y: Floats, unit: float, memory: Any) -> Expansion:
         """The model fitted to rows."""
         model = self.setting.model(self.state.kernel, self.tau, unit, memory).fit(Z, y)
         dual = np.zeros((len(Z), 1))
@@ -95,7 +94,7 @@ class QuantileSearch:
         """Settings that have seen every fold."""
         return {setting: held for setting, held in self.held[tau].items() if held.known().all()}
 
-    def picked(self, tau: float) -> tuple[list[Pick], Array]:
+    def picked(self, tau: float) -> tuple[list[Pick], Floats]:
         """The models of the mean for a quantile, and what the mean predicts for held-out rows (m,)."""
         done = self.complete(tau)
         if not done:
@@ -143,7 +142,7 @@ class QuantileSearch:
 
     def _one_fold(
         self, candidate: Candidate, place: int, fold: int, settings: dict[float, set[Setting]]
-    ) -> tuple[State, dict[tuple[float, Setting], tuple[Array, float]]]:
+    ) -> tuple[State, dict[tuple[float, Setting], tuple[Floats, float]]]:
         """The last state learned without the fold, and what its settings predict for the fold, with seconds."""
         Z, Y = self.tables.inputs[candidate.scaling], self.tables.targets
         train, test = self.tables.folds != fold, self.tables.folds == fold

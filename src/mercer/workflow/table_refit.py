@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.metric import ridge
 from mercer.numeric.memory import budget_bytes
 from mercer.workflow.table_estimator import TableEstimator
 from mercer.workflow.table_model import Member
 
 
-def refitted(model: TableEstimator, X: Any, y: NDArray[Any]) -> Any:
+def refitted(model: TableEstimator, X: Any, y: Array) -> Any:
     """The model with its kernels, penalties, scalings and weights, fitted to more rows; None where memory forbids it.
 
     Intervals keep the width that was found before: with more rows they hold a little more than asked for.
@@ -35,7 +35,7 @@ def refitted(model: TableEstimator, X: Any, y: NDArray[Any]) -> Any:
     return again
 
 
-def renumbered(model: Any, numbers: NDArray[np.intp]) -> Any:  # numbers: (n,) of the rows of the fit
+def renumbered(model: Any, numbers: Indices) -> Any:  # numbers: (n,) of the rows of the fit
     """The model with its rows called by other numbers, such as those of a file of which some rows were not fitted."""
     again = copy.copy(model)
     again.members_ = tuple(
@@ -44,7 +44,7 @@ def renumbered(model: Any, numbers: NDArray[np.intp]) -> Any:  # numbers: (n,) o
     return again
 
 
-def _member(member: Member, inputs: dict[str, Any], Y: NDArray[np.float64], landmarks: int | None) -> Member:
+def _member(member: Member, inputs: dict[str, Any], Y: Floats, landmarks: int | None) -> Member:
     targets = member.transform.forward(Y)
     old = member.model
     return replace(member, model=ridge.fit(old.kernel, inputs[member.scaling], targets, old.alpha, landmarks))

@@ -6,10 +6,10 @@ import time as clock
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
 from mercer.kernels.base import Kernel
@@ -20,7 +20,7 @@ from mercer.workflow.table_model import Outcome
 from mercer.workflow.table_targets import NONE, YEO_JOHNSON, is_skewed
 
 
-def squared(F: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:  # (n, t), (n, t) -> (n,)
+def squared(F: Array, Y: Array) -> Floats:  # (n, t), (n, t) -> (n,)
     """Squared errors."""
     return np.asarray(np.mean((F - Y) ** 2, axis=1))
 
@@ -91,11 +91,11 @@ class TableRegressor(RegressorMixin, TableEstimator):
         del self._targets
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return the predicted number for every row."""
         return self._predictions(self._new_inputs(X))[:, 0]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:  # -> (n, 2)
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
         Conformal, with residuals divided by the spread expected at their row, and quantiles among rows with similar
@@ -107,7 +107,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         inputs = self._new_inputs(X)
         return self._intervals(inputs, self._predictions(inputs)[:, 0], coverage)
 
-    def _intervals(self, inputs: dict[str, Any], centers: NDArray[np.float64], coverage: float) -> NDArray[np.float64]:
+    def _intervals(self, inputs: dict[str, Any], centers: Floats, coverage: float) -> Floats:
         widths = self._calibration.width(inputs[self._spread_scaling()])
         return interval(self._calibration, widths, coverage, centers)
 
@@ -125,7 +125,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         return calibrate(residuals, outcome.held_out[:, 0], Z, kernel)
 
 
-def read_target(name: str, y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)
+def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)
     """One finite number per row, for the estimator of this name."""
     if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None.")
@@ -135,9 +135,7 @@ def read_target(name: str, y: Any, n: int) -> NDArray[np.float64]:  # -> (n,)
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            f"y must be numbers for {name}; use TableClassifier for classes. Unknown label type"
-        ) from None
+        raise InputError(f"y must be numbers for {name}; use TableClassifier for classes. Unknown label type") from None
     if len(numbers) != n:
         raise InputError(
             f"y has {len(numbers)} values for {n} rows of X; Found input variables with inconsistent numbers of samples."

@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.metric import ridge
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.workflow.table_candidates import Candidate, State
 from mercer.workflow.table_targets import transform_of
-
-Array = NDArray[np.float64]
 
 #: A candidate goes on after its first fold while its error is at most this many times the best one's.
 STAYS = 1.25
@@ -24,7 +23,7 @@ STAYS = 1.25
 #: Candidates that see every fold, members of the average, and rounds of its greedy choice.
 FINALISTS, MEMBERS, PICKS = 5, 4, 12
 
-Loss = Callable[[Array, Array], Array]  # predictions (n, t) and targets (n, t) -> (n,) losses
+Loss = Callable[[Floats, Floats], Floats]  # predictions (n, t) and targets (n, t) -> (n,) losses
 Task = tuple[Candidate, int]  # with the number of the fold
 Found = TypeVar("Found")
 
@@ -36,7 +35,7 @@ class Trial:
     candidate: Candidate
     place: int  # which state of the candidate
     label: str
-    predictions: Array  # (n, t) held-out predictions, NaN until known
+    predictions: Floats  # (n, t) held-out predictions, NaN until known
     states: dict[int, State] = field(default_factory=dict)  # by fold
 
     def known(self) -> NDArray[np.bool_]:
@@ -49,9 +48,9 @@ class Tables:
     """The rows of the search in every scaling, with their targets and folds."""
 
     inputs: dict[str, Any]  # scaling -> (n, width)
-    targets: Array  # (n, t)
-    folds: NDArray[np.intp]  # (n,)
-    groups: NDArray[np.intp]  # (n,) the same number for equal rows
+    targets: Floats  # (n, t)
+    folds: Indices  # (n,)
+    groups: Indices  # (n,) the same number for equal rows
 
     @property
     def n_folds(self) -> int:
@@ -59,7 +58,7 @@ class Tables:
         return int(self.folds.max()) + 1
 
 
-def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[State, Array]]:
+def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[State, Floats]]:
     """States learned without a fold, with predictions on the fold in the target's units.
 
     Metric and penalty know nothing of the fold. The coefficients come from all rows but the one that is predicted (and its
@@ -155,7 +154,7 @@ class Search:
             if task in found:
                 self._keep(task, found[task])
 
-    def _keep(self, task: Task, found: list[tuple[State, Array]]) -> None:
+    def _keep(self, task: Task, found: list[tuple[State, Floats]]) -> None:
         candidate, fold = task
         for place, (state, predictions) in enumerate(found):
             empty = np.full(self.tables.targets.shape, np.nan)
@@ -164,7 +163,7 @@ class Search:
             trial.states[fold] = state
 
 
-def average(predictions: list[Array], targets: Array, loss: Loss, most: int = MEMBERS) -> Array:  # -> (m,) weights
+def average(predictions: list[Floats], targets: Floats, loss: Loss, most: int = MEMBERS) -> Floats:  # -> (m,) weights
     """Weights of a mean of predictions: repeatedly add the one that lowers the loss of the mean most, with repeats."""
     picked: list[int] = []
     total = np.zeros_like(targets)

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.workflow.table_model import Member
-
-Array = NDArray[np.float64]
 
 #: Rows of the sample whose matrix is decomposed, and of that on which the neighborhood of the chosen point is drawn.
 SAMPLED, DRAWN = 600, 300
@@ -26,7 +24,7 @@ class Spectrum:
 
     rows: int  # m
     of: int  # n
-    eigenvalues: Array  # (m,) of K / m, largest first
+    eigenvalues: Floats  # (m,) of K / m, largest first
     penalty: float  # alpha / n, on the same scale
     similarity: float  # median of k(x, z) / sqrt(k(x, x) k(z, z)) over pairs of different rows
 
@@ -41,7 +39,7 @@ class Neighborhood:
     """Leave-one-out errors around the chosen point: (scales, penalties) of the sample, in standard deviations of y."""
 
     rows: int
-    errors: Array
+    errors: Floats
 
 
 def spectrum(member: Member, Z: Any, n: int) -> Spectrum:  # (m, d) encoded rows
@@ -54,7 +52,7 @@ def spectrum(member: Member, Z: Any, n: int) -> Spectrum:  # (m, d) encoded rows
     return Spectrum(m, n, values, member.model.alpha / n, float(np.median(alike)) if m > 1 else 1.0)
 
 
-def neighborhood(member: Member, Z: Any, Y: Array, n: int) -> Neighborhood | None:  # (m, d), (m, t)
+def neighborhood(member: Member, Z: Any, Y: Floats, n: int) -> Neighborhood | None:  # (m, d), (m, t)
     """Errors at multiples of the length scales and of the penalty, the metric held; None where rows are no vectors.
 
     k(x / c, z / c) has c times the length scales for every kernel of x - z. m of n rows have alpha m / n.
@@ -72,7 +70,7 @@ def neighborhood(member: Member, Z: Any, Y: Array, n: int) -> Neighborhood | Non
     return Neighborhood(len(Z), errors / spread)
 
 
-def _leave_one_out(K: Array, Y: Array, alphas: Array) -> Array:  # (m, m), (m, t), (a,) -> (a,)
+def _leave_one_out(K: Floats, Y: Floats, alphas: Floats) -> Floats:  # (m, m), (m, t), (a,) -> (a,)
     """Root mean squared leave-one-out errors of ridge with intercept, from one decomposition."""
     values, vectors = la.eigh(K, check_finite=False)
     values, squares = np.maximum(values, 0.0), vectors**2

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from mercer.arrays import Floats
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
 
@@ -32,18 +30,18 @@ class Transform:
         "power": "float (t,) | float (0,)",
     }
 
-    power: Array  # (t,) the exponents; empty without a transform
-    center: Array  # (t,)
-    spread: Array  # (t,)
-    low: Array  # (t,) predictions go back within these bounds, half a range beyond the training targets
-    high: Array  # (t,)
+    power: Floats  # (t,) the exponents; empty without a transform
+    center: Floats  # (t,)
+    spread: Floats  # (t,)
+    low: Floats  # (t,) predictions go back within these bounds, half a range beyond the training targets
+    high: Floats  # (t,)
 
-    def forward(self, Y: Array) -> Array:  # (n, t)
+    def forward(self, Y: Floats) -> Floats:  # (n, t)
         """Targets as they are learned."""
         values = _powers(Y, self.power) if len(self.power) else Y
         return (values - self.center) / self.spread
 
-    def backward(self, F: Array) -> Array:  # (n, t)
+    def backward(self, F: Floats) -> Floats:  # (n, t)
         """Predictions in the units of the targets."""
         values = F * self.spread + self.center
         if not len(self.power):
@@ -52,7 +50,7 @@ class Transform:
         return np.column_stack([_inverse(column, power) for column, power in zip(values.T, self.power, strict=True)])
 
 
-def transform_of(rule: str, Y: Array) -> Transform:  # (n, t)
+def transform_of(rule: str, Y: Floats) -> Transform:  # (n, t)
     """The transform fitted on training targets."""
     power = np.empty(0)
     values = Y
@@ -67,11 +65,11 @@ def transform_of(rule: str, Y: Array) -> Transform:  # (n, t)
     return Transform(power, center, spread, values.min(axis=0) - reach, values.max(axis=0) + reach)
 
 
-def _powers(Y: Array, power: Array) -> Array:  # (n, t), (t,) -> (n, t)
+def _powers(Y: Floats, power: Floats) -> Floats:  # (n, t), (t,) -> (n, t)
     return np.column_stack([stats.yeojohnson(y, p) for y, p in zip(Y.T, power, strict=True)])
 
 
-def _inverse(values: Array, power: float) -> Array:
+def _inverse(values: Floats, power: float) -> Floats:
     """The inverse of Yeo-Johnson; values outside its range go to the end of it."""
     up = values >= 0
     with np.errstate(invalid="ignore", over="ignore"):
@@ -83,6 +81,6 @@ def _inverse(values: Array, power: float) -> Array:
     return np.where(up, positive, negative)
 
 
-def is_skewed(y: Array) -> bool:
+def is_skewed(y: Floats) -> bool:
     """Whether a target is worth trying after a transform."""
     return len(y) >= 20 and float(np.std(y)) > 0 and abs(float(stats.skew(y))) >= SKEWED

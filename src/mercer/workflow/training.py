@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.inputs.frames import read_columns
 from mercer.inputs.tables import Table
@@ -19,8 +19,6 @@ from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
 from mercer.workflow.settings import Settings
 from mercer.workflow.table_refit import refitted
-
-Array = NDArray[np.float64]
 
 #: The last fit to all rows is made while no more than this part of the time is spent.
 TIME_LEFT = 0.7
@@ -60,12 +58,12 @@ class Training:
     settings: Settings
     model: Any  # TableRegressor or TableClassifier, the one that was judged; `model.result_` is its TableResult
     X_train: Table
-    y_train: NDArray[Any]  # (n,) numbers or labels
+    y_train: Array  # (n,) numbers or labels
     X_test: Table
-    y_test: NDArray[Any]  # (m,)
-    predictions: NDArray[Any]  # (m,) numbers or labels
-    intervals: Array | None  # (m, 2) at settings.coverage; None for classes
-    probabilities: Array | None  # (m, c) in the order of model.classes_; None for numbers
+    y_test: Array  # (m,)
+    predictions: Array  # (m,) numbers or labels
+    intervals: Floats | None  # (m, 2) at settings.coverage; None for classes
+    probabilities: Floats | None  # (m, c) in the order of model.classes_; None for numbers
     rivals: tuple[Rival, ...]  # baseline, linear, boosting on the same split
     scores: tuple[Score, ...]  # of the model on the held-out rows
     seconds: dict[str, float]  # by step: "read", "fit", "judge", "fit all"
@@ -88,7 +86,7 @@ class Training:
         return len(self.question.y) if self.elsewhere is None else self.elsewhere.rows
 
     @property
-    def classes(self) -> NDArray[Any] | None:
+    def classes(self) -> Array | None:
         """The classes, or None for numbers."""
         return None if self.question.task != CLASSIFICATION else self.model.classes_
 
@@ -150,7 +148,7 @@ class Training:
         return scores_of(self.y_test, rival.predictions, self.classes)
 
 
-def split(question: Question, settings: Settings) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split(question: Question, settings: Settings) -> tuple[Indices, Indices]:
     """Rows to learn from and rows held out, by the seed; classes in proportion where every class has a row for either.
 
     Where the only holes of a column would be held out, one of their rows moves to the others: a model that has seen no hole
@@ -179,7 +177,7 @@ def split(question: Question, settings: Settings) -> tuple[NDArray[np.intp], NDA
     return np.flatnonzero(learned), np.flatnonzero(~learned)
 
 
-def _strata(question: Question, smaller: int) -> NDArray[Any] | None:
+def _strata(question: Question, smaller: int) -> Array | None:
     if question.task != CLASSIFICATION:
         return None
     counts = np.unique(question.y, return_counts=True)[1]
@@ -241,7 +239,7 @@ def train(
     )  # fmt: skip
 
 
-def scores_of(y: NDArray[Any], predicted: Array, classes: NDArray[Any] | None) -> list[Score]:
+def scores_of(y: Array, predicted: Floats, classes: Array | None) -> list[Score]:
     """Scores of predictions (m,), or of probabilities (m, c), for held-out targets."""
     if classes is None:
         return regression_scores(y, predicted, Resampled(len(y)))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.bounds import RISK, pairs_bound, share_above_the_worst, uniform_bound
 from mercer.kernels.spectral.draws import draw
@@ -116,7 +116,7 @@ def measured_error(kernel: Kernel, mapping: FourierMap, X: Any, n_pairs: int, rn
     return worst
 
 
-def _random_steps(X: Any, count: int, rng: np.random.Generator) -> tuple[Any, Any, NDArray[np.float64]]:
+def _random_steps(X: Any, count: int, rng: np.random.Generator) -> tuple[Any, Any, Floats]:
     """Random pairs of different rows, and their differences."""
     n = X.shape[0]
     left = rng.integers(n, size=count)

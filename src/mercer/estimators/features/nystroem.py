@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.features.seeds import generator
@@ -103,14 +103,14 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         self.components_, self._triangle, self._index = found.landmarks, found.triangle, found.index
         self.component_indices_ = found.index if isinstance(self.landmarks, str) and self.landmarks != "kmeans" else None
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Array:
         """Return f(x) for every row, (n, number of landmarks)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
         return like(self._map()(new), new)
 
     @property
-    def normalization_(self) -> NDArray[np.float64]:
+    def normalization_(self) -> Floats:
         """(m, m) array with f(x) = normalization_ k(S, x): the inverse of the Cholesky factor of k(S, S)."""
         check_is_fitted(self)
         return np.asarray(la.solve_triangular(self._triangle, np.eye(len(self._triangle)), lower=True))

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError, check_choice, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.features.certificate import FeatureCertificate, certify
@@ -121,18 +121,18 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         m = frequencies_for(float(self.eps), data.n, max(mass, 1e-300), phases=phases)
         return m if phases else 2 * m
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[int, Draw, NDArray[np.float64]]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[int, Draw, Floats]:
         phases, columns, rng = self.form == "phases", self._columns(data), generator(self.random_state)
         m = columns if phases else (columns + 1) // 2
         drawn = draw(data.kernel.spectral(data.X.shape[1]), m, "plain" if self.eps is not None else self.draws, rng)
         return columns, drawn, rng.uniform(0.0, 2.0 * np.pi, m if phases else columns % 2)
 
-    def _store(self, data: TrainingSet, solution: tuple[int, Draw, NDArray[np.float64]]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[int, Draw, Floats]) -> None:
         self.n_components_, drawn, self.random_offset_ = solution
         self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T, drawn.weights, drawn.kind
         self.center_ = mean_of_chunks(data.X) if data.chunked else mean_of_rows(data.X)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Array:
         """Return z(x) for every row, (n, n_components), in the dtype of X."""
         check_is_fitted(self)
         return self._map()(self._read(X, reset=False))
@@ -186,17 +186,17 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         return Summary(repr(self), lines, {"n_components": self.n_components_, "draws": self.draws_})
 
 
-def mean_of_rows(X: Any) -> NDArray[np.float64]:  # (n, d) -> (d,)
+def mean_of_rows(X: Any) -> Floats:  # (n, d) -> (d,)
     """The mean of rows in memory; zero for sparse ones, so that zeros stay zeros."""
     return np.zeros(X.shape[1]) if sp.issparse(X) else np.asarray(X.mean(axis=0, dtype=np.float64))
 
 
-def mean_of_chunks(rows: ChunkedRows) -> NDArray[np.float64]:  # -> (d,)
+def mean_of_chunks(rows: ChunkedRows) -> Floats:  # -> (d,)
     """The mean of rows in chunks."""
     total, n = rows.sum(_column_sums)
     return np.asarray(total / n)
 
 
-def _column_sums(chunk: Chunk) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _column_sums(chunk: Chunk) -> tuple[Floats, Floats]:
     n = np.array(float(len(chunk)))
     return (np.zeros(chunk.X.shape[1]) if sp.issparse(chunk.X) else chunk.X.sum(axis=0), n)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp import inducing
 from mercer.estimators.gp.inducing import Collapsed, InducingPosterior, SentBack
@@ -26,8 +27,6 @@ from mercer.grams.chunks.rows import ChunkedRows, rows_for_median
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class ChunkedProblem:
         small, middle = (Rows(rows.take(np.searchsorted(both, index)).data) for index in (sized, drawn))
         return RowsSeen(small, middle, spreads)
 
-    def part(self, rows: NDArray[np.intp]) -> GPProblem:
+    def part(self, rows: Indices) -> GPProblem:
         """The problem of some rows, in memory."""
         chunk = self.X.take(rows)
         return GPProblem(chunk.X, columns_of(chunk, self.mean, self.units), self.n_targets)

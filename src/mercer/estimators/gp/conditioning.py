@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.gp.mean_function import profile
 from mercer.linalg.cholesky import Factor, cholesky
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 
 def whiten(factor: Factor, B: Array) -> Array:  # (n, m) -> (n, m)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.estimators.gp.conditioning import remaining_variance, whiten
 from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
@@ -23,8 +23,6 @@ from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
 from mercer.numeric.threads import one_thread
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: New points whose kernel columns are held at a time. Row: gp-fit-*.
 NEW_ROWS = 512
@@ -45,7 +43,7 @@ class ExactEngine:
 
     def __init__(self, settings: EngineSettings | None = None, of: int = 0) -> None:
         self._rows: Rows | None = None
-        self._buffer: Array | None = None
+        self._buffer: Floats | None = None
         self._of = of  # rows of the whole, if this engine evaluates a part of them
 
     def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
@@ -75,7 +73,7 @@ class ExactEngine:
             rows = self._rows.branch()
         return Evaluation(kernel, rows, compiled=worth(max(problem.n, self._of) ** 2, PER_ENTRY))
 
-    def _gram(self, found: Evaluation) -> Array:
+    def _gram(self, found: Evaluation) -> Floats:
         if self._buffer is None:
             self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
         return tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
@@ -111,9 +109,9 @@ class ExactPosterior:
 
     kernel: Kernel
     X: Any
-    variances: Array  # (1,) or (n,) the noise
-    solved: Array  # (n, t + q) G^-1 T
-    quadratic: Array  # (t + q, t + q) T'G^-1 T
+    variances: Floats  # (1,) or (n,) the noise
+    solved: Floats  # (n, t + q) G^-1 T
+    quadratic: Floats  # (t + q, t + q) T'G^-1 T
     logdet: float
     jitter: float
 
@@ -129,11 +127,11 @@ class ExactPosterior:
         """What the factor takes in memory."""
         return 8 * count(self.X) ** 2
 
-    def mean(self, X: Any) -> Array:  # -> (m, t + q)
+    def mean(self, X: Any) -> Floats:  # -> (m, t + q)
         """k(X, X_fit) G^-1 T."""
         return GramOperator(self.kernel, X, self.X).times(self.solved)
 
-    def variance(self, X: Any) -> Array:  # -> (m,)
+    def variance(self, X: Any) -> Floats:  # -> (m,)
         """k(x, x) - k_x' G^-1 k_x."""
         prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
         K = GramOperator(self.kernel, X, self.X)
@@ -143,11 +141,11 @@ class ExactPosterior:
             out[rows] = remaining_variance(self.factor, _columns(K, rows), prior[rows])
         return out
 
-    def moments(self, X: Any) -> tuple[Array, Array]:  # -> (m, t + q), (m,)
+    def moments(self, X: Any) -> tuple[Floats, Floats]:  # -> (m, t + q), (m,)
         """Both of the above."""
         return self.mean(X), self.variance(X)
 
-    def covariance(self, X: Any) -> Array:  # -> (m, m)
+    def covariance(self, X: Any) -> Floats:  # -> (m, m)
         """k(X, X) - k(X, X_fit) G^-1 k(X_fit, X)."""
         K = GramOperator(self.kernel, X, self.X)
         V = whiten(self.factor, _columns(K, slice(0, K.shape[0])))
@@ -156,6 +154,6 @@ class ExactPosterior:
         return left
 
 
-def _columns(K: GramOperator, rows: slice) -> Array:  # -> (n, b) Fortran-ordered
+def _columns(K: GramOperator, rows: slice) -> Floats:  # -> (n, b) Fortran-ordered
     """The kernel columns of some new points, as LAPACK wants them: the transpose of rows in C order."""
     return np.asarray(K.block(rows, slice(0, K.shape[1])), dtype=np.float64).T

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.parameters import GPParameters
@@ -16,8 +16,6 @@ from mercer.estimators.gp.posterior import AnyProblem, Engine
 from mercer.estimators.progress import Meter
 from mercer.linalg.bfgs import Ascent, Objective, ascend
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
 #: (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
@@ -49,8 +47,8 @@ class Start:
     """Where a climb begins, and what is known of the curvature there."""
 
     label: str
-    vector: Array  # (p,)
-    curvature: Array | None = None  # (f, f) over the free entries
+    vector: Floats  # (p,)
+    curvature: Floats | None = None  # (f, f) over the free entries
 
 
 @record()
@@ -69,7 +67,7 @@ class ClimbAttempt:
 class Climb:
     """The setting a fit settled on."""
 
-    vector: Array  # (p,)
+    vector: Floats  # (p,)
     converged: bool
     n_iter: int
     n_evaluations: int  # on all rows
@@ -153,7 +151,7 @@ def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) ->
     """Evidence and priors as a function of the free entries."""
     free = ~parameters.fixed
 
-    def objective(values: Array) -> tuple[float, Array]:
+    def objective(values: Floats) -> tuple[float, Floats]:
         vector = _whole(parameters, values)
         kernel, noise = parameters.setting(vector)
         try:
@@ -176,7 +174,7 @@ def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) ->
 def _watched(objective: Objective, meter: Meter, total: int) -> Objective:
     calls = 0
 
-    def watched(values: Array) -> tuple[float, Array]:
+    def watched(values: Floats) -> tuple[float, Floats]:
         nonlocal calls
         calls += 1
         meter(min(calls, total), total)
@@ -185,12 +183,12 @@ def _watched(objective: Objective, meter: Meter, total: int) -> Objective:
     return watched
 
 
-def _free(parameters: GPParameters, vector: Array) -> tuple[Array, Array, Array]:
+def _free(parameters: GPParameters, vector: Floats) -> tuple[Floats, Floats, Floats]:
     free = ~parameters.fixed
     return vector[free], parameters.low[free], parameters.high[free]
 
 
-def _whole(parameters: GPParameters, values: Array) -> Array:
+def _whole(parameters: GPParameters, values: Floats) -> Floats:
     vector = parameters.start.copy()
     vector[~parameters.fixed] = values
     return vector
@@ -229,7 +227,7 @@ def _on_a_part(
     return near or starts  # if all starts fail here, the whole data decide
 
 
-def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -> tuple[Array, Array]:
+def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -> tuple[Floats, Floats]:
     """Where the next climb begins, with the curvature: not where a length scale is so long that nothing depends on it."""
     most = np.where(parameters.widths, parameters.typical + FAR, np.inf)[~parameters.fixed]
     values, B = np.minimum(end.vector, most), end.curvature
@@ -239,7 +237,7 @@ def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -
     return _whole(parameters, values), B
 
 
-def _measured(objective: Objective, values: Array) -> Array:  # (f,) -> (f, f)
+def _measured(objective: Objective, values: Floats) -> Floats:  # (f,) -> (f, f)
     """Minus the second derivatives by differences of slopes, with eigenvalues made positive."""
     here = objective(values)[1]
     rows = [(here - objective(values + shift)[1]) / APART for shift in APART * np.eye(len(values))]
@@ -258,9 +256,9 @@ def _try(objective: Objective, parameters: GPParameters, start: Start, tol: floa
 
 def _remembered(objective: Objective) -> Objective:
     """The objective with its answers kept: a climb that goes on asks first for where it stopped."""
-    known: dict[bytes, tuple[float, Array]] = {}
+    known: dict[bytes, tuple[float, Floats]] = {}
 
-    def remembered(values: Array) -> tuple[float, Array]:
+    def remembered(values: Floats) -> tuple[float, Floats]:
         key = values.tobytes()
         if key not in known:
             known[key] = objective(values)
@@ -289,8 +287,8 @@ def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, start
 
 
 def log_likelihood(
-    problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Array, gradient: bool
-) -> tuple[float, Array | None]:
+    problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Floats, gradient: bool
+) -> tuple[float, Floats | None]:
     """The evidence without priors at a vector, and its gradient in all entries."""
     kernel, noise = parameters.setting(vector)
     found: Any = engine.evidence(problem, kernel, noise, gradient)

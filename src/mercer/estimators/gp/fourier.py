@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
@@ -39,8 +39,6 @@ from mercer.grams.fourier_grid import (
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import conjugate_gradient
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Random vectors for log det, and for the variances of the posterior: a standard deviation is then known to 9 %.
 PROBES, SAMPLES = 16, 64

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.chunked import ChunkedProblem
@@ -36,8 +36,6 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
-
-Array = NDArray[np.float64]
 
 
 @estimator
@@ -150,7 +148,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _check_parameters(self) -> None:
         self._check_settings()
 
-    def _read_y(self, y: Any, n: int) -> Array:
+    def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
     def _choose_route(self, data: TrainingSet) -> Route:
@@ -288,7 +286,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         if not (isinstance(self.tol, (int, float)) and self.tol > 0):
             raise InputError(f"tol must be a number > 0; got {describe(self.tol)}.")
 
-    def _read_noise(self, noise: Any, n: int) -> tuple[float | None, Array | None]:
+    def _read_noise(self, noise: Any, n: int) -> tuple[float | None, Floats | None]:
         """The noise as a level (None: to be fitted) and, where given per row, the variances as ratios of level 1."""
         if isinstance(noise, str):
             if noise != "fit":
@@ -308,7 +306,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"noise has shape {values.shape} for {n} rows; give one number, or one variance per row.")
         return 1.0, values
 
-    def _further_ratios(self, noise: Any, m: int) -> Array | None:
+    def _further_ratios(self, noise: Any, m: int) -> Floats | None:
         if self._problem.ratios is None:
             if noise is not None:
                 raise InputError("add_rows: this model has one noise for all rows; leave noise out.")
@@ -318,9 +316,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new ones.")
         return ratios
 
-    def _read_parameters(
-        self, kernel: Kernel, problem: GPProblem | ChunkedProblem, level: float | None
-    ) -> GPParameters:
+    def _read_parameters(self, kernel: Kernel, problem: GPProblem | ChunkedProblem, level: float | None) -> GPParameters:
         spread, varied, size = problem.sizes()
         if not np.isfinite(spread) or (varied and spread < 1e-290):
             raise InputError(f"y differs from its center by up to {size:.1e}, the square of which is no number; divide y.")

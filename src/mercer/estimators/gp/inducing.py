@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 import scipy.linalg.blas as blas
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
@@ -21,8 +21,6 @@ from mercer.linalg.cholesky import cholesky, definite_factor
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Rows of K_fu made, whitened and multiplied at a time.
 BLOCK_ROWS = 2048

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.gp.mean_function import log_evidence, profile
 from mercer.linalg.cholesky import cholesky
-from mercer.linalg.solution import Array, targets
+from mercer.linalg.solution import targets
 
 Tile = Callable[[slice, slice], Array]
 

@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows, count
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: Directions of H'G^-1 H below this share of its largest eigenvalue are not determined by the data.
 _CUTOFF = 1e-12
@@ -27,12 +25,12 @@ class MeanProfile:
 
     _stored: ClassVar[dict[str, str]] = {"beta": "float (q, t)", "covariance": "float (q, q)"}
 
-    beta: Array  # (q, t)
+    beta: Floats  # (q, t)
     energy: float  # sum over targets of e'G^-1 e
-    covariance: Array  # (q, q) (H'G^-1 H)^-1: of beta, given the data, under a flat prior
+    covariance: Floats  # (q, q) (H'G^-1 H)^-1: of beta, given the data, under a flat prior
 
 
-def profile(Q: Array, n_targets: int) -> MeanProfile:  # (t + q, t + q)
+def profile(Q: Floats, n_targets: int) -> MeanProfile:  # (t + q, t + q)
     """The best coefficients and what is left, from ``Q = T'G^-1 T``.
 
     >>> T = np.array([[1.0, 1.0], [3.0, 1.0]])  # one target, a constant mean, G = I: the mean is the average
@@ -49,8 +47,8 @@ def profile(Q: Array, n_targets: int) -> MeanProfile:  # (t + q, t + q)
     values, vectors = np.linalg.eigh(A / np.outer(sizes, sizes))
     keep = values > _CUTOFF * values[-1]
     roots = vectors[:, keep] / np.sqrt(values[keep]) / sizes[:, None]
-    inverse: Array = roots @ roots.T
-    beta: Array = inverse @ Q[t:, :t]
+    inverse: Floats = roots @ roots.T
+    beta: Floats = inverse @ Q[t:, :t]
     return MeanProfile(beta, max(0.0, total - float(np.sum(Q[t:, :t] * beta))), inverse)
 
 
@@ -78,8 +76,8 @@ class MeanFunction:
     }
 
     kind: str
-    location: Array  # (d,) for "linear", else empty
-    spread: Array  # (d,) standard deviations of the columns that vary, infinity for those that do not
+    location: Floats  # (d,) for "linear", else empty
+    spread: Floats  # (d,) standard deviations of the columns that vary, infinity for those that do not
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or bool(len(self.location)) != (self.kind == "linear"):
@@ -96,7 +94,7 @@ class MeanFunction:
         return cls.linear(len(V), V.mean(axis=0), V.std(axis=0), np.abs(V).max(axis=0))
 
     @classmethod
-    def linear(cls, n: int, mean: Array, sd: Array, most: Array) -> MeanFunction:  # (d,), (d,), (d,)
+    def linear(cls, n: int, mean: Floats, sd: Floats, most: Floats) -> MeanFunction:  # (d,), (d,), (d,)
         """The linear one for n rows with these means, standard deviations and largest sizes of their columns."""
         varies = sd > 1e-12 * most
         if n <= 1 + int(varies.sum()):
@@ -111,14 +109,14 @@ class MeanFunction:
         """q, the number of coefficients."""
         return {"zero": 0, "constant": 1}.get(self.kind, 1 + len(self.location))
 
-    def columns(self, X: Any) -> Array:  # -> (n, q)
+    def columns(self, X: Any) -> Floats:  # -> (n, q)
         """h(x) for every row."""
         if self.kind == "linear":
             V = _dense_vectors(X)
             return np.column_stack([np.ones(len(V)), (V - self.location) / self.spread])
         return np.ones((count(X), self.size))
 
-    def coefficients(self, beta: Array) -> tuple[Array, Array | None]:  # (q, t) -> (t,), (d, t) or None
+    def coefficients(self, beta: Floats) -> tuple[Floats, Floats | None]:  # (q, t) -> (t,), (d, t) or None
         """Intercept and slopes with respect to x itself."""
         if self.kind == "zero":
             return np.zeros(beta.shape[1]), None
@@ -138,11 +136,11 @@ class TargetUnits:
         "scale": "float (t,)",
     }
 
-    center: Array  # (t,)
-    scale: Array  # (t,)
+    center: Floats  # (t,)
+    scale: Floats  # (t,)
 
     @classmethod
-    def of(cls, Y: Array, kind: str, normalize: bool) -> TargetUnits:  # (n, t)
+    def of(cls, Y: Floats, kind: str, normalize: bool) -> TargetUnits:  # (n, t)
         """Centered unless the mean is zero and y is to be left alone; scaled only where targets have to be made alike.
 
         One target needs no scale: an overall scale of kernel and noise does the same, and they stay in the units of y.
@@ -151,23 +149,23 @@ class TargetUnits:
             return cls.of_moments(Y.mean(axis=0), Y.std(axis=0), kind, normalize)
 
     @classmethod
-    def of_moments(cls, mean: Array, sd: Array, kind: str, normalize: bool) -> TargetUnits:  # (t,), (t,)
+    def of_moments(cls, mean: Floats, sd: Floats, kind: str, normalize: bool) -> TargetUnits:  # (t,), (t,)
         """The same from means and standard deviations."""
         t = len(mean)
         center = mean if normalize or kind != "zero" else np.zeros(t)
         scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
         return cls(center, scale)
 
-    def inside(self, Y: Array) -> Array:  # (n, t) -> (n, t)
+    def inside(self, Y: Floats) -> Floats:  # (n, t) -> (n, t)
         """The targets as modeled."""
         return (Y - self.center) / self.scale
 
-    def outside(self, F: Array) -> Array:  # (m, t) -> (m, t)
+    def outside(self, F: Floats) -> Floats:  # (m, t) -> (m, t)
         """Predictions in the units of y."""
         return F * self.scale + self.center
 
 
-def _dense_vectors(X: Any) -> Array:
+def _dense_vectors(X: Any) -> Floats:
     V = Rows(X).vectors()
     if sp.issparse(V):
         raise InputError('mean="linear" takes dense rows; X is sparse. Use mean="constant" and a kernel with Linear().')

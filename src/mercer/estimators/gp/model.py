@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.gp.chunked import ChunkedProblem
@@ -24,8 +24,6 @@ from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         variance = variance + np.einsum("ij,jk,ik->i", R, self._profile.covariance, R) + noise
         return f, self._spread_out(np.sqrt(variance), 1.0)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets."""
         if not (isinstance(coverage, (int, float)) and 0.0 < coverage < 1.0):
             raise InputError(f"coverage must be a number strictly between 0 and 1; got {describe(coverage)}.")
@@ -130,7 +128,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         reach = float(ndtri(0.5 + coverage / 2.0)) * std
         return np.stack([center - reach, center + reach], axis=1)
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Array:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Floats:
         """Return functions drawn from the posterior at the rows of X, (m, n_samples), or (m, t, n_samples)."""
         center, C = self.predict(X, return_cov=True, include_noise=include_noise)
         m, t = len(center), 1 if self._single else center.shape[1]
@@ -148,7 +146,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             return np.asarray(center[:, None] + draws[:, 0])
         return np.asarray(center[:, :, None] + draws * self._units.scale[:, None])
 
-    def _mean_and_rest(self, M: Array, H: Array) -> tuple[Array, Array]:  # (m, t + q), (m, q)
+    def _mean_and_rest(self, M: Floats, H: Floats) -> tuple[Floats, Floats]:  # (m, t + q), (m, q)
         """The mean in the units of y, (m,) or (m, t), and h(x) less what the process predicts of it, (m, q)."""
         t = self._problem.n_targets
         rest = H - M[:, t:]
@@ -165,7 +163,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             raise InputError(f"include_noise must be True, False, or ({m},) variances >= 0; got {describe(include_noise)}.")
         return given
 
-    def _spread_out(self, values: Array, power: float) -> Array:
+    def _spread_out(self, values: Floats, power: float) -> Floats:
         """Standard deviations (power 1) or covariances (power 2) in the units of y, with an axis for several targets."""
         if self._single:
             return values * self._units.scale[0] ** power
@@ -192,22 +190,22 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         return self._loo
 
     @property
-    def loo_mean_(self) -> Array:
+    def loo_mean_(self) -> Floats:
         """Leave-one-out means."""
         return self.loo_.mean
 
     @property
-    def loo_std_(self) -> Array:
+    def loo_std_(self) -> Floats:
         """Leave-one-out standard deviations, noise included."""
         return self.loo_.std
 
     @property
-    def loo_residuals_(self) -> Array:
+    def loo_residuals_(self) -> Floats:
         """y less the leave-one-out means."""
         return self.loo_.residuals
 
     @property
-    def alpha_(self) -> Array:
+    def alpha_(self) -> Floats:
         """scikit-learn's name for `dual_coef_`."""
         check_is_fitted(self)
         return self.dual_coef_

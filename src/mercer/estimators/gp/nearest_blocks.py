@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.linalg.solution import Array
 from mercer.numeric.threads import cpu_count
 
 #: Up to this many blocks are put in farthest-first order, which takes their number squared; more are shuffled.

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 #: The weak prior: log(parameter) is normal around a value taken from the data, with this standard deviation. A factor of 20
 #: either way costs half a unit of log density.
@@ -55,13 +54,13 @@ class GPParameters:
 
     kernel: Kernel  # with numbers, and with an overall scale
     names: tuple[str, ...]
-    start: Array  # (p,) as written
-    typical: Array  # (p,) where the data put it; fixed entries as written
-    low: Array  # (p,)
-    high: Array  # (p,)
+    start: Floats  # (p,) as written
+    typical: Floats  # (p,) where the data put it; fixed entries as written
+    low: Floats  # (p,)
+    high: Floats  # (p,)
     fixed: NDArray[np.bool_]  # (p,)
-    center: Array  # (p,) of the priors
-    spread: Array  # (p,) of the priors; infinity is none
+    center: Floats  # (p,) of the priors
+    spread: Floats  # (p,) of the priors; infinity is none
     noise: float  # the noise where it is not among the parameters
 
     @property
@@ -74,18 +73,18 @@ class GPParameters:
         """Which entries are length scales."""
         return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
 
-    def setting(self, vector: Array) -> tuple[Kernel, float]:  # (p,)
+    def setting(self, vector: Floats) -> tuple[Kernel, float]:  # (p,)
         """The kernel and the noise that a vector stands for."""
         p = len(self.kernel.theta)
         kernel = self.kernel.with_theta(vector[:p]) if p else self.kernel
         return kernel, float(np.exp(vector[p])) if self.noise_is_parameter else self.noise
 
-    def log_prior(self, vector: Array) -> tuple[float, Array]:  # (p,) -> value, (p,)
+    def log_prior(self, vector: Floats) -> tuple[float, Floats]:  # (p,) -> value, (p,)
         """The priors' log density up to a constant, and its gradient; fixed entries do not count."""
         pull = np.where(self.fixed, 0.0, (vector - self.center) / self.spread)
         return -0.5 * float(pull @ pull), -pull / self.spread
 
-    def starts(self, further: int, seed: int) -> list[tuple[str, Array]]:
+    def starts(self, further: int, seed: int) -> list[tuple[str, Floats]]:
         """Where to climb from: as written, as the data suggest, and at random round that."""
         found = [("as written", self.start)]
         if further > 0 and not np.allclose(self.start, self.typical, atol=1e-3):
@@ -103,10 +102,10 @@ class RowsSeen:
 
     sized: Rows  # the rows that the size of k(x, x) is taken from
     sample: Rows  # those of a median distance
-    spreads: Array | None  # (d,) standard deviations of the columns, 0 for constant ones
+    spreads: Floats | None  # (d,) standard deviations of the columns, 0 for constant ones
 
     @staticmethod
-    def numbers(n: int) -> NDArray[np.intp]:
+    def numbers(n: int) -> Indices:
         """The numbers of the rows that the size of k(x, x) is taken from."""
         return np.linspace(0, n - 1, min(ROWS_FOR_THE_SIZE, n)).astype(np.intp)
 
@@ -164,7 +163,7 @@ def _size(kernel: Kernel, X: Any, unit: float) -> float:
     return unit / mean if mean > 0 else unit
 
 
-def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Array, Array]:  # -> (p,), (p, 2)
+def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -> (p,), (p, 2)
     """Values of theta as the data suggest them, and how far below and above they may go, in logarithms."""
     louder = kernel._amplified(math.e)
     amplitude = np.zeros(len(kernel.theta), bool) if louder is None else louder.theta - kernel.theta > 0.5
@@ -202,7 +201,7 @@ def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
     return widths
 
 
-def _spreads(X: Any) -> Array | None:
+def _spreads(X: Any) -> Floats | None:
     """Standard deviations of the columns of plain vectors; 0 where all that varies is the rounding of the mean."""
     if isinstance(X, RowsSeen):
         return X.spreads
@@ -211,7 +210,7 @@ def _spreads(X: Any) -> Array | None:
     return spreads_of(X.std(axis=0, dtype=np.float64), np.abs(X).max(axis=0))
 
 
-def spreads_of(sd: Array, most: Array) -> Array:  # (d,), (d,) -> (d,)
+def spreads_of(sd: Floats, most: Floats) -> Floats:  # (d,), (d,) -> (d,)
     """Standard deviations of columns whose entries are at most so large; 0 where they are rounding."""
     return np.where(sd > CONSTANT * most, sd, 0.0)
 
@@ -229,7 +228,7 @@ def _matching(asked: str, names: Sequence[str], where: str) -> list[int]:
     raise InputError(f"{where} names {asked!r}, which is no parameter here; there are {', '.join(names) or 'none'}.")
 
 
-def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Array, high: Array) -> None:
+def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats) -> None:
     try:
         least, most = (float(value) for value in pair)
     except (TypeError, ValueError):
@@ -241,7 +240,7 @@ def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Array, hi
             low[i], high[i] = math.log(least), math.log(most)
 
 
-def _priors(priors: Any, names: Sequence[str], typical: Array) -> tuple[Array, Array]:
+def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats, Floats]:
     """Centers and spreads of normal priors on the logarithms."""
     center, spread = typical.copy(), np.full(len(names), SPREAD)
     if priors is None:

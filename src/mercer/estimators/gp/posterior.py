@@ -14,12 +14,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.estimators.gp.marginal_likelihood import Evidence as Evidence
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
-
-Array = NDArray[np.float64]
 
 
 @record()
@@ -35,9 +34,9 @@ class GPProblem:
     }
 
     X: Any  # a collection of n rows; float64 where they are vectors
-    columns: Array  # (n, t + q): targets in their working units, then the columns of the mean function
+    columns: Floats  # (n, t + q): targets in their working units, then the columns of the mean function
     n_targets: int  # t
-    ratios: Array | None = None  # (n,) the noise variance of row i is noise * ratios[i]; None is one for all
+    ratios: Floats | None = None  # (n,) the noise variance of row i is noise * ratios[i]; None is one for all
 
     @property
     def n(self) -> int:
@@ -49,7 +48,7 @@ class GPProblem:
         """True: the rows are in memory, and were checked."""
         return True
 
-    def variances(self, noise: float) -> Array:  # -> (1,) or (n,)
+    def variances(self, noise: float) -> Floats:  # -> (1,) or (n,)
         """The noise variances of the rows; one number where all are equal."""
         return np.array([noise]) if self.ratios is None else noise * self.ratios
 
@@ -65,7 +64,7 @@ class GPProblem:
         """What starting values are taken from: the rows."""
         return self.X
 
-    def part(self, rows: NDArray[np.intp]) -> GPProblem:
+    def part(self, rows: Indices) -> GPProblem:
         """The problem of some rows."""
         ratios = None if self.ratios is None else self.ratios[rows]
         return GPProblem(Rows(self.X).take(rows), self.columns[rows], self.n_targets, ratios)
@@ -92,7 +91,7 @@ class SummedProblem:
         """The noise is one for all rows."""
         return None
 
-    def variances(self, noise: float) -> Array:  # -> (1,)
+    def variances(self, noise: float) -> Floats:  # -> (1,)
         """The noise variance of the rows."""
         return np.array([noise])
 
@@ -116,7 +115,7 @@ class AnyProblem(Protocol):
 
     def starting_rows(self, fit: bool) -> Any: ...
 
-    def part(self, rows: NDArray[np.intp]) -> GPProblem: ...
+    def part(self, rows: Indices) -> GPProblem: ...
 
 
 class Posterior(Protocol):
@@ -127,7 +126,7 @@ class Posterior(Protocol):
         """The kernel, with numbers."""
 
     @property
-    def quadratic(self) -> Array:  # (t + q, t + q)
+    def quadratic(self) -> Floats:  # (t + q, t + q)
         """T' G^-1 T."""
 
     @property
@@ -138,16 +137,16 @@ class Posterior(Protocol):
     def jitter(self) -> float:
         """What was added to a diagonal beyond the noise; 0 almost always."""
 
-    def mean(self, X: Any) -> Array:  # -> (m, t + q)
+    def mean(self, X: Any) -> Floats:  # -> (m, t + q)
         """E f(x) for every column of T."""
 
-    def variance(self, X: Any) -> Array:  # -> (m,)
+    def variance(self, X: Any) -> Floats:  # -> (m,)
         """var f(x) of the latent f, without noise; the same for every column."""
 
-    def moments(self, X: Any) -> tuple[Array, Array]:  # -> (m, t + q), (m,)
+    def moments(self, X: Any) -> tuple[Floats, Floats]:  # -> (m, t + q), (m,)
         """`mean` and `variance` at once, where one costs little beside the other."""
 
-    def covariance(self, X: Any) -> Array:  # -> (m, m)
+    def covariance(self, X: Any) -> Floats:  # -> (m, m)
         """cov(f(x), f(x')), without noise."""
 
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg.blas as blas
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.gp.conditioning import whiten
 from mercer.estimators.gp.mean_function import log_evidence, profile
@@ -27,8 +27,6 @@ from mercer.numeric.encodings import align, gather
 from mercer.numeric.points import PER_VALUE
 from mercer.numeric.threads import cpu_count, run
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 Gram = Callable[[Array], Array]  # row numbers (s,) -> K (s, s), an array of its own
 Pull = Callable[[Array, Array], Array]  # row numbers (s,), weights (s, s) -> (p,)
@@ -234,13 +232,13 @@ class _Local:
         self._kernel = kernel
         self._values = Evaluation(kernel, X)
 
-    def gram(self, rows: NDArray[Any]) -> Array:  # (s,) -> (s, s)
+    def gram(self, rows: Array) -> Array:  # (s,) -> (s, s)
         return np.asarray(self._kernel._block(self._pair(rows)), dtype=np.float64)
 
-    def pull(self, rows: NDArray[Any], W: Array) -> Array:  # (s,), (s, s) -> (p,)
+    def pull(self, rows: Array, W: Array) -> Array:  # (s,), (s, s) -> (p,)
         return self._kernel._pullback(self._pair(rows), W)
 
-    def _pair(self, rows: NDArray[Any]) -> Pair:
+    def _pair(self, rows: Array) -> Pair:
         encoded, whole = gather(self._values.pair.A, rows), slice(0, len(rows))
         return Pair(encoded, encoded, whole, whole, self._values.pair.compiled)
 
@@ -341,7 +339,7 @@ class VecchiaPosterior:
         V = whiten(factor, np.asfortranarray(self.kernel(self.X[near], new), dtype=np.float64))
         return np.asarray(self.kernel(new), dtype=np.float64) - V.T @ V
 
-    def _near(self, new: Array) -> NDArray[Any]:  # (m, d) -> (m, k)
+    def _near(self, new: Array) -> Array:  # (m, d) -> (m, k)
         k = min(self.n_neighbors, len(self.X))
         distances, places = self._tree.query(new / self.steps, k=range(1, k + 1), workers=cpu_count())
         if not np.isfinite(distances).all():  # the tree then gives a place beyond the rows
@@ -351,13 +349,13 @@ class VecchiaPosterior:
             )
         return np.asarray(places)
 
-    def _joint(self, new: Array) -> Callable[[int, NDArray[Any]], tuple[Array, Array, float]]:
+    def _joint(self, new: Array) -> Callable[[int, Array], tuple[Array, Array, float]]:
         kernel = self.kernel
         train, fresh = align(kernel._encode(as_rows(self.X)), kernel._encode(as_rows(new)))
         prior = np.asarray(kernel.diag(new), dtype=np.float64)
         compiled = worth(len(self.X) ** 2, PER_VALUE)  # as in training, so that the same rows have the same digits
 
-        def joint(i: int, rows: NDArray[Any]) -> tuple[Array, Array, float]:
+        def joint(i: int, rows: Array) -> tuple[Array, Array, float]:
             near, one = gather(train, rows), gather(fresh, slice(i, i + 1))
             whole, first = slice(0, len(rows)), slice(0, 1)
             K = kernel._block(Pair(near, near, whole, whole, compiled))

@@ -15,8 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.linalg.solution import Array
 from mercer.registry import record
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import softmax
 
-from mercer.linalg.solution import Array
+from mercer.arrays import Array
 from mercer.registry import record
 
 #: Scores are compared while they are below this: their differences, and means of those, are finite.

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
@@ -86,16 +86,16 @@ class NearestMean(ClassifierMixin, DualModel):
         """Take the mean of every class; a weight counts as that many copies of its row."""
         return self._fit(X, y, sample_weight)
 
-    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _read_y(self, y: Any, n: int) -> Array:
         return read_labels(type(self).__name__, y, n)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[NDArray[Any], ClassMeans]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Array, ClassMeans]:
         classes = classes_of(type(self).__name__, data.y, data.weights)
         A = self._memberships(data.y, classes, data.weights)
         S = product(data.kernel, data.factors, data.factors, A, route.solver == "primal", meter)
         return classes, ClassMeans(S, A, np.asarray(diagonal(data.kernel, data.factors), dtype=np.float64))
 
-    def _store(self, data: TrainingSet, solution: tuple[NDArray[Any], ClassMeans]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[Array, ClassMeans]) -> None:
         self.classes_, means = solution
         self._keep(means)
 
@@ -126,19 +126,19 @@ class NearestMean(ClassifierMixin, DualModel):
         self._keep(ClassMeans(S, A, diagonal))
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return <w, phi(x)> - b, (n,), positive for the second class; (n, C) scores for C > 2 classes."""
         check_is_fitted(self)
         if not self._explicit:
             return self._decision(X)
         return from_features(self.kernel_, self._read(X, reset=False), self.coef_) + self.intercept_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class whose mean is nearest; ties go to the first."""
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return softmax(temperature_ * scores), calibrated on leave-one-out scores; 1/2 each at decision 0."""
         scores = self.decision_function(X)
         if np.isnan(self.temperature_):
@@ -155,9 +155,7 @@ class NearestMean(ClassifierMixin, DualModel):
     def _explicit(self) -> bool:
         return bool(self.route_.solver == "primal")
 
-    def _memberships(
-        self, labels: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None
-    ) -> NDArray[np.float64]:  # (n,), (C,), (n,) -> (n, C)
+    def _memberships(self, labels: Array, classes: Array, weights: Array | None) -> Floats:  # (n,), (C,), (n,) -> (n, C)
         w = np.ones(len(labels)) if weights is None else weights
         A, rows = np.zeros((len(labels), len(classes))), np.flatnonzero(w > 0)
         A[rows, encode(type(self).__name__, labels[rows], classes)] = w[rows]

@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError, describe
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, rank, without_each
@@ -131,19 +131,19 @@ class NoveltyBall(OutlierMixin, DualModel):
         self.offset_ = -math.sqrt(self.radius_**2 + solution.rounding)
         self._measured: list[float] = []
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Return -||phi(x) - phi_S||: the lower, the more novel."""
         return -np.sqrt(self._ball_coordinates(X)[1])
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return radius - distance, negative outside the ball."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Ints:
         """Return -1 for novel points and +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def p_values(self, X: Any) -> NDArray[np.float64]:
+    def p_values(self, X: Any) -> Floats:
         """Return conformal p-values, (n,): for a new point of the same source, P(p <= a) <= a for every a.
 
         p = (1 + #{i : s_i >= s}) / (m + 1) with s_i, s the distances to the mean of S and x together, in which the new
@@ -153,7 +153,7 @@ class NoveltyBall(OutlierMixin, DualModel):
         ball, counts = self._ball, np.ones(len(squared))
         least = squared * (ball.m / (ball.m + 1)) ** 2 - ball.rounding  # ties within rounding count as >=
 
-        def visit(rows: slice, cols: slice, values: NDArray[Any]) -> None:
+        def visit(rows: slice, cols: slice, values: Array) -> None:
             scores = conformal_scores(values, ball, cols, squared[rows], means[rows])
             counts[rows] += (scores >= least[rows, None]).sum(axis=1)
 
@@ -173,7 +173,7 @@ class NoveltyBall(OutlierMixin, DualModel):
     def _explicit(self) -> bool:
         return bool(self.route_.solver == "primal")
 
-    def _ball_coordinates(self, X: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    def _ball_coordinates(self, X: Any) -> tuple[Any, Floats, Floats]:
         """The rows as read, ||phi(x) - phi_S||^2 and <phi(x), phi_S>."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
@@ -216,7 +216,7 @@ def _measure(ball: Ball, K: GramOperator, quantile: float | None) -> float:
     stretch = 1.0 if quantile is None else ((m - 1) / (m - 2)) ** 2
     beyond = np.zeros(m, dtype=np.int64)
 
-    def visit(rows: slice, cols: slice, values: NDArray[Any]) -> None:
+    def visit(rows: slice, cols: slice, values: Array) -> None:
         far = stretch * without_each(values, ball, rows, cols) >= own[rows, None] - ball.rounding
         i, j = np.arange(rows.start, rows.stop)[:, None], np.arange(cols.start, cols.stop)[None, :]
         beyond[rows] += (far & (i != j)).sum(axis=1)

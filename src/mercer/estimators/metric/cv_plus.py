@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
-
-Array = NDArray[np.float64]
 
 #: New rows taken at a time.
 NEW_ROWS = 256
 
 
 def cv_plus(
-    by_fold: Array, scores: Array, folds: NDArray[np.intp], coverage: float, widths: Array | None = None
-) -> Array:  # (folds, n), (m,), (m,), number, (n,) -> (n, 2)
+    by_fold: Floats, scores: Floats, folds: Indices, coverage: float, widths: Floats | None = None
+) -> Floats:  # (folds, n), (m,), (m,), number, (n,) -> (n, 2)
     """Quantiles of f_-k(i)(x) -+ scores_i widths(x) over the training rows i, k(i) the fold of row i.
 
     The lower end is the floor((1 - coverage)(m + 1))-th smallest, the upper end the ceil(coverage (m + 1))-th smallest;

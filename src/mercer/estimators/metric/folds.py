@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.arrays import Array, Indices
 
 
-def row_groups(X: Any) -> NDArray[np.intp]:  # (n, d) -> (n,)
+def row_groups(X: Any) -> Indices:  # (n, d) -> (n,)
     """The same number for equal rows."""
     rows = np.ascontiguousarray(X)
     if rows.dtype == object:
@@ -20,9 +21,7 @@ def row_groups(X: Any) -> NDArray[np.intp]:  # (n, d) -> (n,)
     return np.unique(packed, return_inverse=True)[1].astype(np.intp).reshape(-1)
 
 
-def assign(
-    groups: NDArray[np.intp], n_folds: int, rng: np.random.Generator, labels: NDArray[Any] | None = None
-) -> NDArray[np.intp]:  # (n,) -> (n,)
+def assign(groups: Indices, n_folds: int, rng: np.random.Generator, labels: Array | None = None) -> Indices:  # (n,) -> (n,)
     """The fold of every row: groups are dealt out at random, by class where labels are given, to the smallest fold."""
     first = np.unique(groups, return_index=True)[1]
     sizes = np.bincount(groups)

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mercer.arrays import Floats
 from mercer.kernels.base import Kernel
-
-Array = NDArray[np.float64]
 
 #: A parameter may move from its start by these logarithms; a weak prior of this standard deviation holds it there.
 BOUNDS, PRIOR = (-4.0, 7.0), 3.0
@@ -25,12 +23,12 @@ class Problem:
     start. Several targets share theta and alpha, each with a scale of its own.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, Y: Array) -> None:
+    def __init__(self, kernel: Kernel, X: Any, Y: Floats) -> None:
         self.kernel, self.X = kernel, X
         self.Y = Y - Y.mean(axis=0)
         self.start = kernel.theta
 
-    def __call__(self, point: Array) -> tuple[float, Array]:  # (p + 1,) -> value, (p + 1,)
+    def __call__(self, point: Floats) -> tuple[float, Floats]:  # (p + 1,) -> value, (p + 1,)
         theta, alpha = point[:-1], float(np.exp(point[-1]))
         kernel = self.kernel.with_theta(theta)
         K = np.asarray(kernel(self.X), dtype=np.float64)
@@ -53,7 +51,7 @@ class Problem:
         return value + 0.5 * float(away @ away), np.append(slope + away / PRIOR, alpha * float(np.trace(P)))
 
 
-def learn(kernel: Kernel, X: Any, Y: Array, *, max_iter: int, fixed: tuple[str, ...] = ("period",)) -> tuple[Kernel, float]:
+def learn(kernel: Kernel, X: Any, Y: Floats, *, max_iter: int, fixed: tuple[str, ...] = ("period",)) -> tuple[Kernel, float]:
     """The kernel at the largest marginal likelihood found within max_iter steps, and its alpha; `fixed` names stay."""
     start = kernel.theta
     names = kernel.theta_names

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.metric.ridge import Expansion
@@ -15,8 +15,7 @@ from mercer.estimators.metric.steps import Step, steps
 from mercer.kernels.base import Kernel
 from mercer.planning import Route
 
-Array = NDArray[np.float64]
-Loss = Callable[[Array, Array], float]
+Loss = Callable[[Floats, Floats], float]
 
 METRICS = ("diagonal", "full")
 
@@ -34,12 +33,12 @@ class Machine:
 
     metric: str
     rounds: int
-    scores: dict[str, Array]
-    held_out: Array  # (n, t)
-    folds: NDArray[np.intp]  # (n,)
+    scores: dict[str, Floats]
+    held_out: Floats  # (n, t)
+    folds: Indices  # (n,)
     fold_models: tuple[Expansion, ...]
     step: Step  # learned on the rows of the metric
-    rows: NDArray[np.intp]  # those rows
+    rows: Indices  # those rows
 
 
 def metrics_of(metric: str, width: int) -> tuple[str, ...]:
@@ -51,8 +50,8 @@ def metrics_of(metric: str, width: int) -> tuple[str, ...]:
 
 def search(
     kernel: Kernel,
-    X: Array,
-    Y: Array,
+    X: Floats,
+    Y: Floats,
     *,
     metric: str,
     n_steps: int,
@@ -60,15 +59,15 @@ def search(
     most_rows: int,
     loss: Loss,
     rng: np.random.Generator,
-    labels: NDArray[np.intp] | None = None,
+    labels: Indices | None = None,
 ) -> Machine:  # (n, d), (n, t)
     """Choose metric and round by the held-out loss, then learn that metric on all rows, or on most_rows of them."""
     rows = np.arange(len(X)) if len(X) <= most_rows else np.sort(rng.permutation(len(X))[:most_rows])
     part, targets = X[rows], Y[rows]
     folds = assign(row_groups(part), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
     folds = np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
-    scores: dict[str, Array] = {}
-    kept: dict[str, tuple[Array, list[list[Expansion]]]] = {}
+    scores: dict[str, Floats] = {}
+    kept: dict[str, tuple[Floats, list[list[Expansion]]]] = {}
     for name in metrics_of(metric, X.shape[1]):
         predictions, models = _over_folds(kernel, part, targets, folds, name == "full", n_steps)
         scores[name] = np.array([loss(values, targets) for values in predictions])
@@ -81,8 +80,8 @@ def search(
 
 
 def _over_folds(
-    kernel: Kernel, X: Array, Y: Array, folds: NDArray[np.intp], full: bool, n_steps: int
-) -> tuple[Array, list[list[Expansion]]]:
+    kernel: Kernel, X: Floats, Y: Floats, folds: Indices, full: bool, n_steps: int
+) -> tuple[Floats, list[list[Expansion]]]:
     """Held-out predictions of every round, (rounds, n, t), and the models of every fold and round."""
     out = np.full((n_steps + 1, *Y.shape), np.nan)
     models = []
@@ -97,7 +96,7 @@ def _over_folds(
     return out, models
 
 
-def final(machine: Machine, X: Array, Y: Array, n_landmarks: int | None, seed: int) -> Expansion:
+def final(machine: Machine, X: Floats, Y: Floats, n_landmarks: int | None, seed: int) -> Expansion:
     """The chosen state on all rows: the fit at hand, an exact one, or one on landmarks."""
     step = machine.step
     if len(machine.rows) == len(X):

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
@@ -23,7 +23,6 @@ from mercer.kernels.power_exponential import PowerExponential
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
-Array = NDArray[np.float64]
 DEFAULT = PowerExponential()
 
 #: Rows from which the metric is learned, at most; rows fitted exactly, at most; landmarks beyond.
@@ -61,7 +60,7 @@ class _RFM(DualModel):
         tags.input_tags.sparse = False
         return tags
 
-    def _read(self, X: Any, reset: bool) -> Array:  # -> (n, d)
+    def _read(self, X: Any, reset: bool) -> Floats:  # -> (n, d)
         if sp.issparse(X):
             raise InputError(f"{type(self).__name__} takes dense arrays; X is sparse. Use X.toarray().")
         data = np.asarray(super()._read(X, reset), dtype=np.float64)
@@ -80,7 +79,7 @@ class _RFM(DualModel):
         return super()._shape(X)  # classes are read as a pair, and the routes do not look at targets
 
     def _search(
-        self, data: TrainingSet, route: Route, Y: Array, loss: Any, labels: NDArray[np.intp] | None
+        self, data: TrainingSet, route: Route, Y: Floats, loss: Any, labels: Indices | None
     ) -> tuple[Machine, Expansion]:
         """The machine that the folds choose, and its model of all rows."""
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -102,13 +101,13 @@ class _RFM(DualModel):
         return (exact, few) if shape.n <= EXACT_ROWS else (few,)
 
     @property
-    def feature_importances_(self) -> Array:  # -> (d,)
+    def feature_importances_(self) -> Floats:  # -> (d,)
         """The diagonal of the metric M, divided by its sum: the mean squared slope of the model along each column."""
         check_is_fitted(self)
         diagonal = self.metric_ if self.metric_.ndim == 1 else np.diagonal(self.metric_)
         return np.asarray(diagonal / diagonal.sum())
 
-    def directions(self, count: int = 3) -> tuple[Array, Array]:  # -> (count,), (count, d)
+    def directions(self, count: int = 3) -> tuple[Floats, Floats]:  # -> (count,), (count, d)
         """The largest eigenvalues of M and their directions: along these the model changes most."""
         check_is_fitted(self)
         M = np.diag(self.metric_) if self.metric_.ndim == 1 else self.metric_
@@ -126,19 +125,19 @@ class _RFM(DualModel):
         return Summary(type(self).__name__, facts)
 
 
-def _in_units(y: Array) -> tuple[Array, Array, Array]:  # (n,) or (n, t) -> (n, t), (t,), (t,)
+def _in_units(y: Floats) -> tuple[Floats, Floats, Floats]:  # (n,) or (n, t) -> (n, t), (t,), (t,)
     """Targets as columns, with their means and standard deviations; 1 where a target is constant."""
     Y = y.reshape(len(y), -1)
     spread = Y.std(axis=0)
     return Y, Y.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
 
-def squared_error(F: Array, Y: Array) -> float:
+def squared_error(F: Floats, Y: Floats) -> float:
     """The mean squared error."""
     return float(np.mean((F - Y) ** 2))
 
 
-def class_loss(F: Array, Y: Array) -> float:
+def class_loss(F: Floats, Y: Floats) -> float:
     """The log-loss of probabilities made from scores."""
     P = probabilities(F, FLOORS[1], POWERS[1])
     return float(-np.log(np.sum(P * Y, axis=1)).mean())
@@ -195,7 +194,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         fitted: RFMRegressor = self._fit(X, y)
         return fitted
 
-    def _read_y(self, y: Any, n: int) -> Array:
+    def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, Expansion]:
@@ -215,11 +214,11 @@ class RFMRegressor(RegressorMixin, _RFM):
         self._folds, self._fold_models = machine.folds, machine.fold_models
         self._center, self._spread = center, spread
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return f(x) for every row."""
         return self._decision(X)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return CV+ intervals, (n, 2) or (n, 2, t): held-out residuals around the predictions of their folds' models.
 
         At least 1 - 2 (1 - coverage) in theory, close to `coverage` in practice. Leave-one-out intervals are not valid
@@ -266,7 +265,7 @@ class RFMClassifier(ClassifierMixin, _RFM):
         fitted: RFMClassifier = self._fit(X, y)
         return fitted
 
-    def _read_y(self, y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    def _read_y(self, y: Any, n: int) -> tuple[Array, Indices]:
         name = type(self).__name__
         labels = read_labels(name, y, n)
         classes = classes_of(name, labels)
@@ -284,11 +283,11 @@ class RFMClassifier(ClassifierMixin, _RFM):
         machine = solution[0]
         self.floor_, self.power_ = calibrated(machine.held_out, np.eye(len(self.classes_))[codes[machine.rows]])
 
-    def predict_proba(self, X: Any) -> Array:  # -> (n, c)
+    def predict_proba(self, X: Any) -> Floats:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""
         return probabilities(self._decision(X), self.floor_, self.power_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable class of every row."""
         check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])

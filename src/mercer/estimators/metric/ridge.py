@@ -8,17 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.errors import NumericalError
 from mercer.grams import GramOperator
 from mercer.grams.low_rank import low_rank
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import definite_factor
 from mercer.registry import record
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Penalties that are tried, half decades apart, times the mean of k(x, x).
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
@@ -42,8 +39,8 @@ class Expansion:
 
     kernel: Kernel
     X: Any
-    dual: Array  # (n, t)
-    intercept: Array  # (t,)
+    dual: Floats  # (n, t)
+    intercept: Floats  # (t,)
     alpha: float
     rows: Indices | None = None  # (n,) the numbers of the rows X in the table they come from; None: 0, 1, …
 
@@ -51,7 +48,7 @@ class Expansion:
         """The number of every row in the table that it comes from."""
         return np.arange(len(self.dual)) if self.rows is None else self.rows
 
-    def predict(self, X: Any) -> Array:  # -> (m, t)
+    def predict(self, X: Any) -> Floats:  # -> (m, t)
         """f at new rows."""
         return np.asarray(GramOperator(self.kernel, X, self.X) @ self.dual) + self.intercept
 
@@ -61,9 +58,9 @@ class Ridge:
     """One solution: its penalty, coefficients, and leave-one-out residuals."""
 
     alpha: float
-    dual: Array  # (n, t)
-    intercept: Array  # (t,)
-    residuals: Array  # (n, t)
+    dual: Floats  # (n, t)
+    intercept: Floats  # (t,)
+    residuals: Floats  # (n, t)
 
     @property
     def error(self) -> float:
@@ -71,7 +68,7 @@ class Ridge:
         return float(np.mean(self.residuals**2))
 
 
-def solve(K: Array, Y: Array, alpha: float) -> Ridge | None:  # (n, n), (n, t)
+def solve(K: Floats, Y: Floats, alpha: float) -> Ridge | None:  # (n, n), (n, t)
     """Ridge with intercept and leave-one-out residuals; None where K + alpha I is not positive definite in floats.
 
     With G = K + alpha I and C = G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1): dual = C Y, residuals = dual_i / C_ii.
@@ -97,7 +94,7 @@ def solve(K: Array, Y: Array, alpha: float) -> Ridge | None:  # (n, n), (n, t)
     return Ridge(alpha, dual, intercept, dual / spread[:, None])
 
 
-def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
+def choose(K: Floats, Y: Floats, start: float | None = None) -> Ridge:
     """The penalty of the smallest leave-one-out error on a grid of half decades, found by walking downhill from `start`."""
     known: dict[float, Ridge | None] = {}
 
@@ -110,7 +107,7 @@ def choose(K: Array, Y: Array, start: float | None = None) -> Ridge:
     return found
 
 
-def penalty(K: Array, Y: Array, start: float | None = None) -> float:
+def penalty(K: Floats, Y: Floats, start: float | None = None) -> float:
     """The penalty alone, as `choose` finds it: with many rows by the errors of the last third, at half the price."""
     if len(K) < FEWER:
         return choose(K, Y, start).alpha
@@ -123,7 +120,7 @@ def penalty(K: Array, Y: Array, start: float | None = None) -> float:
     return _downhill(K, error, start)
 
 
-def _downhill(K: Array, error_at: Callable[[float], float], start: float | None) -> float:
+def _downhill(K: Floats, error_at: Callable[[float], float], start: float | None) -> float:
     """The penalty of a local minimum, by double steps of the grid first where there is no start."""
     unit = float(np.trace(K)) / len(K) or 1.0
     grid = unit * ALPHAS
@@ -153,7 +150,7 @@ def _downhill(K: Array, error_at: Callable[[float], float], start: float | None)
             step = 1
 
 
-def error_of_scales(K: Array, Y: Array) -> tuple[float, float]:  # (n, n), (n, t) -> error, alpha
+def error_of_scales(K: Floats, Y: Floats) -> tuple[float, float]:  # (n, n), (n, t) -> error, alpha
     """The smallest leave-one-out error over all penalties of the grid, from one eigendecomposition."""
     values, vectors = la.eigh(K, check_finite=False)
     values = np.maximum(values, 0.0)
@@ -173,14 +170,14 @@ def error_of_scales(K: Array, Y: Array) -> tuple[float, float]:  # (n, n), (n, t
     return best
 
 
-def fit(kernel: Kernel, X: Any, Y: Array, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
+def fit(kernel: Kernel, X: Any, Y: Floats, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
     """Ridge with a given penalty on all rows: exact, or in the span of landmarks drawn by pivoted Cholesky."""
     return fit_and_leave_out(kernel, X, Y, alpha, np.empty(0, dtype=np.intp), n_landmarks, seed)[0]
 
 
 def fit_and_leave_out(
-    kernel: Kernel, X: Any, Y: Array, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0
-) -> tuple[Expansion, Array]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
+    kernel: Kernel, X: Any, Y: Floats, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0
+) -> tuple[Expansion, Floats]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
     """The fit, and the residuals of the last m rows when each is left out together with those of its group.
 
     With H the matrix from targets to fitted values: the residuals of a group F left out are (I - H_FF)^-1 (y - f)_F. Only
@@ -195,7 +192,7 @@ def fit_and_leave_out(
     return Expansion(kernel, X, dual, intercept, alpha), residuals
 
 
-def _factored(K: Array, Y: Array, alpha: float, groups: Indices) -> tuple[Array, Array, Array] | None:
+def _factored(K: Floats, Y: Floats, alpha: float, groups: Indices) -> tuple[Floats, Floats, Floats] | None:
     """Dual, intercept and the last residuals from one factorization in the place of K; None where that fails."""
     n, first = len(K), len(K) - len(groups)
     columns = np.hstack([Y, np.ones((n, 1))])
@@ -214,7 +211,7 @@ def _factored(K: Array, Y: Array, alpha: float, groups: Indices) -> tuple[Array,
     return dual, intercept, _left_out(block, dual[first:], groups)
 
 
-def _left_out(block: Array, residuals: Array, groups: Indices) -> Array:  # (m, m), (m, t), (m,) -> (m, t)
+def _left_out(block: Floats, residuals: Floats, groups: Indices) -> Floats:  # (m, m), (m, t), (m,) -> (m, t)
     """block_FF^-1 residuals_F for every group F; block may be any multiple of I - H, if the residuals are the same one."""
     out = residuals / np.maximum(np.diagonal(block), 1e-300)[:, None]
     order = np.argsort(groups, kind="stable")
@@ -225,8 +222,8 @@ def _left_out(block: Array, residuals: Array, groups: Indices) -> Array:  # (m, 
 
 
 def _by_landmarks(
-    kernel: Kernel, X: Any, Y: Array, alpha: float, count: int, seed: int, groups: Indices
-) -> tuple[Expansion, Array]:
+    kernel: Kernel, X: Any, Y: Floats, alpha: float, count: int, seed: int, groups: Indices
+) -> tuple[Expansion, Floats]:
     found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
     F = found.factor
     center, middle = F.mean(axis=0), Y.mean(axis=0)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.estimators.metric import ridge
 from mercer.kernels.base import Kernel
 from mercer.numeric.points import median_distance
-
-Array = NDArray[np.float64]
 
 #: Length scales that are tried, as multiples of the median distance: all of them at the start, then neighbors.
 MULTIPLES = (0.5, 1.0, 2.0, 4.0, 16.0)
@@ -26,21 +24,21 @@ COMPARED = 300
 class Step:
     """The state after some rounds: the root S of the metric M = S'S, the kernel with it, and the fit on the rows given."""
 
-    S: Array  # (d,) or (d, d)
+    S: Floats  # (d,) or (d, d)
     kernel: Kernel
     fit: ridge.Ridge
     multiple: float  # of the median distance
 
     @property
-    def metric(self) -> Array:
+    def metric(self) -> Floats:
         """M, (d,) for a diagonal metric and (d, d) for a full one."""
         return np.asarray(self.S**2 if self.S.ndim == 1 else self.S @ self.S)
 
 
-def steps(kernel: Kernel, X: Array, Y: Array, full: bool, n_steps: int) -> Iterator[Step]:  # (n, d), (n, t)
+def steps(kernel: Kernel, X: Floats, Y: Floats, full: bool, n_steps: int) -> Iterator[Step]:  # (n, d), (n, t)
     """Yield the start, M = I, and n_steps further states; length scale and alpha by leave-one-out given each metric."""
     d = X.shape[1]
-    S: Array = np.eye(d) if full else np.ones(d)
+    S: Floats = np.eye(d) if full else np.ones(d)
     multiple, alpha = None, None
     for step in range(n_steps + 1):
         scaled, multiple = with_length_scale(kernel, apply(X, S), Y, multiple)
@@ -52,12 +50,12 @@ def steps(kernel: Kernel, X: Array, Y: Array, full: bool, n_steps: int) -> Itera
             S = root(outer_product(whole, X, found.dual, full))
 
 
-def apply(X: Array, S: Array) -> Array:
+def apply(X: Floats, S: Floats) -> Floats:
     """Rows in the metric's own coordinates."""
     return X * S if S.ndim == 1 else X @ S.T
 
 
-def outer_product(kernel: Kernel, X: Array, dual: Array, full: bool) -> Array:  # (n, t) -> (d, d) or (d,)
+def outer_product(kernel: Kernel, X: Floats, dual: Floats, full: bool) -> Floats:  # (n, t) -> (d, d) or (d,)
     """The average of grad f(x) grad f(x)' over rows and targets, self terms left out, scaled to max |M| = 1."""
     M: Any = 0.0
     for column in dual.T:
@@ -69,7 +67,7 @@ def outer_product(kernel: Kernel, X: Array, dual: Array, full: bool) -> Array:  
     return np.asarray(M / largest)
 
 
-def root(M: Array) -> Array:
+def root(M: Floats) -> Floats:
     """The symmetric root; eigenvalues that rounding made negative count as 0."""
     if M.ndim == 1:
         return np.sqrt(M)
@@ -77,7 +75,7 @@ def root(M: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def with_length_scale(kernel: Kernel, U: Array, Y: Array, multiple: float | None) -> tuple[Kernel, float]:
+def with_length_scale(kernel: Kernel, U: Floats, Y: Floats, multiple: float | None) -> tuple[Kernel, float]:
     """The kernel with the length scale of the smallest leave-one-out error on some rows, and its multiple of the median."""
     picks = np.random.default_rng(0).permutation(len(U))[:COMPARED]
     unit = median_distance(U, "euclidean") or 1.0

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
-import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
 def merge(
-    values: NDArray[Any], left: NDArray[np.float64], right: NDArray[np.float64], first: int, skip: NDArray[np.int64],
-    tolerance: NDArray[np.float64], distances: NDArray[np.float64], places: NDArray[np.int64],
+    values: Array, left: Floats, right: Floats, first: int, skip: Ints,
+    tolerance: Floats, distances: Floats, places: Ints,
 ) -> float:  # (n, c), (n,), (c,), (n,), (n,), (n, k), (n, k)  # fmt: skip
     """Put squared distances left_i + right_j - 2 values_ij into sorted lists of the k smallest per row.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.neighbors.search import look_at_digits, nearest
@@ -80,7 +80,7 @@ class KernelNeighbors(KernelEstimator):
                 f"got {describe(self.weights)}."
             )
 
-    def _neighbors_and_weights(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _neighbors_and_weights(self, X: Any) -> tuple[Array, Floats]:
         distances, places = self.kneighbors(X)
         if self.weights == "uniform":
             return places, np.ones(distances.shape)
@@ -147,14 +147,14 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
         """Remember the rows and their labels; one class only is fine, and is then the answer to everything."""
         return self._fit(X, y)
 
-    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _read_y(self, y: Any, n: int) -> Array:
         return read_labels(type(self).__name__, y, n)
 
     def _store(self, data: TrainingSet, solution: None) -> None:
         super()._store(data, solution)
         self.classes_, self._y = np.unique(data.y, return_inverse=True)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes among the neighbors, (n, C)."""
         places, weights = self._neighbors_and_weights(X)
         votes = np.zeros((len(places), len(self.classes_)))
@@ -163,7 +163,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
         total = votes.sum(axis=1, keepdims=True)
         return np.asarray(votes / total)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class with the most votes; equal votes go to the first class."""
         shares = self.predict_proba(X)
         return self.classes_[shares.argmax(axis=1)]
@@ -199,10 +199,10 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
         """Remember the rows and their targets, (n,) or (n, t)."""
         return self._fit(X, y)
 
-    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
+    def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return the weighted mean of the neighbors' targets."""
         places, weights = self._neighbors_and_weights(X)
         shares = weights / weights.sum(axis=1, keepdims=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError
 from mercer.grams import GramOperator
 from mercer.grams.differences import warn_of_cancellation, without_offset
@@ -14,15 +14,13 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
 from mercer.numeric.tiles import walk
 
-Array = NDArray[Any]
-
 #: Squared distances that differ by less than this many roundings of k(x, x) + k(z, z) are ties.
 ROUNDINGS = 16.0
 
 
 def nearest(
     kernel: Kernel, X: Any, new: Any, k: int, progress: Progress | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # -> (n, k), (n, k)
+) -> tuple[Floats, Ints]:  # -> (n, k), (n, k)
     """Distances to the k nearest rows of X and their numbers, nearest first; ties by number. new=None: X itself, each
     row without itself.
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.numeric.tiles import SIDE
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

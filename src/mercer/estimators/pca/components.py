@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Eigenvalues below this share of the largest one count as zero, by the bytes of a kernel value; scikit-learn's numbers.
 ZERO = {8: 1e-12, 4: 2e-7}

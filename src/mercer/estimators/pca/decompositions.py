@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import NumericalError
 from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
 from mercer.estimators.pca.components import NEGATIVE, Components, inverse_roots, settle
@@ -22,8 +22,6 @@ from mercer.linalg.eigenpairs import eigenpairs
 from mercer.linalg.lanczos import largest_eigenpairs
 from mercer.numeric.encodings import dense
 from mercer.numeric.threads import Progress
-
-Array = NDArray[Any]
 
 #: Residuals that Lanczos iterates to when no tolerance is given, by the bytes of a kernel value.
 DEFAULT_TOL = {8: 1e-10, 4: 1e-6}

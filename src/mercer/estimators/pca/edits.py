@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.grams import GramOperator
 from mercer.kernels.base import Kernel
-
-Array = NDArray[Any]
 
 #: Edited strings evaluated at a time.
 EDITS_AT_A_TIME = 4096

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.input_gradients import diagonal_gradient, input_gradient
-
-Array = NDArray[Any]
 
 #: A step longer than this share of the spread of the data goes on; iterations at most; halvings of one step at most.
 STEP, ITERATIONS, HALVINGS = 1e-5, 200, 6

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.pca import decompositions
@@ -163,14 +163,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         shape = replace(self._shape(data.X), n=len(self._weighty(data)))
         return choose_route(self._routes(shape), self.memory, type(self).__name__)
 
-    def _weighty(self, data: TrainingSet) -> NDArray[Any]:
+    def _weighty(self, data: TrainingSet) -> Array:
         """The rows of weight above zero."""
         kept = np.flatnonzero(data.counted > 0)
         if len(kept) < data.n and data.kernel.given:
             raise InputError("KernelPCA: with kernel values (Precomputed) every sample weight must be > 0; drop such rows.")
         return kept
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Components, Any, NDArray[Any]]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Components, Any, Array]:
         if data.chunked:
             m = landmarks_on_chunks(data.n, self.n_components, self.n_landmarks)
             q = m if self.n_components is None else min(self.n_components, m)
@@ -184,7 +184,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         found, anchors = self._decomposed(data.kernel, rows, w, route.solver, m, meter)
         return found, anchors, kept
 
-    def _store(self, data: TrainingSet, solution: tuple[Components, Any, NDArray[Any]]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[Components, Any, Array]) -> None:
         found, anchors, kept = solution
         own = isinstance(anchors, np.ndarray) and anchors is data.X  # X stays the caller's
         self.X_fit_ = anchors.copy() if own else anchors
@@ -192,7 +192,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if self.fit_inverse_transform:
             find_preimages(self, self._components.inner[:1] - self._components.offset, method="ridge")
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the coordinates of the training rows, (n, q)."""
         self.fit(X, sample_weight=sample_weight)
         if sample_weight is not None or self.route_.passes:
@@ -200,7 +200,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         values = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         return like(values, X)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Array:
         """Return the coordinates <phi(x) - mean, f_l> of rows, (n, q)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
@@ -242,7 +242,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self, X, method=method or self.preimage, start=began, candidates=candidates, n_components=n_components
         )
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Return minus the reconstruction error ||phi(x) - P phi(x)||^2: the lower, the more novel (Hoffmann 2007)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
@@ -270,16 +270,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # -- how it is done ----------------------------------------------------------------------------------------------
 
-    def _inner(self, new: Any) -> NDArray[np.float64]:  # -> (n, q + 1)
+    def _inner(self, new: Any) -> Floats:  # -> (n, q + 1)
         """<phi(x), f_l> and, as the last column, <phi(x), mean>."""
         found = self._components
         if found.primal is not None:
             return from_features(self.kernel_, new, found.primal)
         return np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ np.column_stack([found.coef, found.mean_coef]))
 
-    def _decomposed(
-        self, kernel: Kernel, X: Any, w: NDArray[Any], solver: str, m: int, meter: Meter
-    ) -> tuple[Components, Any]:
+    def _decomposed(self, kernel: Kernel, X: Any, w: Array, solver: str, m: int, meter: Meter) -> tuple[Components, Any]:
         q = self._asked(len(w))
         if solver == "eigh":
             return decompositions.by_eigh(kernel, X, w, q, meter), X
@@ -295,7 +293,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _keep(self, found: Components, kept: NDArray[Any], n: int) -> None:
+    def _keep(self, found: Components, kept: Array, n: int) -> None:
         positive = found.values > 0
         if self.n_components is None or self.remove_zero_eig:
             found = found.cut(positive)

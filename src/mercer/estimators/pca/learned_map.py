@@ -7,17 +7,15 @@ input space, whose length scale says nothing about coordinates.) Beyond some tho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.grams.low_rank import LandmarkFeatures, low_rank
 from mercer.kernels.stationary import Gaussian
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Landmarks of the map: with at most this many rows it is exact.
 LANDMARKS = 2000

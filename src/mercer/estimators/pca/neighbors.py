@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import NumericalError
 from mercer.estimators.pca.targets import Targets
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
-
-Array = NDArray[Any]
 
 #: Ridge on the k x k system, relative to its mean diagonal: rows more neighbors than dimensions make it singular.
 RIDGE = 1e-2

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 
 #: Share of the variance of clean rows whose directions are left out of the estimate.
 EXPLAINED = 0.99
 
 
-def noise_level(clean: NDArray[Any], noisy: NDArray[Any]) -> float:  # (n, d), (m, d)
+def noise_level(clean: Array, noisy: Array) -> float:  # (n, d), (m, d)
     """Return the standard deviation of independent noise per column, from directions in which clean rows hardly vary.
 
     With P the projection on the principal axes that hold 99 % of the variance of the clean rows, it is the root of

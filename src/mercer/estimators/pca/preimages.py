@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError, check_choice
 from mercer.estimators.pca import edits
 from mercer.estimators.pca.fixed_point import fixed_point
@@ -21,8 +21,6 @@ from mercer.inputs import Rows, append, count, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.input_gradients import differentiable
 from mercer.numeric.threads import cpu_count, run
-
-Array = NDArray[Any]
 
 METHODS = ("auto", "fixed-point", "neighbors", "ridge", "edits", "candidates")
 

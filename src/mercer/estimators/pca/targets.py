@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.estimators.pca.components import Components
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

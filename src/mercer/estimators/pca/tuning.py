@@ -8,13 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-
-Array = NDArray[Any]
 
 #: Length scales that are tried, as multiples of the median distance.
 MULTIPLES = (0.35, 0.5, 0.7, 1.0, 1.4)

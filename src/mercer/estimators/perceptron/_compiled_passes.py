@@ -7,21 +7,17 @@ A score is wrong if y score <= zero, where `zero` is what rounding leaves of a s
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mercer.arrays import Array, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
 def block_pass(
-    K: NDArray[Any], f: Floats, Y: Floats, active: NDArray[np.bool_], clock: Ints, zero: float,
+    K: Array, f: Floats, Y: Floats, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (b, b), (C, b), (C, b), (C,), (C,)  # fmt: skip
     """The examples of one block, whose scores before the block are f; an update moves the scores behind it."""
@@ -39,7 +35,7 @@ def block_pass(
 
 @numba.njit(cache=True, nogil=True)
 def gram_pass(
-    K: NDArray[Any], F: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
+    K: Array, F: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (n, n), (C, n), (C, n), (b,)  # fmt: skip
     """Examples in the given order with the whole Gram matrix at hand; F are the scores of all rows, kept up to date."""
@@ -58,7 +54,7 @@ def gram_pass(
 
 @numba.njit(cache=True, nogil=True)
 def primal_pass(
-    Z: NDArray[Any], W: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
+    Z: Array, W: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> int:  # (n, D), (C, D), (C, n), (b,)  # fmt: skip
     """Examples in the given order with explicit features: w += y phi(x)."""
@@ -80,7 +76,7 @@ def primal_pass(
 
 
 @numba.njit(cache=True, nogil=True)
-def push(F: Floats, values: NDArray[Any], slots: Ints, delta: Floats, start: int, stop: int) -> None:
+def push(F: Floats, values: Array, slots: Ints, delta: Floats, start: int, stop: int) -> None:
     """F[:, start:stop] += delta @ values[slots, start:stop], skipping zeros."""  # (C, n), (S, n), (m,), (C, m)
     for r in range(slots.shape[0]):
         row = values[slots[r]]
@@ -94,7 +90,7 @@ def push(F: Floats, values: NDArray[Any], slots: Ints, delta: Floats, start: int
 
 @numba.njit(cache=True, nogil=True)
 def removal_pass(
-    K: NDArray[Any], V: Floats, alpha: Floats, beta: Floats, slot_of: Ints, held: Ints, state: Ints, whole: bool,
+    K: Array, V: Floats, alpha: Floats, beta: Floats, slot_of: Ints, held: Ints, state: Ints, whole: bool,
     Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
 ) -> tuple[int, int]:  # (b, b), (b, B), (C, B), (C, B), (n,), (B,), (3,)  # fmt: skip
@@ -163,7 +159,7 @@ def projection_pass(
 
 
 @numba.njit(cache=True, nogil=True)
-def votes(values: NDArray[Any], columns: Ints, signs: Floats, survived: Ints, out: Floats) -> None:
+def votes(values: Array, columns: Ints, signs: Floats, survived: Ints, out: Floats) -> None:
     """out[i] = sum_t survived[t] sgn(sum_{s <= t} signs[s] values[i, columns[s]]), with sgn(0) = -1."""
     for i in range(values.shape[0]):
         score, total = 0.0, 0.0

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import pinvh
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.perceptron.forms import BLOCK_ROWS, Recorder, Source
 from mercer.estimators.perceptron.passes import Mistakes
-from mercer.linalg.solution import Array
 
 POLICIES = ("projection", "removal")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
 from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.forms import BLOCK_ROWS, Blocked, Gram, Online, Primal
@@ -20,8 +20,6 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
 from mercer.numeric.memory import budget_bytes
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
-
-Array = NDArray[Any]
 
 SOLVERS = ("auto", "primal", "gram", "blocked", "online")
 #: Up to this many rows the whole Gram matrix is made at once: every epoch after that costs next to nothing.

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.estimators.perceptron.passes import Mistakes
-from mercer.linalg.solution import Array
 from mercer.numeric.threads import cpu_count, run
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.

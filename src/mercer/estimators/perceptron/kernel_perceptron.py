@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
+from mercer.arrays import Array, Floats
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.fit import SEARCHED, Epochs, Values, Watcher, finish, make_form, perceptron_routes
@@ -111,7 +111,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _read_y(self, y: Any, n: int) -> Array:
         return read_labels(type(self).__name__, y, n)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Epochs:
@@ -129,7 +129,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
 
         averages = Averages(form, values, data.X, Y) if self.stopping == "average" and self.average is not False else None
 
-        def watch(epochs: int, active: NDArray[Any], mistakes: Mistakes, presented: NDArray[Any]) -> NDArray[Any]:
+        def watch(epochs: int, active: Array, mistakes: Mistakes, presented: Array) -> Array:
             meter(epochs, self.max_iter)
             if epochs == self.max_iter:
                 return np.zeros(len(active), bool)
@@ -138,7 +138,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
             done = watcher(epochs, active) if n <= SEARCHED else np.zeros(len(active), bool)
             return done | watcher.settle(averages(active, mistakes, presented) & ~done)
 
-        def order(epoch: int) -> NDArray[Any]:
+        def order(epoch: int) -> Array:
             return random.permutation(n) if self.shuffle else np.arange(n)
 
         result = run(form, len(Y), order, self.max_iter, watch)
@@ -188,14 +188,14 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         self._store_stream(kernel, both, Y, fitted, past)
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return <w, phi(x)>, (n,), positive for the second class; (n, C), one column per class, for C > 2."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
         values = self._votes(new) if self.average == "voted" else self._weighed(new)
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class on whose side x lies; a score of 0 is the first class."""
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.linalg.solution import Array
+from mercer.arrays import Array
 
 #: A norm below this times R counts as zero: squared lengths carry the rounding of R^2.
 ZERO = 1e-7

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.arrays import Array
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel
 from mercer.estimators.perceptron.budget import POLICIES
@@ -24,8 +24,6 @@ from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 
 @record()

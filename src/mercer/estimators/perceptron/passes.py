@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from mercer.linalg.solution import Array
+from mercer.arrays import Array
 from mercer.registry import record
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.estimators.perceptron.budget import Budgeted
 from mercer.estimators.perceptron.fit import Values
 from mercer.estimators.perceptron.forms import Gram
 from mercer.estimators.perceptron.passes import Form, Mistakes
 from mercer.grams import GramOperator
 from mercer.inputs import take
-from mercer.linalg.solution import Array
 
 #: The least share of rows by which errors must fall to count, and the epochs in a row that may fail to do so.
 TOL, PATIENCE = 1e-3, 5

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import large
 from mercer.estimators.ridge.preconditioner import rank_for
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
-from mercer.estimators.ridge.problem import Array, Problem, RidgeFit
+from mercer.estimators.ridge.problem import Problem, RidgeFit
 from mercer.estimators.training import passes_before
 from mercer.grams.chunks.operator import ChunkOperator
 from mercer.grams.chunks.rows import ChunkedRows

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.linalg.cholesky import Inverse
 from mercer.linalg.ridge.dual import DualFit, fit_rows
 from mercer.linalg.ridge.eigen_fit import solve_or_nan
-from mercer.linalg.solution import Array, fold_rows, penalties, split_rows
+from mercer.linalg.solution import fold_rows, penalties, split_rows
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError
 from mercer.kernels.base import Kernel
 
@@ -14,9 +14,7 @@ from mercer.kernels.base import Kernel
 MOST_TERMS = 30
 
 
-def coefficients(
-    kernel: Kernel, X: Any, dual: NDArray[Any], intercept: Any, primal: NDArray[Any] | None = None
-) -> dict[str, float]:
+def coefficients(kernel: Kernel, X: Any, dual: Array, intercept: Any, primal: Array | None = None) -> dict[str, float]:
     """The coefficient of every monomial of f(x) = sum_i dual_i k(x_i, x) + intercept, or of <primal, phi(x)> + intercept.
 
     >>> import numpy as np

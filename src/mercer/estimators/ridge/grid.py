@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
+from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
 from mercer.estimators.ridge.surface import Data, assemble
 from mercer.grams.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel

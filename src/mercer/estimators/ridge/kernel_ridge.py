@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
@@ -69,11 +70,11 @@ class RidgeFacts(DualModel):
     _problem: Problem
     solver: str
     _fitted: RidgeFit
-    _loo: NDArray[np.float64] | None
+    _loo: Floats | None
     _diagnosis: Diagnosis | None
-    _quantile: tuple[float, NDArray[np.float64]] | None  # a coverage, and its quantiles of |loo| without the other residuals
+    _quantile: tuple[float, Floats] | None  # a coverage, and its quantiles of |loo| without the other residuals
 
-    def _function(self, X: Any) -> NDArray[np.float64]:
+    def _function(self, X: Any) -> Floats:
         """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
         weights = self._fitted.weights
         if weights is None:
@@ -114,7 +115,7 @@ class RidgeFacts(DualModel):
         self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, solution.loo, None, None
 
     @cached_property
-    def dual_coef_(self) -> NDArray[np.float64]:  # type: ignore[override]
+    def dual_coef_(self) -> Floats:  # type: ignore[override]
         """The coefficients of k(x_i, x); on features that stand for the kernel, those that they imply."""
         self._refuse_without_rows("dual coefficients")
         problem = self._problem
@@ -122,7 +123,7 @@ class RidgeFacts(DualModel):
         return np.asarray(weights * self._residuals / problem.alpha)
 
     @cached_property
-    def _residuals(self) -> NDArray[np.float64]:
+    def _residuals(self) -> Floats:
         """y - f on the training rows."""
         self._refuse_without_rows("residuals")
         return residuals_of(self._problem, self._fitted)
@@ -143,7 +144,7 @@ class RidgeFacts(DualModel):
         return self._diagnosis
 
     @property
-    def loo_residuals_(self) -> NDArray[np.float64]:
+    def loo_residuals_(self) -> Floats:
         """y_i - f_without_i(x_i) in closed form; computed when first asked for."""
         check_is_fitted(self)
         if self._loo is None:
@@ -151,7 +152,7 @@ class RidgeFacts(DualModel):
         return self._loo
 
     @property
-    def leverage_(self) -> NDArray[np.float64]:
+    def leverage_(self) -> Floats:
         """d f(x_i) / d y_i; computed when first asked for."""
         return self._diagnose().leverage
 
@@ -164,13 +165,13 @@ class RidgeFacts(DualModel):
 class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     """Abstract: a fitted ridge regression."""
 
-    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
+    def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
     def _chunk_targets(self) -> ReadTargets:
         return partial(read_targets, type(self).__name__)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
         check_is_fitted(self)
         return self._function(X)
@@ -179,7 +180,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         weights = self._problem.weights
         return super()._in_fit(n) if weights is None else np.asarray(weights > 0)
 
-    def _radii(self, coverage: float) -> NDArray[np.float64]:
+    def _radii(self, coverage: float) -> Floats:
         """The first coverage asked for may be had for less than all residuals; the second pays for them, and all others."""
         if self._loo is None and self._quantile is None:
             with Meter("leave-one-out quantile", self.verbose) as meter:
@@ -189,7 +190,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
             return self._quantile[1]
         return super()._radii(coverage)
 
-    def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, NDArray[np.float64]]]:
+    def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, Floats]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""
         new = self._read(X, reset=False)
         if self.route_.solver not in ("cholesky", "eigh", "primal"):
@@ -324,7 +325,7 @@ class KernelRidge(RidgeModel):
         if problem.Y.ndim == 2:
             raise InputError('loss="huber" takes one target: each target has outliers of its own. Fit them one by one.')
 
-        def step(weights: NDArray[Any]) -> tuple[NDArray[Any], float]:
+        def step(weights: Array) -> tuple[Array, float]:
             fitted = fit_ridge(problem.with_weights(weights), route.solver, meter)
             return residuals_of(problem, fitted), float(problem.alpha) * float(fitted.norm_squared)
 
@@ -342,7 +343,7 @@ class KernelRidge(RidgeModel):
         return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components)
 
 
-def read_alpha(alpha: Any, Y: NDArray[Any]) -> NDArray[np.float64]:
+def read_alpha(alpha: Any, Y: Array) -> Floats:
     """Check the penalty: one finite number >= 0, or one per target."""
     try:
         values = np.asarray(alpha, dtype=np.float64)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
@@ -101,7 +101,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         rows = super()._read(X, reset)
         return widened(rows) if reset and self.alpha == "loo" else rows
 
-    def _read_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _read_y(self, y: Any, n: int) -> Array:
         return read_labels(type(self).__name__, y, n)
 
     def _chunk_targets(self) -> ReadTargets:
@@ -150,18 +150,18 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         if isinstance(solution, Tuned):
             store_choice(self, solution)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the fitted class functions, (n,) for two classes, (n, classes) otherwise; near -1 and +1."""
         check_is_fitted(self)
         return self._function(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class of the largest decision value; ties go to the first class."""
         decision = self.decision_function(X)
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
 
     @property
-    def loo_predictions_(self) -> NDArray[Any]:
+    def loo_predictions_(self) -> Array:
         """The class of every training row as predicted without it, in closed form."""
         decision = self._problem.Y - self.loo_residuals_
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
@@ -183,12 +183,12 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components, passes)
 
 
-def coded(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:  # (C,), (n,) -> (n,) or (n, C)
+def coded(classes: Array, labels: Array) -> Floats:  # (C,), (n,) -> (n,) or (n, C)
     """Labels as -1 and +1, one column per class; two classes share one."""
     Y = np.where(labels[:, None] == classes, 1.0, -1.0)
     return Y[:, 1] if len(classes) == 2 else Y
 
 
-def read_coded(what: str, classes: NDArray[Any], y: Any, n: int, name: str) -> NDArray[np.float64]:
+def read_coded(what: str, classes: Array, y: Any, n: int, name: str) -> Floats:
     """The coded labels of one chunk."""
     return coded(classes, read_chunk_labels(what, y, n, name))

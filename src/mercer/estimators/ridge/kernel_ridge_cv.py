@@ -8,8 +8,8 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
@@ -146,7 +146,7 @@ class KernelRidgeCV(RidgeModel):
         # small alphas drown in the rounding of a float32 Gram
         return widened(super()._read(X, reset)) if reset else super()._read(X, reset)
 
-    def _read_y(self, y: Any, n: int) -> NDArray[np.float64]:
+    def _read_y(self, y: Any, n: int) -> Floats:
         if n < 2:
             raise InputError(f"{type(self).__name__} needs at least two rows to hold one out; got n_samples = {n}.")
         return super()._read_y(y, n)
@@ -210,7 +210,7 @@ class Tuned:
 
     surface: Surface
     index: tuple[int, int]
-    alpha: NDArray[np.float64]  # () or (t,)
+    alpha: Floats  # () or (t,)
     ridge: RidgeSolution
     route: Route
 

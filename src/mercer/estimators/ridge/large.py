@@ -15,12 +15,13 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import many_landmarks
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, predict_grid
 from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
-from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
+from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import FourierGrid, has_grid

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.grid import grid_surface
 from mercer.estimators.ridge.large import equations, feature_map, on_raw, raw_blocks
-from mercer.estimators.ridge.problem import Array, Problem
+from mercer.estimators.ridge.problem import Problem
 from mercer.estimators.ridge.surface import Data, assemble
 from mercer.grams.chunks.tasks import plus
 from mercer.grams.fourier_grid import has_grid

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from mercer.arrays import Array
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Diagnosis, Problem, RidgeFit
+from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
 from mercer.grams.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.cholesky import definite_factor

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
+from mercer.arrays import Array
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Array, Problem, RidgeFit, from_solution, right_sides
+from mercer.estimators.ridge.problem import Problem, RidgeFit, from_solution, right_sides
 from mercer.grams import GramOperator, gram
 from mercer.inputs import as_rows
 from mercer.linalg.cholesky import Factor, cholesky, solve_refined, solve_scaled

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as la
 
-from mercer.estimators.ridge.problem import Array, Problem
+from mercer.arrays import Array
+from mercer.estimators.ridge.problem import Problem
 from mercer.grams.low_rank import low_rank
 from mercer.linalg.cholesky import definite_factor
 

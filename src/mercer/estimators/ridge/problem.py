@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution
 from mercer.numeric.encodings import has_many
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: From this many rows on explicit features that count are looked at: for fewer, the Gram matrix is cheap anyway.
 COUNTED_ROWS = 1000

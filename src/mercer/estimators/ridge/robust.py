@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.linalg.solution import Array, row_weights
+from mercer.linalg.solution import row_weights
 from mercer.numeric.points import weighted_median
 from mercer.registry import record
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import chunked, large, many_landmarks, mixed
@@ -16,15 +17,7 @@ from mercer.estimators.ridge.chunked import FEATURE_ROWS
 from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
 from mercer.estimators.ridge.primal import minimum_norm, normal_equations, solve_primal
-from mercer.estimators.ridge.problem import (
-    COUNTED_ROWS,
-    Array,
-    Diagnosis,
-    Problem,
-    RidgeFit,
-    from_solution,
-    right_sides,
-)
+from mercer.estimators.ridge.problem import COUNTED_ROWS, Diagnosis, Problem, RidgeFit, from_solution, right_sides
 from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import as_rows

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError
 from mercer.estimators.ridge.formula import MOST_TERMS, written
 from mercer.estimators.summary import Summary
@@ -103,17 +103,17 @@ def summarize_classifier(model: Any) -> Summary:
     return Summary(repr(model), lines, numbers)
 
 
-def rms(errors: NDArray[Any]) -> float:
+def rms(errors: Array) -> float:
     """The root of the mean square, over all rows and targets that are defined."""
     return float(np.sqrt(np.nanmean(np.square(errors)))) if np.isfinite(errors).any() else float("nan")
 
 
-def _mean_loo(Y: NDArray[Any]) -> NDArray[Any]:
+def _mean_loo(Y: Array) -> Array:
     n = len(Y)
     return (Y - Y.mean(axis=0)) * (n / (n - 1)) if n > 1 else Y
 
 
-def linear_error(X: Any, Y: NDArray[Any]) -> float | None:
+def linear_error(X: Any, Y: Array) -> float | None:
     """The leave-one-out error of linear ridge with intercept at its best alpha, or None where rows are not vectors."""
     if sp.issparse(X) or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or len(X) < 3:
         return None
@@ -133,5 +133,5 @@ def _how(model: Any) -> str:
     return "length scale: median distance of the training rows" if model._given_kernel().unresolved else "as given"
 
 
-def _short(alpha: NDArray[Any]) -> str:
+def _short(alpha: Array) -> str:
     return f"{float(alpha):.4g}" if alpha.ndim == 0 else f"one per target, {alpha.min():.3g} … {alpha.max():.3g}"

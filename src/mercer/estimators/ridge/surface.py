@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.estimators.ridge.crossval import cholesky_held_out
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
@@ -25,7 +26,6 @@ from mercer.numeric.encodings import dense
 from mercer.selection.scoring import Scores, Scoring
 from mercer.selection.surface import PenaltyAxis, Splits, Surface, over_targets
 
-Array = NDArray[Any]
 Step = Callable[[int, int], None]
 
 #: Up to this many alphas a Cholesky factor each is cheaper than one eigendecomposition. Row: ridge-surface-n2000.
@@ -77,7 +77,7 @@ class Data:
         n = self.rows.n if self.chunked else len(self.Y)
         return np.ones(n, bool) if self.weights is None else self.weights > 0
 
-    def take(self, rows: NDArray[np.intp]) -> Data:
+    def take(self, rows: Indices) -> Data:
         """Some of the rows, scored by leave-one-out; those of chunks are then in memory."""
         if self.chunked:
             some = self.rows.take(rows)

@@ -23,12 +23,9 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mercer.arrays import Array, Floats, Ints
 
 TAU = 1e-12
 BIG = 1e30  # takes a variable out of a maximum, and is still a float32
@@ -69,7 +66,7 @@ def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _move(f: Floats, Ki: NDArray[Any], Kj: NDArray[Any], step: float, rise: Floats) -> tuple[float, int]:
+def _move(f: Floats, Ki: Array, Kj: Array, step: float, rise: Floats) -> tuple[float, int]:
     """f -= step (K_i - K_j), and the largest f + rise with its place."""  # all (q,)
     for t in range(f.size):
         f[t] -= step * (np.float64(Ki[t]) - np.float64(Kj[t]))
@@ -87,7 +84,7 @@ def _lowest(f: Floats, fall: Floats) -> float:
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _partner(
-    row: NDArray[Any], diag: NDArray[Any], f: Floats, fall: Floats, top: float, own: float
+    row: Array, diag: Array, f: Floats, fall: Floats, top: float, own: float
 ) -> tuple[float, float, int]:  # all (n,)
     """The largest f_i - f_j of any, the largest gain of a variable that may fall, and which one that is."""
     number = row.dtype.type
@@ -118,7 +115,7 @@ def _partner(
 
 @numba.njit(cache=True, nogil=True)
 def _partner_of(
-    K: NDArray[Any], diag: NDArray[Any], f: Floats, fall: Floats, top: float, i: int
+    K: Array, diag: Array, f: Floats, fall: Floats, top: float, i: int
 ) -> tuple[float, int]:  # (n, n), (n,), (q,), (q,)
     """The best partner of variable i on either side, and the largest f_i - f_j."""
     n = diag.size
@@ -133,7 +130,7 @@ def _partner_of(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def descend(
-    K: NDArray[Any], diag: NDArray[Any], f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, groups: int,
+    K: Array, diag: Array, f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, groups: int,
     tol: float, max_steps: int,
 ) -> tuple[int, float]:  # (n, n), (n,), (q,) … with q = n or 2n  # fmt: skip
     """Steps in place on f and b until the largest f_i - f_j of a group is below tol; returns steps made and that gap.

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Floats, Ints
 from mercer.estimators.svm._compiled_smo import descend, survey
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Steps on pairs and on faces after the tolerance is reached: rounds, and steps of a round before the face is solved, at
 #: least EAGER. A face of k variables among q costs as much as k^3 / (STEP q) steps. `make bench-small` measures it.

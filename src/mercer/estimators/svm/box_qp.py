@@ -21,10 +21,10 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.estimators.svm import working_set
 from mercer.estimators.svm.whole_qp import COARSE, DONE, HARD, Answer, solve_at_once
 from mercer.estimators.svm.working_set import Blocks, Signed, Watch, check_problem
-from mercer.linalg.solution import Array
 
 Tick = Callable[[int, int], None]
 

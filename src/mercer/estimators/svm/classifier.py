@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
@@ -29,8 +29,6 @@ from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.planning import Route, Shape
-
-Array = NDArray[Any]
 
 #: Folds whose held-out decision values calibrate the probabilities.
 FOLDS = 5
@@ -217,7 +215,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         shape = super()._shape(X)
         return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return f(x), (n,), positive for the second class; for k > 2 classes (n, k), or (n, k(k-1)/2) for "ovo".
 
         "ovr" counts the pairs won and breaks ties by the decision values; "ovo" are the decision values of the pairs (0, 1),
@@ -244,7 +242,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     def _winners(self, values: Array) -> Array:  # (n, P) -> (n,)
         return winners(values, len(self.classes_), bool(self.break_ties))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, (n, k): the largest is the predicted class's, and p = 1/2 at a decision of 0.
 
         Calibrated on the decision values of rows held out in five folds, which are computed when this is first asked for.
@@ -254,7 +252,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         table = np.column_stack([1.0 - p[:, 0], p[:, 0]]) if k == 2 else coupled(p, k)
         return agreeing(table, self._winners(values))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.estimators.svm.one_vs_one import pair_values
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
@@ -19,8 +19,6 @@ from mercer.kernels.evaluation import Evaluation
 from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count
 from mercer.numeric.tiles import SIDE, walk
-
-Array = NDArray[Any]
 
 #: Nanoseconds that compiled loops save per kernel value over all predictions that follow: worth loading from 2^18 on.
 #: Row: svc-predict-*.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
@@ -89,7 +89,7 @@ for instance with StandardScaler().
     return DataDiagnosis(tuple(lines), tuple(found), nearest, typical)
 
 
-def _columns(kernel: Kernel, rows: Rows) -> NDArray[np.float64] | None:  # -> (c,) the ranges above zero
+def _columns(kernel: Kernel, rows: Rows) -> Floats | None:  # -> (c,) the ranges above zero
     """Ranges of the columns that vary, for kernels that look at vectors with one measure for all columns."""
     if kernel._views() != {"vectors"} or kernel._width() is not None:
         return None  # other objects have no columns, and a kernel made for its columns knows their scales
@@ -103,7 +103,7 @@ def _columns(kernel: Kernel, rows: Rows) -> NDArray[np.float64] | None:  # -> (c
     return spread if (spread > 0).any() else None
 
 
-def _narrow(spread: NDArray[np.float64]) -> list[str]:
+def _narrow(spread: Floats) -> list[str]:
     varying = spread[spread > 0]
     narrow = int((varying < NARROW * varying.max()).sum())
     if 2 * narrow < len(varying):  # a rare pixel or word among many is no matter of units
@@ -114,7 +114,7 @@ def _narrow(spread: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def _similarities(kernel: Kernel, rows: Rows) -> NDArray[np.float64] | None:  # -> (a, b), nan for a row with itself
+def _similarities(kernel: Kernel, rows: Rows) -> Floats | None:  # -> (a, b), nan for a row with itself
     chosen = _draw(len(rows), ASKED + COMPARED)
     if len(chosen) < 3:
         return None
@@ -128,7 +128,7 @@ def _similarities(kernel: Kernel, rows: Rows) -> NDArray[np.float64] | None:  # 
     return similar
 
 
-def _extremes(kernel: Kernel, best: NDArray[np.float64], similar: NDArray[np.float64]) -> list[str]:
+def _extremes(kernel: Kernel, best: Floats, similar: Floats) -> list[str]:
     remedy = "Scale the columns, or take a {} length scale (Gaussian('median') takes it from the data)."
     other = "Another parameter of the kernel, or a normalized one, may help."
     has_scale = any(name.rpartition("__")[2] == "length_scale" for name in kernel.get_params())
@@ -147,6 +147,6 @@ def _extremes(kernel: Kernel, best: NDArray[np.float64], similar: NDArray[np.flo
     return []
 
 
-def _draw(n: int, most: int) -> NDArray[np.intp]:
+def _draw(n: int, most: int) -> Indices:
     """At most `most` row numbers, always the same."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(SEED).choice(n, most, replace=False))

@@ -17,9 +17,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import NumericalError
 from mercer.linalg.cholesky import Factor, cholesky
-from mercer.linalg.solution import Array
 
 #: Free variables beyond which a Newton step costs more than the steps it saves. Row: svm-grid-covtype.
 MOST = 1500

@@ -13,12 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.one_vs_one import sides, winners
-
-Array = NDArray[Any]
 
 #: Fewer kernel values than this are made in float64 at once. Row: svc-predict-*.
 LEAST = 2**20

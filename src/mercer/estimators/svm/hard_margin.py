@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.problems import SupportFunction, squared_norm
 from mercer.estimators.svm.solver import Solver
-
-Array = NDArray[Any]
 
 #: How often the tolerance is made finer: it has to be a part of the squared distance, which is known at the end only.
 ROUNDS = 12

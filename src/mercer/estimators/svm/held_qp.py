@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, finished
 from mercer.estimators.svm.faces import best_on_face
 from mercer.estimators.svm.working_set import Signed, Watch
-from mercer.linalg.solution import Array
 
 #: Problems of at most this many variables are one set. Row: svm-grid-covtype.
 ONE_SET = 600

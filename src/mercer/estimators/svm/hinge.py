@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs
@@ -33,8 +33,6 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import definite_factor
 from mercer.numeric.memory import within
 from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
-
-Array = NDArray[Any]
 
 #: Landmarks of a pair of classes where n_components is not given.
 COMPONENTS = 2000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
@@ -17,8 +17,6 @@ from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import fold_numbers
 from mercer.kernels.base import Kernel
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 #: Folds, and the seed that deals the rows out to them: the same model gives the same intervals.
 FOLDS, SEED = 10, 0

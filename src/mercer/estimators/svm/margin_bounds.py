@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.estimators.margin_theorem import EXPONENTS, least_bounds, losses_at
 from mercer.estimators.summary import at_most
 from mercer.estimators.svm.problems import SupportFunction
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 
 @record()

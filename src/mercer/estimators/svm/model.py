@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.base import KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
@@ -22,8 +22,6 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import record
-
-Array = NDArray[Any]
 
 
 @record()

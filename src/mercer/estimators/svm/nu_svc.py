@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
+from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import Margin, SupportClassifier
 from mercer.estimators.svm.problems import SupportFunction, largest_nu, nu_classification, support_function
 from mercer.estimators.svm.solver import Solver
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
+from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
@@ -13,8 +12,6 @@ from mercer.estimators.svm.problems import SupportFunction, nu_regression
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import check_penalty
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @estimator

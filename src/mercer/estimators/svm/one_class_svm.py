@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
+from mercer.arrays import Array, Floats
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
@@ -19,8 +19,6 @@ from mercer.estimators.svm.problems import SupportFunction, one_class, support_f
 from mercer.estimators.svm.solver import SolverSettings, fit_status
 from mercer.planning import Route
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 #: Decision values below this share of the offset are 0: half of the support vectors lie on the boundary, and the last digit
 #: of a sum should not decide on which side.
@@ -106,11 +104,11 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self._novel = float((solution.outputs < 0).mean())
         self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Return <w, phi(x)>, (n,): the larger, the more like the training set."""
         return self.decision_function(X) + self.offset_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return <w, phi(x)> - offset_, (n,), negative for what is novel; what is on the boundary within rounding has 0."""
         check_is_fitted(self)
         values = np.ascontiguousarray(self._columns(X)[:, 0])

@@ -9,16 +9,12 @@ to the nearest one in which it is.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.svm.one_vs_one import pairs
-
-Array = NDArray[Any]
 
 #: A slope is searched between these multiples of 1 / (mean |f|).
 LEAST, MOST = 1e-4, 1e4

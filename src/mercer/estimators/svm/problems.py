@@ -13,15 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

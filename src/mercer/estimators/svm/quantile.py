@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
@@ -16,8 +16,6 @@ from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import check_penalty
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @estimator
@@ -86,7 +84,7 @@ class KernelQuantileRegressor(SupportRegressor):
         return 0.0
 
 
-def non_crossing(models: Sequence[KernelQuantileRegressor], X: Any) -> NDArray[np.float64]:  # -> (n, q)
+def non_crossing(models: Sequence[KernelQuantileRegressor], X: Any) -> Floats:  # -> (n, q)
     """Predictions of several quantiles in rising order, sorted at every row so that they do not cross.
 
     Sorting never moves the predictions away from the true quantiles (Chernozhukov, Fernandez-Val and Galichon 2010).

@@ -6,10 +6,10 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet, check_is_fitted
 from mercer.estimators.intervals import jackknife_radius
@@ -23,8 +23,6 @@ from mercer.estimators.svm.problems import SupportFunction, in_units, regression
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
 from mercer.planning import Route
-
-Array = NDArray[Any]
 
 
 class SupportRegressor(RegressorMixin, SupportModel):
@@ -85,12 +83,12 @@ class SupportRegressor(RegressorMixin, SupportModel):
         self._later = {"training": Training(data.X, data.y, data.counted)}
         self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_."""
         check_is_fitted(self)
         return np.ascontiguousarray(self._columns(X)[:, 0])
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "cv") -> NDArray[np.float64]:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "cv") -> Floats:
         """Return an interval for the target at each new point, (n, 2), from residuals of rows held out in ten folds.
 
         Parameters

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, solve_box
@@ -26,8 +26,6 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
-
-Array = NDArray[Any]
 
 #: Up to this many rows kernel values are float64 whatever the tolerance: it costs nothing there, and small problems are the
 #: ones whose digits people look at. Row: svc-fit-letter.

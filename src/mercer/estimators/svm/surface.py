@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError
 from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, Tick, solve_box
 from mercer.estimators.svm.held_qp import solve_held
@@ -29,8 +30,6 @@ from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count, run
 from mercer.selection.scoring import LabelScoring
 from mercer.selection.surface import FEWEST, PenaltyAxis, Splits, Surface, statistics
-
-Array = NDArray[Any]
 
 
 def solve_path(
@@ -111,7 +110,7 @@ class Labeled:
         """False for rows of weight 0."""
         return self.codes >= 0
 
-    def take(self, rows: NDArray[np.intp]) -> Labeled:
+    def take(self, rows: Indices) -> Labeled:
         """Some of the rows, with the same splits as far as they hold these rows."""
         place = np.full(len(self.codes), -1)
         place[rows] = np.arange(len(rows))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import Margin, SupportClassifier
@@ -18,8 +18,6 @@ from mercer.estimators.svm.solver import Solver, SolverSettings, check_penalty, 
 from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

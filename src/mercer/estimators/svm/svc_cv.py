@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
@@ -23,8 +23,6 @@ from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import as_label_scoring
 from mercer.selection.surface import Surface, choose_point, cost_axis, length_scale_paths, read_grid, read_splits, tabulate
-
-Array = NDArray[Any]
 
 #: Settings and values of C in a grid that was not given, for estimates before there is one.
 USUAL = (10, 11)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.box_qp import BoxProblem
@@ -14,8 +14,6 @@ from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import SolverSettings, check_penalty
 from mercer.registry import estimator
-
-Array = NDArray[Any]
 
 
 @estimator

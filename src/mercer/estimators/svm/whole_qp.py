@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.linalg.solution import Array
+from mercer.arrays import Array
 from mercer.numeric.compiling import rented, spend
 
 #: As in `_compiled_smo` and `_compiled_whole`, which are loaded late.

@@ -9,9 +9,9 @@ from typing import Any, final
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.svm.faces import descend_face
-from mercer.linalg.solution import Array
 from mercer.numeric.threads import run
 
 

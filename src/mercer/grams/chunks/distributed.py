@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
 from mercer.grams.chunks.tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
 from mercer.inputs.chunks import Chunk, Door
@@ -62,7 +62,7 @@ class Workers:
         there = self._client.gather([self._client.submit(_is_there, rows, pure=False) for rows in held])
         return [rows for rows, some in zip(held, there, strict=True) if some]
 
-    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
         """sum_j k(X_i, X_j) V_j for every held i; rows travel between workers, vectors from and to the client."""
         submit, nodes = self._client.submit, []
         V = [np.ascontiguousarray(v) for v in V]
@@ -147,6 +147,6 @@ def _is_there(rows: Any) -> bool:
     return rows is not None
 
 
-def _multiplied(kernel: Kernels, left: Any, right: Any, V: NDArray[Any], same: bool) -> Any:
+def _multiplied(kernel: Kernels, left: Any, right: Any, V: Array, same: bool) -> Any:
     with one_thread():
         return product_of(kernel, aligned(left), aligned(right), aligned(V), same)

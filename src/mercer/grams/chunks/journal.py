@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.inputs.chunks import Chunk
 from mercer.inputs.vectors import is_frame
 from mercer.writing import write_whole
 
-Arrays = tuple[NDArray[Any], ...]
+Arrays = tuple[Array, ...]
 Levels = tuple[Arrays | None, ...]
 
 #: A partial sum is written when this many times its writing has passed since the last one: at most a twentieth of the time.
@@ -145,7 +145,7 @@ def _fingerprint(fit: str, lengths: Sequence[int], head: Chunk) -> str:
     return made.hexdigest()
 
 
-def _digest(arrays: dict[str, NDArray[Any]]) -> str:
+def _digest(arrays: dict[str, Array]) -> str:
     made = hashlib.sha256()
     for name in sorted(arrays):
         array = arrays[name]
@@ -154,7 +154,7 @@ def _digest(arrays: dict[str, NDArray[Any]]) -> str:
     return made.hexdigest()
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """The line of text and the arrays of a file; nothing in it is run, and nothing is larger inside than outside."""
     try:
         with zipfile.ZipFile(path) as archive:

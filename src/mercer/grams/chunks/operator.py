@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.chunks.tasks import Kernels
@@ -32,7 +32,7 @@ class ChunkOperator:
         self._runner, self._held = rows.held()
         self._ends = np.cumsum([n for n in rows.lengths if n])
 
-    def __matmul__(self, V: NDArray[Any]) -> NDArray[np.float64]:  # (n,) or (n, r) -> the same
+    def __matmul__(self, V: Array) -> Floats:  # (n,) or (n, r) -> the same
         """K V."""
         if not np.isfinite(V).all():
             raise InputError("ChunkOperator: the vector to multiply has NaN or infinite entries.")
@@ -43,12 +43,12 @@ class ChunkOperator:
                 self.progress(done, len(self._held))
         return np.concatenate(found)
 
-    def diag(self) -> NDArray[np.float64]:
+    def diag(self) -> Floats:
         """k(x_i, x_i)."""
         return self._rows.column(diagonal_of, self.kernel)
 
 
-def diagonal_of(chunk: Chunk, kernel: Kernels) -> NDArray[np.float64]:
+def diagonal_of(chunk: Chunk, kernel: Kernels) -> Floats:
     """k(x, x) of the rows of a chunk, (n,), or (n, q) for several kernels."""
     if isinstance(kernel, tuple):
         return np.stack([diagonal_of(chunk, one) for one in kernel], axis=1)
@@ -60,6 +60,6 @@ def operator_of(kernel: Kernel, X: Any, progress: Progress | None = None) -> Any
     return ChunkOperator(kernel, X, progress) if isinstance(X, ChunkedRows) else GramOperator(kernel, X, progress=progress)
 
 
-def diagonal(kernel: Kernel, X: Any) -> NDArray[Any]:
+def diagonal(kernel: Kernel, X: Any) -> Array:
     """k(x, x) of rows, in chunks or in memory."""
     return X.column(diagonal_of, kernel) if isinstance(X, ChunkedRows) else kernel.diag(X)

@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.errors import InputError
 from mercer.grams.chunks.journal import Journal
 from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Ledger, Runner, Task, Work, head_of, length_of, taken_of
@@ -45,9 +45,7 @@ class ChunkedRows:
         self._first: Iterator[Part] | None = None
 
     @classmethod
-    def opened(
-        cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X"
-    ) -> ChunkedRows:
+    def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X") -> ChunkedRows:
         """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
         runner: Runner = Here()
         if source.client is not None:
@@ -164,9 +162,7 @@ class ChunkedRows:
             journal.finish(total)
         return total
 
-    def column(
-        self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None
-    ) -> NDArray[Any]:
+    def column(self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None) -> Array:
         """work(chunk, *shared), one row per row of the chunk, for all chunks below each other."""
         known = None if self._journal is None else self._journal.result(work)
         if known is not None:
@@ -183,7 +179,7 @@ class ChunkedRows:
             self._journal.finish((values,))
         return values
 
-    def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:  # (n, …)
+    def split(self, values: Array) -> list[Array]:  # (n, …)
         """Values of all rows, cut into those of every chunk."""
         if self.lengths is None:
             raise InputError("chunks that are read once have no known lengths; give a function that returns the iterator.")
@@ -198,7 +194,7 @@ class ChunkedRows:
 
     # -- rows in memory ----------------------------------------------------------------------------------------------
 
-    def take(self, index: NDArray[np.intp]) -> Chunk:
+    def take(self, index: Indices) -> Chunk:
         """Rows by their numbers, ascending, with targets and weights; chunks without any of them are not read."""
         if self.once:
             return taken_of(self.head, index)
@@ -239,7 +235,7 @@ def together(parts: Sequence[Chunk]) -> Chunk:
     return replace(first, X=stacked([part.X for part in parts]), y=y, weights=weights)
 
 
-def pool(X: Any) -> tuple[int, Callable[[NDArray[np.intp]], Any]]:
+def pool(X: Any) -> tuple[int, Callable[[Indices], Any]]:
     """How many rows can be drawn from, in chunks or in memory, and what takes some of them by ascending numbers."""
     if isinstance(X, ChunkedRows):
         return X.n, lambda index: X.take(index).X
@@ -259,6 +255,6 @@ def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
     return kernel.resolve(Rows(sample.X, weights=sample.weights), sample.weights)
 
 
-def rows_for_median(n: int) -> NDArray[np.intp]:
+def rows_for_median(n: int) -> Indices:
     """The rows, of n, that a median distance is taken from, in memory and in chunks."""
     return np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Indices
 from mercer.grams.operator import GramOperator
 from mercer.inputs.chunks import Chunk, Door, Part
 from mercer.inputs.rows import take
@@ -23,7 +23,7 @@ from mercer.kernels.base import Kernel
 GROUP = 8
 WAVE = GROUP * GROUP
 
-Arrays = tuple[NDArray[Any], ...]
+Arrays = tuple[Array, ...]
 Work = Callable[..., Any]  # (chunk, *own, *shared) -> anything
 Kernels = Kernel | tuple[Kernel, ...]  # one, or several whose products stand side by side
 
@@ -51,7 +51,7 @@ class Runner(Protocol):
     def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
         """The rows of every part that has some, held where they are read."""
 
-    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
         """sum_j k(X_i, X_j) V_j for every held i."""
 
 
@@ -78,7 +78,7 @@ def total_of(parts: Iterable[Arrays | None]) -> Arrays | None:
     return total
 
 
-def product_of(kernel: Kernels, left: Any, right: Any, V: NDArray[Any], same: bool) -> Arrays:
+def product_of(kernel: Kernels, left: Any, right: Any, V: Array, same: bool) -> Arrays:
     """k(left, right) @ V for two held chunks, side by side for several kernels; `same` says that the chunks are one."""
     several = kernel if isinstance(kernel, tuple) else (kernel,)
     found = [GramOperator(one, left, None if same else right).times(V) for one in several]
@@ -104,7 +104,7 @@ class Here:
         """The rows of every part that has some."""
         return [X for X in self.map(tasks, rows_of, door, ()) if X is not None]
 
-    def products(self, kernel: Kernels, held: list[Any], V: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
         """sum_j k(X_i, X_j) V_j for every held i."""
         for left in held:
             found = total_of(product_of(kernel, left, X, v, X is left) for X, v in zip(held, V, strict=True))
@@ -130,7 +130,7 @@ def head_of(chunk: Chunk, most: int) -> tuple[Chunk, tuple[str, ...] | None]:
     return replace(chunk, X=take(chunk.X, part), y=y, weights=weights), chunk.names
 
 
-def taken_of(chunk: Chunk, index: NDArray[np.intp]) -> Chunk:
+def taken_of(chunk: Chunk, index: Indices) -> Chunk:
     """Some rows of a chunk."""
     y = None if chunk.y is None else chunk.y[index]
     weights = None if chunk.weights is None else chunk.weights[index]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from mercer.arrays import Array, Codes, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
@@ -39,8 +34,8 @@ def neighbor_lists(pairs: Ints, n: int) -> tuple[Ints, Codes, Codes]:  # (M, 2) 
 
 @numba.njit(cache=True, nogil=True)
 def counted_rows(
-    keys: NDArray[Any], first: Ints, bound: int
-) -> tuple[Ints, Codes, NDArray[np.float64]]:  # (layers, N), (n + 1,) -> CSR (n, layers of keys)
+    keys: Array, first: Ints, bound: int
+) -> tuple[Ints, Codes, Floats]:  # (layers, N), (n + 1,) -> CSR (n, layers of keys)
     """CSR counts of keys < bound, of which every node has one in each layer; columns of a row ascend layer by layer only."""
     layers, n = keys.shape[0], first.shape[0] - 1
     seen = np.zeros(bound, np.int32)

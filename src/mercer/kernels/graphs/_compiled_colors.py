@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Codes, Floats, Ints
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Marks = NDArray[np.uint64]
 
 
@@ -106,7 +105,7 @@ def refined(
 
 @numba.njit(cache=True, nogil=True)
 def unary(
-    indptr: Ints, indices: Codes, data: NDArray[np.float64], width: int
+    indptr: Ints, indices: Codes, data: Floats, width: int
 ) -> tuple[Ints, Ints, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each
     """Counts as that many ones: column c becomes as many columns as its largest count."""
     first = np.zeros(width + 1, np.int64)

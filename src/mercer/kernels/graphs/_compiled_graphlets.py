@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from mercer.arrays import Codes, Ints
 
 
 @numba.njit(cache=True, nogil=True)

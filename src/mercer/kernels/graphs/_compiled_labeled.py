@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Codes, Ints
 from mercer.kernels.graphs._compiled_graphlets import joined
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 EMPTY, ONE_EDGE, PATH, TRIANGLE = range(4)
 

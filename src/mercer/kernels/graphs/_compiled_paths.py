@@ -9,9 +9,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Codes, Ints
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Marks = NDArray[np.uint64]
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Values = NDArray[np.float64]
+from mercer.arrays import Codes, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
 def common_walks(
-    indptr: Ints, neighbors: Codes, labels: Codes, first: Ints, g: int, h: int, decay: float, steps: int, work: Values
+    indptr: Ints, neighbors: Codes, labels: Codes, first: Ints, g: int, h: int, decay: float, steps: int, work: Floats
 ) -> float:  # work (3, at least n_g n_h)
     """sum over l = 0 … steps of decay^l times the pairs of walks of l edges in g and h with equal labels on the way."""
     base, n = first[g], first[g + 1] - first[g]
@@ -63,7 +59,7 @@ def walk_block(
     right: Ints,
     decay: float,
     steps: int,
-    out: Values,
+    out: Floats,
 ) -> None:  # (r,), (c,) graphs; writes out (r, c)
     """The values of a tile."""
     largest = np.zeros(2, np.int64)
@@ -79,7 +75,7 @@ def walk_block(
 
 @numba.njit(cache=True, nogil=True)
 def walk_numbers(
-    indptr: Ints, neighbors: Codes, first: Ints, low: int, high: int, out: Values
+    indptr: Ints, neighbors: Codes, first: Ints, low: int, high: int, out: Floats
 ) -> None:  # out (n, steps + 1)
     """The number of walks of 0 … steps edges in every graph, labels aside."""
     for g in range(low, high):

@@ -12,9 +12,8 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from mercer.arrays import Ints
 
 #: Edges of the connected classes that have a name.
 _NAMED: dict[int, dict[str, tuple[tuple[int, int], ...]]] = {
@@ -76,7 +75,7 @@ def pairs(size: int) -> list[tuple[int, int]]:
 
 
 @cache
-def canonical(size: int) -> NDArray[np.int64]:  # -> (2^(size choose 2),)
+def canonical(size: int) -> Ints:  # -> (2^(size choose 2),)
     """The smallest mask that is isomorphic to each mask."""
     places = {pair: bit for bit, pair in enumerate(pairs(size))}
     masks = np.arange(1 << len(places))

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Codes, Ints
 from mercer.errors import InputError
 from mercer.inputs import Graph
 from mercer.numeric.encodings import Encoded, Index
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 T = TypeVar("T")
 
 
@@ -153,7 +151,7 @@ class Batch(Encoded):
         """How many neighbors each node has."""
         return np.bincount(self.pairs.ravel(), minlength=int(self.first[-1]))
 
-    def sorted_by(self, values: NDArray[Any]) -> Ints:  # (N,) -> (N,)
+    def sorted_by(self, values: Array) -> Ints:  # (N,) -> (N,)
         """The nodes of each graph by some value, graph after graph."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.first))
         return np.lexsort((values, owner))

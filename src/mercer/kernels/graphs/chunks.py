@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.graphs.batch import Batch, Ints
+from mercer.arrays import Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.numeric.threads import cpu_count, run
 
 #: Nodes of a chunk: enough that a thread is not woken for nothing, few enough that large graphs are spread.

@@ -9,8 +9,9 @@ from hashlib import blake2b
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.arrays import Codes, Ints
 from mercer.kernels.graphs.base import label_text
-from mercer.kernels.graphs.batch import Batch, Codes, Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.threads import cpu_count, run
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError
 from mercer.kernels.graphs.atlas import canonical, classes, numbers, steps
-from mercer.kernels.graphs.batch import Batch, Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import chunks
 from mercer.numeric.threads import cpu_count, run
 
@@ -20,10 +20,10 @@ MOST_SETS = 2**38
 #: Sampled sets of nodes are drawn from this seed, graph by graph: the same graph always gives the same numbers.
 SAMPLING_SEED = 17
 
-Counts = NDArray[Any]  # int64, or Python integers where those could overflow
+Counts = Array  # int64, or Python integers where those could overflow
 
 
-def induced_counts(batch: Batch, p: int, connected: bool, samples: int | None) -> NDArray[np.float64]:  # -> (n, classes)
+def induced_counts(batch: Batch, p: int, connected: bool, samples: int | None) -> Floats:  # -> (n, classes)
     """How many sets of p nodes of every graph induce each class, in the order of `atlas.classes`."""
     sizes = np.diff(batch.first)
     sampled = _too_long(batch, samples) if p == 5 else np.zeros(len(batch), dtype=bool)
@@ -99,7 +99,7 @@ def _named(found: dict[str, Ints], p: int) -> dict[tuple[int, int], Counts]:
 # -- graphs that are too large to enumerate -----------------------------------------------------------------------------
 
 
-def set_bounds(batch: Batch) -> NDArray[np.float64]:  # -> (n,)
+def set_bounds(batch: Batch) -> Floats:  # -> (n,)
     """At most how many connected sets of five nodes each graph has: the number of its subgraphs that are trees of five."""
     degree = batch.degrees.astype(np.float64)
     pairs, first = batch.pairs, batch.first
@@ -126,7 +126,7 @@ def _too_long(batch: Batch, samples: int | None) -> NDArray[np.bool_]:
     return long
 
 
-def _sampled(batch: Batch, g: int, p: int, connected: bool, samples: int) -> NDArray[np.float64]:
+def _sampled(batch: Batch, g: int, p: int, connected: bool, samples: int) -> Floats:
     """Estimates from sets of p nodes drawn at random: (n choose p) times the share of each class."""
     from mercer.kernels.graphs._compiled_graphlets import masks_of
 

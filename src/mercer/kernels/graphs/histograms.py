@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.arrays import Codes, Ints
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
-from mercer.kernels.graphs.batch import Batch, Codes, Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.strings.engine.substrings import Table
 
 

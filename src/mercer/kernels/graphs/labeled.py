@@ -6,9 +6,10 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from mercer.arrays import Ints
 from mercer.errors import InputError
 from mercer.kernels.graphs.base import label_text, numbered_table
-from mercer.kernels.graphs.batch import Batch, Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import by_chunks
 from mercer.kernels.strings.engine.substrings import Table
 

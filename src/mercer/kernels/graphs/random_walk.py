@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
 from mercer.kernels.graphs.base import unlabeled_rule
-from mercer.kernels.graphs.batch import Batch, Ints
+from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import chunks
 from mercer.numeric.encodings import Encoded, Encoding, Index
 from mercer.numeric.threads import cpu_count, run
@@ -39,7 +38,7 @@ class Walkers(Encoded):
         joint = left.joined(right)
         return Walkers(joint, self.rows), Walkers(joint, other.rows + len(self.batch))
 
-    def numbers(self, steps: int) -> NDArray[np.float64] | None:  # -> (n, steps + 1)
+    def numbers(self, steps: int) -> Floats | None:  # -> (n, steps + 1)
         """Walks of every length in every graph of the batch; None where labels differ, so that walks must be compared."""
         from mercer.kernels.graphs._compiled_walks import walk_numbers
 
@@ -49,7 +48,7 @@ class Walkers(Encoded):
         indptr, neighbors, _ = batch.adjacency
         parts = chunks(batch)
 
-        def made() -> NDArray[np.float64]:
+        def made() -> Floats:
             out = np.empty((len(batch), steps + 1))
             run(
                 parts,
@@ -96,17 +95,17 @@ class RandomWalk(Kernel):
 
         return rows.remember(("walkers", self.unlabeled), made)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         return self.decay ** np.arange(self.steps + 1.0)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         left, right = pair.left, pair.right
         numbers = left.numbers(self.steps)
         if numbers is not None:
             return np.asarray((numbers[left.rows] * self._weights()) @ numbers[right.rows].T)
         return self._walked(left.batch, left.rows, right.rows)
 
-    def _walked(self, batch: Batch, left: Ints, right: Ints) -> NDArray[np.float64]:  # (r,), (c,) -> (r, c)
+    def _walked(self, batch: Batch, left: Ints, right: Ints) -> Floats:  # (r,), (c,) -> (r, c)
         from mercer.kernels.graphs._compiled_walks import walk_block
 
         indptr, neighbors, _ = batch.adjacency
@@ -114,7 +113,7 @@ class RandomWalk(Kernel):
         walk_block(indptr, neighbors, batch.nodes[0], batch.first, left, right, self.decay, self.steps, out)
         return out
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         numbers = encoding.numbers(self.steps)
         if numbers is not None:
             return np.asarray(numbers[encoding.rows] ** 2 @ self._weights())

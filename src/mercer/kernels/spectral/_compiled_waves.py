@@ -7,17 +7,15 @@ this one is more than ten times faster.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-def waves_float64(phase: NDArray[Any], factors: NDArray[Any], out: NDArray[Any]) -> None:  # (n, m), (m,) -> (n, 2m)
+def waves_float64(phase: Array, factors: Array, out: Array) -> None:  # (n, m), (m,) -> (n, 2m)
     """out = [factors cos(phase), factors sin(phase)] in float64; |phase| up to 1e6."""
     m = phase.shape[1]
     for i in range(phase.shape[0]):
@@ -54,7 +52,7 @@ def waves_float64(phase: NDArray[Any], factors: NDArray[Any], out: NDArray[Any])
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-def waves_float32(phase: NDArray[Any], factors: NDArray[Any], out: NDArray[Any]) -> None:  # (n, m), (m,) -> (n, 2m)
+def waves_float32(phase: Array, factors: Array, out: Array) -> None:  # (n, m), (m,) -> (n, 2m)
     """out = [factors cos(phase), factors sin(phase)] in float32; |phase| up to 1e3."""
     m = phase.shape[1]
     for i in range(phase.shape[0]):

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import Floats
 from mercer.kernels.spectral.laws import Atoms, CauchyLaw, GaussianLaw
-from mercer.kernels.spectral.measure import Array, Measure, as_frequencies
+from mercer.kernels.spectral.measure import Measure, as_frequencies
 
 
 def multiple(measure: Measure, factor: float) -> Measure:
@@ -101,7 +102,7 @@ class Mixture(Measure):
     def parts(self) -> tuple[Measure, ...]:
         return self.terms
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         cumulative = np.cumsum([term.mass for term in self.terms]) / self.mass
         chosen = np.minimum(np.searchsorted(cumulative, uniforms[:, 0], side="right"), len(self.terms) - 1)
         out = np.empty((len(uniforms), self.width))
@@ -110,14 +111,14 @@ class Mixture(Measure):
             out[rows] = term.sample(uniforms[rows, 1 : 1 + term.n_uniforms])
         return out
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         return np.sum([term.mass * term.covariance() for term in self.terms], axis=0) / self.mass
 
     @property
     def has_density(self) -> bool:
         return all(term.has_density for term in self.terms)
 
-    def density(self, frequencies: Any) -> Array:
+    def density(self, frequencies: Any) -> Floats:
         return np.sum([term.density(frequencies) for term in self.terms], axis=0)
 
 
@@ -143,14 +144,14 @@ class Convolution(Measure):
     def columns(self) -> frozenset[int]:
         return frozenset.union(*[factor.columns for factor in self.factors])
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         total, start = np.zeros((len(uniforms), self.width)), 0
         for factor in self.factors:
             total += factor.sample(uniforms[:, start : start + factor.n_uniforms])
             start += factor.n_uniforms
         return total
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         return np.sum([factor.covariance() for factor in self.factors], axis=0)
 
     def _apart(self) -> bool:
@@ -171,7 +172,7 @@ class Convolution(Measure):
     def has_density(self) -> bool:
         return self._apart() or self._moved() is not None
 
-    def density(self, frequencies: Any) -> Array:
+    def density(self, frequencies: Any) -> Floats:
         w, moved = as_frequencies(frequencies, self.width), self._moved()
         if moved is not None:
             law, atoms = moved
@@ -191,7 +192,7 @@ class LinearImage(Measure):
     """The measure of k(S x, S z): frequencies S'v of frequencies v of k."""
 
     inner: Measure
-    matrix: Array  # S, (r, d)
+    matrix: Floats  # S, (r, d)
 
     @classmethod
     def of_columns(cls, inner: Measure, columns: Sequence[int], width: int) -> LinearImage:
@@ -221,10 +222,10 @@ class LinearImage(Measure):
         inner = self.inner.parts()
         return (self,) if len(inner) == 1 else tuple(LinearImage(part, self.matrix) for part in inner)
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         return self.inner.sample(uniforms) @ self.matrix
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         inner = self.inner.covariance()
         if np.isfinite(inner).all():
             return self.matrix.T @ inner @ self.matrix
@@ -235,7 +236,7 @@ class LinearImage(Measure):
         r, d = self.matrix.shape
         return r == d and self.inner.has_density and bool(np.linalg.matrix_rank(self.matrix) == d)
 
-    def density(self, frequencies: Any) -> Array:
+    def density(self, frequencies: Any) -> Floats:
         if not self.has_density:
             return super().density(frequencies)
         w = as_frequencies(frequencies, self.width)
@@ -248,7 +249,7 @@ class LinearImage(Measure):
         own = self.matrix[:, sorted(self.columns)]
         return LinearImage(self.inner, own).has_density
 
-    def own_density(self, frequencies: Array) -> Array:  # (m, d) -> (m,)
+    def own_density(self, frequencies: Floats) -> Floats:  # (m, d) -> (m,)
         """The density in those columns alone."""
         own = sorted(self.columns)
         return LinearImage(self.inner, self.matrix[:, own]).density(frequencies[:, own])

@@ -18,10 +18,11 @@ import numpy as np
 from scipy import linalg, special
 from scipy.stats import qmc
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError, check_choice
 from mercer.kernels.spectral.composition import LinearImage
 from mercer.kernels.spectral.laws import Atoms
-from mercer.kernels.spectral.measure import Array, Measure
+from mercer.kernels.spectral.measure import Measure
 
 KINDS = ("auto", "plain", "sobol", "orthogonal", "structured")
 
@@ -36,8 +37,8 @@ SOBOL_MOST = 21201
 class Draw:
     """Frequencies w_j and weights, with k(x, z) near sum_j weights_j cos(w_j'(x - z))."""
 
-    frequencies: Array  # (m, d)
-    weights: Array  # (m,), they add up to k(x, x)
+    frequencies: Floats  # (m, d)
+    weights: Floats  # (m,), they add up to k(x, x)
     kind: str  # how they were drawn; several words for a sum whose terms differ
 
 
@@ -107,7 +108,7 @@ def _draw_part(part: Measure, m: int, kind: str, rng: np.random.Generator) -> Dr
     return Draw(_orthogonal(m, part.width, rng) * part.radii(uniforms)[:, None] * scales, weights, kind)
 
 
-def _sobol(m: int, d: int, rng: np.random.Generator) -> Array:  # -> (m, d)
+def _sobol(m: int, d: int, rng: np.random.Generator) -> Floats:  # -> (m, d)
     engine = qmc.Sobol(d, scramble=True, seed=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that m is no power of two: balance is lost, not correctness
@@ -115,11 +116,11 @@ def _sobol(m: int, d: int, rng: np.random.Generator) -> Array:  # -> (m, d)
     return np.asarray(points + 2.0**-31)  # the middle of its cell: 0 itself has no quantile
 
 
-def _stratified(m: int, rng: np.random.Generator) -> Array:  # -> (m, 1)
+def _stratified(m: int, rng: np.random.Generator) -> Floats:  # -> (m, 1)
     return ((rng.permutation(m) + rng.random(m)) / m)[:, None]
 
 
-def _orthogonal(m: int, d: int, rng: np.random.Generator) -> Array:  # -> (m, d)
+def _orthogonal(m: int, d: int, rng: np.random.Generator) -> Floats:  # -> (m, d)
     """Unit vectors, uniformly distributed each, orthogonal within blocks of d."""
     out = np.empty((m, d))
     for start in range(0, m, d):
@@ -129,7 +130,7 @@ def _orthogonal(m: int, d: int, rng: np.random.Generator) -> Array:  # -> (m, d)
     return out
 
 
-def _structured(part: Measure, m: int, further: int, rng: np.random.Generator) -> Array:  # -> (m, d)
+def _structured(part: Measure, m: int, further: int, rng: np.random.Generator) -> Floats:  # -> (m, d)
     """sqrt(d) H D1 H D2 H D3 with random signs D, of the next power of two, cut to d columns."""
     d = part.width
     size = 1 << max(0, (d - 1).bit_length())

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from mercer.kernels.spectral.measure import Array
+from mercer.arrays import Array, Floats
 from mercer.numeric import threads
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
@@ -30,9 +29,9 @@ CACHED_NUMBERS = 1 << 18
 class Projection:
     """Frequencies and factors in the form that a block of features takes them."""
 
-    exact: Array  # (d, m)
-    own: NDArray[Any]  # (d, m) in the dtype of the features
-    factors: NDArray[Any]  # (m,): what the columns of a frequency are multiplied by
+    exact: Floats  # (d, m)
+    own: Array  # (d, m) in the dtype of the features
+    factors: Array  # (m,): what the columns of a frequency are multiplied by
     longest: float  # the length of the longest frequency
     compiled: bool
 
@@ -51,10 +50,10 @@ class FourierMap:
         "phases": "float (m,) | float (1,) | float (0,)",
     }
 
-    frequencies: Array  # (m, d)
-    weights: Array  # (m,)
-    center: Array  # (d,): subtracted first; z(x)'z(z) depends on x - z only, and small phases keep their digits
-    phases: Array  # (m,) for single columns throughout, (1,) for a last single column, (0,) for pairs
+    frequencies: Floats  # (m, d)
+    weights: Floats  # (m,)
+    center: Floats  # (d,): subtracted first; z(x)'z(z) depends on x - z only, and small phases keep their digits
+    phases: Floats  # (m,) for single columns throughout, (1,) for a last single column, (0,) for pairs
 
     @property
     def n_pairs(self) -> int:
@@ -66,13 +65,13 @@ class FourierMap:
         """Columns of z(x)."""
         return 2 * self.n_pairs + len(self.phases)
 
-    def __call__(self, X: Any) -> NDArray[Any]:  # (n, d) -> (n, n_columns)
+    def __call__(self, X: Any) -> Array:  # (n, d) -> (n, n_columns)
         """Return z(x) for every row, in the dtype of X."""
         out = allocate((X.shape[0], self.n_columns), X.dtype, "the features", "Transform fewer rows at a time.")
         self.write(X, out)
         return out
 
-    def write(self, X: Any, out: NDArray[Any]) -> None:  # (n, d), (n, n_columns)
+    def write(self, X: Any, out: Array) -> None:  # (n, d), (n, n_columns)
         """Write z(x) for every row; blocks of rows on all cores."""
         step = max(16, CACHED_NUMBERS // max(self.n_columns, 1))
         projection = self.projection(out.dtype, X.shape[0])
@@ -86,7 +85,7 @@ class FourierMap:
 
         threads.run(starts, work, crew)
 
-    def fill(self, X: Any, out: NDArray[Any], projection: Projection, spare: NDArray[Any]) -> None:  # (n, d) -> (n, D)
+    def fill(self, X: Any, out: Array, projection: Projection, spare: Array) -> None:  # (n, d) -> (n, D)
         """Write z(x) for some rows into an array of the caller's; `spare` has as many rows, one column per frequency."""
         phase = self._phase(X, projection, spare[: X.shape[0]])
         p = self.n_pairs
@@ -114,7 +113,7 @@ class FourierMap:
         compiled = worth(n_rows * self.n_columns, PER_VALUE)
         return Projection(exact, exact.astype(dtype, copy=False), factors.astype(dtype), longest, compiled)
 
-    def _phase(self, X: Any, projection: Projection, spare: NDArray[Any]) -> NDArray[Any]:  # (n, d), (n, m) -> (n, m)
+    def _phase(self, X: Any, projection: Projection, spare: Array) -> Array:  # (n, d), (n, m) -> (n, m)
         dtype = spare.dtype
         if sp.issparse(X):  # no center, so that zeros stay zeros
             return _one_turn(np.asarray(X.astype(np.float64) @ projection.exact)).astype(dtype, copy=False)
@@ -125,7 +124,7 @@ class FourierMap:
         return _one_turn(moved @ projection.exact).astype(dtype, copy=False)
 
 
-def _one_turn(phase: Array) -> Array:
+def _one_turn(phase: Floats) -> Floats:
     """Phases reduced to one turn, in place."""
     phase -= 2.0 * np.pi * np.round(phase * (0.5 / np.pi))
     return phase

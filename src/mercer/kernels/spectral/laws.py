@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Array, Measure, as_frequencies, inside
+from mercer.arrays import Floats
+from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Measure, as_frequencies, inside
 
 
 class Isotropic(Measure):
@@ -20,7 +21,7 @@ class Isotropic(Measure):
     scales: tuple[float, ...]  # 1 / length_scale of every column
     _mixed: bool = True  # whether s is random
 
-    def _spread(self, uniforms: Array) -> Array:  # (m,) -> (m,)
+    def _spread(self, uniforms: Floats) -> Floats:  # (m,) -> (m,)
         """s from one uniform number."""
         raise NotImplementedError  # pragma: no cover - abstract
 
@@ -28,7 +29,7 @@ class Isotropic(Measure):
         """E s^2, which may be inf."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _log_profile(self, r2: Array) -> Array:
+    def _log_profile(self, r2: Floats) -> Floats:
         """The logarithm of the density of s z as a function of its squared length."""
         raise NotImplementedError  # pragma: no cover - abstract
 
@@ -40,14 +41,14 @@ class Isotropic(Measure):
     def n_uniforms(self) -> int:
         return self.width + self._mixed
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         u = inside(uniforms)
         normal = special.ndtri(u[:, : self.width])
         if self._mixed:
             normal *= self._spread(u[:, -1])[:, None]
         return np.clip(normal * np.array(self.scales), -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         with np.errstate(invalid="ignore"):
             return np.diag(np.square(self.scales)) * self._variance() if np.isfinite(self._variance()) else _infinite(self)
 
@@ -55,21 +56,21 @@ class Isotropic(Measure):
     def has_density(self) -> bool:
         return True
 
-    def density(self, frequencies: Any) -> Array:
+    def density(self, frequencies: Any) -> Floats:
         w = as_frequencies(frequencies, self.width) / np.array(self.scales)
         log = self._log_profile(np.einsum("ij,ij->i", w, w)) - np.log(self.scales).sum()
         return self.mass * np.exp(log)
 
-    def radius(self) -> tuple[int, Array]:
+    def radius(self) -> tuple[int, Floats]:
         return int(self._mixed), np.array(self.scales)
 
-    def radii(self, uniforms: Array) -> Array:
+    def radii(self, uniforms: Floats) -> Floats:
         u = inside(uniforms)
         chi = np.sqrt(2.0 * special.gammaincinv(self.width / 2.0, u[:, 0]))
         return np.minimum(chi * self._spread(u[:, 1]) if self._mixed else chi, LARGEST_FREQUENCY)
 
 
-def _infinite(measure: Measure) -> Array:
+def _infinite(measure: Measure) -> Floats:
     return np.diag(np.full(measure.width, np.inf))
 
 
@@ -84,7 +85,7 @@ class GaussianLaw(Isotropic):
     def _variance(self) -> float:
         return 1.0
 
-    def _log_profile(self, r2: Array) -> Array:
+    def _log_profile(self, r2: Floats) -> Floats:
         return -0.5 * r2 - 0.5 * self.width * np.log(2.0 * np.pi)
 
 
@@ -96,14 +97,14 @@ class StudentLaw(Isotropic):
     nu: float
     mass: float = 1.0
 
-    def _spread(self, uniforms: Array) -> Array:
+    def _spread(self, uniforms: Floats) -> Floats:
         with np.errstate(divide="ignore", over="ignore"):
             return np.minimum(np.sqrt(self.nu / special.gammaincinv(self.nu, uniforms)), LARGEST_FREQUENCY)
 
     def _variance(self) -> float:
         return self.nu / (self.nu - 1.0) if self.nu > 1 else np.inf
 
-    def _log_profile(self, r2: Array) -> Array:
+    def _log_profile(self, r2: Floats) -> Floats:
         d, nu = self.width, self.nu
         constant = special.gammaln(nu + d / 2.0) - special.gammaln(nu) - 0.5 * d * np.log(2.0 * np.pi * nu)
         return constant - (nu + d / 2.0) * np.log1p(r2 / (2.0 * nu))
@@ -117,13 +118,13 @@ class GammaLaw(Isotropic):
     shape: float
     mass: float = 1.0
 
-    def _spread(self, uniforms: Array) -> Array:
+    def _spread(self, uniforms: Floats) -> Floats:
         return np.sqrt(special.gammaincinv(self.shape, uniforms) / self.shape)
 
     def _variance(self) -> float:
         return 1.0
 
-    def _log_profile(self, r2: Array) -> Array:
+    def _log_profile(self, r2: Floats) -> Floats:
         # the integral of t^(a-1-d/2) exp(-a t - r2/(2t)) over t > 0 is 2 (r2/(2a))^(order/2) K_order(sqrt(2 a r2))
         a, d = self.shape, self.width
         order, tiny = a - d / 2.0, np.maximum(r2, 1e-300)
@@ -151,17 +152,17 @@ class CauchyLaw(Measure):
     def n_uniforms(self) -> int:
         return self.width
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         return np.tan(np.pi * (inside(uniforms) - 0.5)) * np.array(self.scales)
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         return _infinite(self)
 
     @property
     def has_density(self) -> bool:
         return True
 
-    def density(self, frequencies: Any) -> Array:
+    def density(self, frequencies: Any) -> Floats:
         w = as_frequencies(frequencies, self.width) / np.array(self.scales)
         return self.mass * np.prod(1.0 / (np.pi * np.array(self.scales) * (1.0 + w * w)), axis=1)
 
@@ -182,12 +183,12 @@ class CircleLaw(Measure):
     def n_uniforms(self) -> int:
         return self.width
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         u = inside(uniforms)
         turns = np.column_stack([_whole_turns(rate, u[:, k]) for k, rate in enumerate(self.rates)])
         return turns * (2.0 * np.pi / self.period)
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         return np.diag(np.array(self.rates)) * (2.0 * np.pi / self.period) ** 2
 
     def _why_no_density(self) -> str:
@@ -198,7 +199,7 @@ class CircleLaw(Measure):
 ROUNDED = 1e8
 
 
-def _whole_turns(rate: float, uniforms: Array) -> Array:  # (m,) -> (m,)
+def _whole_turns(rate: float, uniforms: Floats) -> Floats:  # (m,) -> (m,)
     """Quantiles of the law p_j = exp(-a) I_|j|(a) on the whole numbers."""
     if rate > ROUNDED:
         return np.round(np.sqrt(rate) * special.ndtri(uniforms))
@@ -212,8 +213,8 @@ def _whole_turns(rate: float, uniforms: Array) -> Array:  # (m,) -> (m,)
 class Atoms(Measure):
     """Finitely many frequencies +-w_j with weights: of a constant (one atom at 0) and of given frequencies."""
 
-    frequencies: Array = field()  # (m, d)
-    weights: Array = field()  # (m,)
+    frequencies: Floats = field()  # (m, d)
+    weights: Floats = field()  # (m,)
 
     @classmethod
     def at_zero(cls, width: int, mass: float) -> Atoms:
@@ -232,7 +233,7 @@ class Atoms(Measure):
     def n_uniforms(self) -> int:
         return 1
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         if self.mass == 0:
             return np.zeros((len(uniforms), self.width))
         cumulative = np.cumsum(self.weights)
@@ -240,7 +241,7 @@ class Atoms(Measure):
         chosen = np.searchsorted(cumulative, uniforms[:, 0] * cumulative[-1], side="right")
         return self.frequencies[np.minimum(chosen, np.flatnonzero(self.weights)[-1])]
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         if self.mass == 0:
             return np.zeros((self.width, self.width))
         return (self.frequencies.T * self.weights) @ self.frequencies / self.mass

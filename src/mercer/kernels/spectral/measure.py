@@ -6,11 +6,9 @@ import abc
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError
-
-Array = NDArray[np.float64]
 
 #: Quantiles are asked for strictly inside (0, 1): at the ends a normal law is infinite.
 EDGE = 2.0**-54
@@ -35,14 +33,14 @@ class Measure(abc.ABC):
         """How many uniform numbers make one frequency."""
 
     @abc.abstractmethod
-    def sample(self, uniforms: Array) -> Array:  # (m, n_uniforms) -> (m, d)
+    def sample(self, uniforms: Floats) -> Floats:  # (m, n_uniforms) -> (m, d)
         """Return frequencies distributed as the measure divided by its mass."""
 
     @abc.abstractmethod
-    def covariance(self) -> Array:  # -> (d, d)
+    def covariance(self) -> Floats:  # -> (d, d)
         """Return E[w w'] under the measure divided by its mass; inf where it does not exist."""
 
-    def density(self, frequencies: Any) -> Array:  # (m, d) -> (m,)
+    def density(self, frequencies: Any) -> Floats:  # (m, d) -> (m,)
         """Return the density per (radian per unit)^d; it integrates to the mass. CapabilityError where there is none."""
         raise CapabilityError(f"{self} has no density: {self._why_no_density()}")
 
@@ -58,11 +56,11 @@ class Measure(abc.ABC):
         """The measures that this one adds up; itself where it is no mixture."""
         return (self,)
 
-    def radius(self) -> tuple[int, Array] | None:
+    def radius(self) -> tuple[int, Floats] | None:
         """(further uniforms, scales) of w = scales * r * direction with a uniform direction; None where r does not exist."""
         return None
 
-    def radii(self, uniforms: Array) -> Array:  # (m, 1 + further) -> (m,)
+    def radii(self, uniforms: Floats) -> Floats:  # (m, 1 + further) -> (m,)
         """Return the lengths r of `radius` from uniform numbers."""
         raise CapabilityError(f"{self} is not isotropic.")
 
@@ -77,12 +75,12 @@ class Measure(abc.ABC):
         return frozenset(range(self.width))
 
 
-def as_frequencies(frequencies: Any, width: int) -> Array:  # -> (m, d)
+def as_frequencies(frequencies: Any, width: int) -> Floats:  # -> (m, d)
     """Frequencies as an (m, d) array; (m,) is read as one column."""
     w = np.asarray(frequencies, dtype=np.float64)
     return w.reshape(-1, width)
 
 
-def inside(uniforms: Array) -> Array:
+def inside(uniforms: Floats) -> Floats:
     """Uniform numbers strictly between 0 and 1."""
     return np.clip(uniforms, EDGE, 1.0 - 2 * EDGE)

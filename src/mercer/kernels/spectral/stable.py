@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Array, Measure, inside
+from mercer.arrays import Floats
+from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Measure, inside
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class StableLaw(Measure):
     def n_uniforms(self) -> int:
         return 2 * self.width + 2 * (self.power < self.norm)
 
-    def sample(self, uniforms: Array) -> Array:
+    def sample(self, uniforms: Floats) -> Floats:
         u = inside(uniforms)
         d = self.width
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -42,7 +43,7 @@ class StableLaw(Measure):
             LARGEST_FREQUENCY,
         )
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         if self.power == 2.0:
             return np.diag(2.0 * np.square(self.scales))
         return np.diag(np.full(self.width, np.inf))
@@ -51,7 +52,7 @@ class StableLaw(Measure):
         return "stable laws have no closed form."
 
 
-def symmetric_stable(angle: Array, height: Array, index: float) -> Array:
+def symmetric_stable(angle: Floats, height: Floats, index: float) -> Floats:
     """Numbers with E cos(v t) = exp(-|t|^index) from two uniform ones (Chambers, Mallows and Stuck)."""
     V, W = np.pi * (angle - 0.5), -np.log(height)
     if index == 1.0:
@@ -60,7 +61,7 @@ def symmetric_stable(angle: Array, height: Array, index: float) -> Array:
     return np.asarray(np.sin(index * V) / np.cos(V) ** (1.0 / index) * ratio ** ((1.0 - index) / index))
 
 
-def positive_stable(angle: Array, height: Array, index: float) -> Array:
+def positive_stable(angle: Floats, height: Floats, index: float) -> Floats:
     """Positive numbers with E exp(-s u) = exp(-u^index), 0 < index < 1, from two uniform ones (Kanter)."""
     theta, W = np.pi * angle, -np.log(height)
     lead = np.sin(index * theta) / np.sin(theta) ** (1.0 / index)

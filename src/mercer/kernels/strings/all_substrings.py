@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import positive, whole_or_none
@@ -45,7 +45,7 @@ class AllSubstrings(SubstringKernel):
     decay: float = positive(0.5, keyword=False, free=False)
     longest: int | None = whole_or_none(None, at_least=1)
 
-    def _weight(self, lengths: NDArray[Any]) -> NDArray[np.float64]:
+    def _weight(self, lengths: Array) -> Floats:
         """decay + decay^2 + … + decay^length."""
         counted = np.asarray(lengths if self.longest is None else np.minimum(lengths, self.longest))
         sums = np.concatenate([[0.0], np.cumsum(self.decay ** np.arange(1.0, counted.max(initial=0) + 1))])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
@@ -16,10 +14,10 @@ from mercer.numeric.encodings import Encoding
 class CountKernel(Kernel):
     """Abstract: the inner product of explicit counts, whatever is counted."""
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return pair.inner().copy()
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.asarray(encoding.norms())
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:

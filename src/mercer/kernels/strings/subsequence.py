@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivation import Derivation
@@ -45,10 +44,10 @@ class Subsequence(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return letters_of(rows)
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return subsequence_block(pair.A, pair.rows, pair.B, pair.cols, self.p, self.decay)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.asarray(subsequence_diag(encoding, self.p, self.decay))
 
     def _derivation(self) -> Derivation:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import Occurrence
@@ -43,14 +43,14 @@ class WeightedDegree(SubstringKernel):
     degree: int = whole(3, at_least=1, keyword=False)
 
     @property
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         degrees = np.arange(1, self.degree + 1)
         return 2.0 * (self.degree - degrees + 1) / (self.degree * (self.degree + 1))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return match_block(pair.A.letters, pair.rows, pair.B.letters, pair.cols, self._weights)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.asarray(match_diag(encoding.letters, self._weights))
 
     def _table(self, letters: Letters) -> Table:

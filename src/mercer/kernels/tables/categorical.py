@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.inputs.cells import as_categories
@@ -28,7 +28,7 @@ class Codes(Encoded):
 
     __slots__ = ("codes", "names")
 
-    def __init__(self, names: list[Hashable], codes: NDArray[np.int64]) -> None:
+    def __init__(self, names: list[Hashable], codes: Ints) -> None:
         self.names, self.codes = names, codes
 
     @classmethod
@@ -78,11 +78,11 @@ class Categorical(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("categories", lambda: Codes.of(as_categories(rows._items("categories"), rows.name)))
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         equal = np.equal.outer(pair.A.codes[pair.rows], pair.B.codes[pair.cols])
         return np.where(equal, 1.0, self.similarity)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.ones(len(encoding))
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
@@ -135,7 +135,7 @@ class Ordered(Kernel):
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember(("ranks", self.levels), lambda: Points(self._ranks(rows)))
 
-    def _ranks(self, rows: Rows) -> NDArray[np.float64]:
+    def _ranks(self, rows: Rows) -> Floats:
         number = {level: float(i) for i, level in enumerate(self.levels)}
         cells = as_categories(rows._items("levels"), rows.name)
         unknown = [cell for cell in cells if cell not in number]
@@ -144,13 +144,13 @@ class Ordered(Kernel):
             raise InputError(f"{rows.name} holds {unknown[0]!r}, which is none of the levels of Ordered: {known}.")
         return np.array([number[cell] for cell in cells])[:, None]
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         return pair.exp(pair.manhattan_distances(), -1.0 / self.length_scale)
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         return np.ones(len(encoding))
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         return np.array([np.vdot(pair.block(self) * W, pair.manhattan_distances()) / self.length_scale])
 
     def _derivation(self) -> Derivation:

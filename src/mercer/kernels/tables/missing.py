@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.inputs.cells import missing_cells
@@ -87,7 +88,7 @@ class Missing(Wrapper):
         means[holes] = self._means(sample, sample).mean()
         return encoding, flags, Values(means)
 
-    def _means(self, A: Encoding, B: Encoding) -> NDArray[np.float64]:
+    def _means(self, A: Encoding, B: Encoding) -> Floats:
         """mean_j k(x_i, b_j) without holding the matrix."""
         pair = Pair.whole(A, B)
         ones = np.full((pair.shape[1], 1), 1.0 / pair.shape[1])
@@ -104,7 +105,7 @@ class Missing(Wrapper):
         flags = pair.part(1)
         return flags.left.array > 0, flags.right.array > 0
 
-    def _block(self, pair: Pair) -> NDArray[Any]:
+    def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair.part(0))
         left, right = self._holes(pair)
         ends = pair.part(2)
@@ -112,11 +113,11 @@ class Missing(Wrapper):
         values[:, right] = ends.left.array[:, None]
         return values
 
-    def _diag(self, encoding: Encoding) -> NDArray[Any]:
+    def _diag(self, encoding: Encoding) -> Array:
         holes = encoding[1].array > 0
         return np.where(holes, encoding[2].array, self.inner._diag(encoding[0]))
 
-    def _pullback(self, pair: Pair, W: NDArray[Any]) -> NDArray[np.float64]:
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
         left, right = self._holes(pair)
         inside = np.where(left[:, None] | right[None, :], 0.0, W)
         total = self.inner._pullback(pair.part(0), inside)
@@ -129,7 +130,7 @@ class Missing(Wrapper):
         total = total + means_pullback(self.inner, gather(pair.A[0], pair.rows), sample, at_left)
         return total + grand_pullback(self.inner, sample, float(W[np.ix_(left, right)].sum()))
 
-    def _diag_pullback(self, encoding: Encoding, w: NDArray[Any]) -> NDArray[np.float64]:
+    def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         holes = encoding[1].array > 0
         total = self.inner._diag_pullback(encoding[0], np.where(holes, 0.0, w))
         if self.rule == INDICATOR:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Array
 
 
 @numba.njit(cache=True, nogil=True)
-def inverse_diagonal(Q: NDArray[Any], lower: NDArray[Any], pivots: NDArray[Any], out: NDArray[Any]) -> None:
+def inverse_diagonal(Q: Array, lower: Array, pivots: Array, out: Array) -> None:
     """out[a, i] = sum_k v_k^2 / pivots[a, k] with L_a v = row i of Q, L_a unit lower bidiagonal with entries lower[a].
 
     Q (b, n) is a block of rows, Fortran-ordered, so that a column of the block is contiguous; lower (L, n - 1), pivots

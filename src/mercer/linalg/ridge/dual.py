@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.linalg.cholesky import Factor, Factored, cholesky, solve_refined
-from mercer.linalg.solution import Array, SplitRows, penalties, relative_residual, split_rows, targets
+from mercer.linalg.solution import SplitRows, penalties, relative_residual, split_rows, targets
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack as lapack
 
+from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.solution import Array, penalties, row_weights, split_rows
+from mercer.linalg.solution import penalties, row_weights, split_rows
 
 _LARGEST = 32_766  # syevd counts its 2 n^2 + 6 n + 1 numbers of workspace in 32 bits
 _ROWS = 512  # rows of U squared together, so that U * U is never held whole

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy.linalg.lapack as lapack
 
+from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.solution import Array, RidgeSolution, fold_rows, penalties, relative_residual, targets
+from mercer.linalg.solution import RidgeSolution, fold_rows, penalties, relative_residual, targets
 
 _WIDE = 16  # from this many targets on, alphas are taken one by one: the product with U is large enough by itself
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg.lapack as lapack
 
+from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.solution import Array, penalties, split_rows, targets
+from mercer.linalg.solution import penalties, split_rows, targets
 from mercer.numeric.threads import cpu_count, run
 
 _ROWS = 256  # rows of Q per task: with twenty alphas their recurrences stay in the L2 cache

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.report.document.html import Html, Section, cards, facts, figure, gallery, join, mark, paragraph, table
 from mercer.report.document.numbers import human, percent, rounded
@@ -12,8 +12,6 @@ from mercer.report.document.page import page
 from mercer.report.document.svg import LETTER, Picture, horizontal_bars
 from mercer.workflow.comparison import Comparison, histogram
 from mercer.workflow.table_encoding import numbers_of
-
-Array = NDArray[np.float64]
 
 #: Columns drawn, columns listed, levels of a category drawn.
 DRAWN, LISTED, LEVELS = 6, 60, 8
@@ -130,7 +128,7 @@ def _method(found: Comparison, command: str) -> Section:
     return Section("method", "How it was tested", join([facts(rows), gallery([figure(picture, caption)])]))
 
 
-def _null(null: Array, observed: float, pvalue: float) -> Html:
+def _null(null: Floats, observed: float, pvalue: float) -> Html:
     low, high = float(min(null.min(), observed)), float(max(null.max(), observed))
     margin = 0.05 * (high - low) or 0.5
     counts, edges = np.histogram(null, bins=40, range=(low - margin, high + margin))

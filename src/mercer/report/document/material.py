@@ -6,16 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.inputs.frames import Column, like, read_columns
 from mercer.workflow.dependence import some_rows
 from mercer.workflow.scores import Resampled
 from mercer.workflow.table_model import Member
 from mercer.workflow.table_spectrum import DRAWN, SAMPLED, Neighborhood, Spectrum, neighborhood, spectrum
 from mercer.workflow.training import Training
-
-Array = NDArray[np.float64]
 
 
 class Material:
@@ -64,7 +62,7 @@ class Material:
         return Resampled(self.m)
 
     @cached_property
-    def codes(self) -> NDArray[np.intp]:
+    def codes(self) -> Indices:
         """Held-out labels as places in `classes`."""
         assert self.classes is not None
         return np.searchsorted(self.classes, self.training.y_test)
@@ -87,7 +85,7 @@ class Material:
         return max(members, key=lambda member: member.weight)
 
     @cached_property
-    def sample(self) -> NDArray[np.intp]:
+    def sample(self) -> Indices:
         """Training rows whose Gram matrix is looked at."""
         here = len(self.training.y_train)
         return np.sort(self.rng.choice(here, min(here, SAMPLED), replace=False))
@@ -108,13 +106,13 @@ class Material:
         Z = self.sampled_inputs[self.main_member.scaling][:DRAWN]
         return neighborhood(self.main_member, Z, self._targets(self.sample[:DRAWN]), self.n)
 
-    def _targets(self, rows: NDArray[np.intp]) -> Array:  # -> (r, t)
+    def _targets(self, rows: Indices) -> Floats:  # -> (r, t)
         y = self.training.y_train[rows]
         if self.classes is None:
             return np.asarray(y, dtype=np.float64)[:, None]
         return np.eye(len(self.classes))[np.searchsorted(self.classes, y)]
 
-    def outputs(self, columns: list[Column]) -> Array:  # -> (n, t)
+    def outputs(self, columns: list[Column]) -> Floats:  # -> (n, t)
         """Predicted numbers, or probabilities, of any columns."""
         scores = self.model._predictions(self.model._inputs_of(columns))
         return np.asarray(scores if self.classes is None else self.model._probabilities(scores))

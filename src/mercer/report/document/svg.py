@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.report.document.html import Html, text
 from mercer.report.document.numbers import human
-
-Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 360, 260
 
@@ -34,7 +32,7 @@ class Axis:
     stop: float
     log: bool = False
 
-    def __call__(self, values: Any) -> Array:
+    def __call__(self, values: Any) -> Floats:
         """Where values lie; those outside are drawn on the border."""
         given = np.asarray(values, dtype=np.float64)
         places = np.log10(np.maximum(given, 1e-300)) if self.log else given

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Floats
 
 
 @numba.njit(cache=True, nogil=True)
 def matches(
-    left: NDArray[np.int32], right: NDArray[np.int32], gain: NDArray[np.float64], out: NDArray[np.float64]
+    left: NDArray[np.int32], right: NDArray[np.int32], gain: Floats, out: Floats
 ) -> None:  # (n, L), (M, m), (degree + 1,), (n, m)
     """out[i, j] = sum over places of gain[length of the run of equal letters that ends there, at most degree]."""
     width, degree, m = min(left.shape[1], right.shape[0]), gain.shape[0] - 1, out.shape[1]

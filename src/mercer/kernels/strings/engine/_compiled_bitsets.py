@@ -17,10 +17,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Codes, Floats, Ints
 from mercer.kernels.strings.engine._compiled_vectors import at_addresses
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Marks = NDArray[np.uint32]  # unsigned: an index that cannot be negative is used as it is
 Words = NDArray[np.uint64]
 
@@ -274,7 +273,7 @@ def stream(
 @numba.njit(cache=True, nogil=True)
 def shared_windows(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, others: Ints, few: int,
-    places: int, out: NDArray[np.float64], weight: float,
+    places: int, out: Floats, weight: float,
 ) -> None:  # (q, M), (q, M or 0), (masks, q, S), (masks,), (n + 1,), (R,), (m,), (R, m)  # fmt: skip
     """out[r, j] += weight * the number of pairs of windows, of string chunk[r] and string others[j], with equal keys."""
     words = VECTOR * ((chunk.shape[0] + 64 * VECTOR - 1) // (64 * VECTOR))
@@ -337,7 +336,7 @@ def spread_bits() -> Words:  # -> (256,)
 @numba.njit(cache=True, nogil=True)
 def own_windows(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, weight: float,
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:  # fmt: skip
     """out[r] += weight * the number of pairs of windows of string chunk[r] with equal keys, over all masks."""
     longest = 1

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from mercer.arrays import Array, Codes, Floats, Ints
 
 
 @numba.njit(cache=True, nogil=True)
@@ -53,7 +48,7 @@ def numbered(keys: Ints, ids: Codes) -> Ints:
 
 
 @numba.njit(cache=True, nogil=True)
-def count(keys: NDArray[Any], first: Ints, bound: int) -> tuple[Ints, Codes, NDArray[np.float64]]:
+def count(keys: Array, first: Ints, bound: int) -> tuple[Ints, Codes, Floats]:
     """CSR counts of keys < bound; string i has keys[first[i]:first[i + 1]]. Columns of a row come as they are found."""
     n = first.shape[0] - 1
     seen = np.zeros(bound, np.int32)
@@ -78,8 +73,8 @@ def count(keys: NDArray[Any], first: Ints, bound: int) -> tuple[Ints, Codes, NDA
 
 @numba.njit(cache=True, nogil=True)
 def transposed(
-    indptr: Ints, indices: Codes, data: NDArray[Any], width: int
-) -> tuple[Ints, Codes, NDArray[Any]]:  # CSR of (n, width) -> CSR of (width, n), sorted
+    indptr: Ints, indices: Codes, data: Array, width: int
+) -> tuple[Ints, Codes, Array]:  # CSR of (n, width) -> CSR of (width, n), sorted
     """The same matrix by columns; rows of a column ascend."""
     pointer = np.zeros(width + 1, np.int64)
     for k in range(indices.shape[0]):
@@ -112,8 +107,8 @@ def lower_bound(rows: Codes, start: int, stop: int, value: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def add_common(
-    indptr: Ints, indices: Codes, data: NDArray[Any], picked: Ints,
-    pointer: Ints, rows: Codes, values: NDArray[Any], low: int, high: int, out: NDArray[np.float64],
+    indptr: Ints, indices: Codes, data: Array, picked: Ints,
+    pointer: Ints, rows: Codes, values: Array, low: int, high: int, out: Floats,
 ) -> None:  # CSR (n, D), (r,), lists of D columns, (r, high - low)  # fmt: skip
     """out[i, j - low] += sum over columns c of data[i, c] values[c, j], for rows `picked` and low <= j < high."""
     for i in range(picked.shape[0]):

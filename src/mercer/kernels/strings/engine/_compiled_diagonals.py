@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
+from mercer.arrays import Floats, Ints
 from mercer.kernels.strings.engine._compiled_vectors import at_addresses
 
 Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 
 #: Pairs of windows that one vector instruction takes.
 VECTOR = 32
@@ -83,8 +83,8 @@ def tally(context, counts, ends, sums, least):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def agreements(
-    codes: Bytes, starts: Ints, chunk: Ints, others: Ints, width: int, least: int, gains: NDArray[np.float64],
-    out: NDArray[np.float64],
+    codes: Bytes, starts: Ints, chunk: Ints, others: Ints, width: int, least: int, gains: Floats,
+    out: Floats,
 ) -> None:  # fmt: skip
     """out[r, c] += sum over pairs of windows of strings chunk[r] and others[c], with m >= least agreements, of
     gains[0] + … + gains[m - least]."""
@@ -99,9 +99,7 @@ def agreements(
 
 
 @numba.njit(cache=True, nogil=True)
-def own(
-    codes: Bytes, starts: Ints, rows: Ints, width: int, least: int, gains: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def own(codes: Bytes, starts: Ints, rows: Ints, width: int, least: int, gains: Floats, out: Floats) -> None:
     """The same of every string with itself."""
     for r in range(rows.shape[0]):
         value = np.zeros((1, 1))

@@ -9,12 +9,9 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from mercer.arrays import Codes, Floats, Ints
 
 #: Pairs that one vector instruction takes, and pairs that go through the recurrence side by side: four instructions that
 #: need not wait for each other.
@@ -22,7 +19,7 @@ VECTOR, LANES = 4, 16
 
 
 @numba.njit(cache=True, nogil=True)
-def block(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: float, out: NDArray[np.float64]) -> None:
+def block(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i, j] = K_p(string i of a, string j of b), one string of a against LANES strings of b."""
     m = b_starts.shape[0] - 1
     order = np.argsort(b_starts[1:] - b_starts[:-1])  # strings of one batch have about the same length
@@ -46,7 +43,7 @@ def block(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: flo
 
 
 @numba.njit(cache=True, nogil=True)
-def diagonal(codes: Codes, starts: Ints, p: int, decay: float, out: NDArray[np.float64]) -> None:
+def diagonal(codes: Codes, starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i] = K_p of string i with itself."""
     sums = np.empty((2, VECTOR))
     for i in range(starts.shape[0] - 1):
@@ -92,7 +89,7 @@ def advance(context, run, below, own, letters, letter, decay, square):  # type: 
 
 @numba.njit(cache=True, nogil=True)
 def sweep(
-    s: Codes, letters: Codes, p: int, decay: float, prefix: NDArray[np.float64], sums: NDArray[np.float64]
+    s: Codes, letters: Codes, p: int, decay: float, prefix: Floats, sums: Floats
 ) -> None:  # (L,), (M, lanes), (p + 1, M + 1, lanes), (2, lanes)
     """One string against several: prefix[l, j] is K'_l of the letters so far and the first j letters of each t.
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.subsequences import padded
 from mercer.kernels.strings.engine.substrings import Keys, Table, scaled, side_by_side, spelled, table
 from mercer.numeric.compiling import worth
-
-Floats = NDArray[np.float64]
 
 #: Nanoseconds that a compiled loop saves per comparison of letters: from 2^23 on it is worth loading.
 #: Row: strkernels-weighted-degree-*.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.kernels.strings.engine.letters import Ints
+from mercer.arrays import Ints
 
 
 def branches(shared: Ints) -> tuple[Ints, Ints, Ints]:  # (N,) -> heights, parents of the nodes, (N,) node of a suffix

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.strings.engine.letters import Ints, Letters
+from mercer.arrays import Floats, Ints
+from mercer.kernels.strings.engine.letters import Letters
 from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
 
@@ -31,7 +32,7 @@ class Diagonals:
     starts: Ints  # (n + 1,)
     width: int
     least: int
-    gains: NDArray[np.float64]  # (width - least + 1,)
+    gains: Floats  # (width - least + 1,)
 
     @classmethod
     def pay(cls, letters: Letters, width: int, masks: int, codes_fit: bool) -> bool:
@@ -42,13 +43,13 @@ class Diagonals:
         return worth(windows * masks, PER_WINDOW) and masks * (BALANCE if codes_fit else WITHOUT_CODES) >= windows
 
     @classmethod
-    def of(cls, letters: Letters, width: int, values: NDArray[np.float64]) -> Diagonals:
+    def of(cls, letters: Letters, width: int, values: Floats) -> Diagonals:
         """The strings, and values[m] for a pair of windows with m agreements; values[0] = 0."""
         least = int(np.flatnonzero(values)[0])
         gains = np.diff(values[least:], prepend=0.0)
         return cls(letters.codes.astype(np.uint8), letters.starts, width, least, gains)
 
-    def between(self, chunk: Ints, others: Ints) -> NDArray[np.float64]:  # (r,), (m,) -> (r, m)
+    def between(self, chunk: Ints, others: Ints) -> Floats:  # (r,), (m,) -> (r, m)
         """The sums of the strings of a chunk with the others."""
         from mercer.kernels.strings.engine._compiled_diagonals import agreements
 
@@ -56,7 +57,7 @@ class Diagonals:
         agreements(self.codes, self.starts, chunk, others, self.width, self.least, self.gains, out)
         return out
 
-    def own(self, rows: Ints) -> NDArray[np.float64]:  # (r,) -> (r,)
+    def own(self, rows: Ints) -> Floats:  # (r,) -> (r,)
         """The sum of every string with itself."""
         from mercer.kernels.strings.engine._compiled_diagonals import own
 

@@ -11,10 +11,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Ints
 from mercer.errors import InputError
 from mercer.numeric.encodings import Encoded, Index
-
-Ints = NDArray[np.int64]
 
 #: Nanoseconds that compiled loops save per letter: from 2^15 letters on they are worth loading. Row: spectrum-*.
 PER_LETTER = 256

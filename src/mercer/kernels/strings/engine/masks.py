@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.strings.engine.letters import Ints, Letters
+from mercer.arrays import Array, Floats, Ints
+from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.substrings import mirrored
 from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
@@ -54,7 +54,7 @@ class Windows:
         """The largest number of windows of a string."""
         return int(np.diff(self.first).max(initial=0))
 
-    def between(self, chunk: Ints, others: Ints) -> NDArray[np.float64]:  # (r,), (m,) -> (r, m)
+    def between(self, chunk: Ints, others: Ints) -> Floats:  # (r,), (m,) -> (r, m)
         """The weighted number of pairs of windows, and of masks at which they agree."""
         from mercer.kernels.strings.engine._compiled_bitsets import LEVELS, shared_windows
 
@@ -67,7 +67,7 @@ class Windows:
             )  # fmt: skip
         return out
 
-    def own(self, rows: Ints) -> NDArray[np.float64]:  # (r,) -> (r,)
+    def own(self, rows: Ints) -> Floats:  # (r,) -> (r,)
         """The same of every string with itself."""
         from mercer.kernels.strings.engine._compiled_bitsets import own_windows
 
@@ -147,7 +147,7 @@ def _tables(mask: tuple[int, ...], cuts: list[tuple[int, int]], base: int) -> Ma
     return out
 
 
-def of_counts(indptr: Ints, indices: NDArray[np.int32], counts: NDArray[Any], width: int) -> Windows:
+def of_counts(indptr: Ints, indices: NDArray[np.int32], counts: Array, width: int) -> Windows:
     """Rows of whole numbers as if every count were that many windows."""
     times = counts.astype(np.int64)
     first = np.concatenate([[0], np.cumsum(times)])[indptr]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from mercer.kernels.strings.engine.letters import Ints, Letters
+from mercer.arrays import Ints
+from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.masks import Masks
 from mercer.kernels.strings.engine.substrings import COMPLEMENT, Table
 
@@ -93,7 +93,7 @@ def _near(windows: Ints, digits: Ints, powers: Ints, a: int, mismatches: int) ->
                 yield changed
 
 
-def _turned(words: Ints, powers: Ints, a: int, opposite: Ints) -> NDArray[np.int64]:
+def _turned(words: Ints, powers: Ints, a: int, opposite: Ints) -> Ints:
     """The codes of the reverse complements of words."""
     result = np.zeros_like(words)
     for q in range(len(powers)):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Ints
 from mercer.errors import CapabilityError
 from mercer.kernels.strings.engine.diagonals import Diagonals
 from mercer.kernels.strings.engine.masks import Windows
@@ -112,7 +112,7 @@ class Profile(Encoded):
             )
         return Counts(like.names, sp.csr_array(sp.csc_array(mine.matrix)[:, columns]))
 
-    def between(self, rows: slice, other: Profile, cols: slice) -> NDArray[np.float64]:  # -> (r, c)
+    def between(self, rows: slice, other: Profile, cols: slice) -> Floats:  # -> (r, c)
         """Inner products of some of these strings with some of the others, whose columns are the same."""
         if self.shared is other.shared:
             windows = self.shared.windows()
@@ -124,12 +124,12 @@ class Profile(Encoded):
                 return listed.between(self._places(rows), first + cols.start, first + cols.stop)
         return np.asarray((self.take(rows).matrix @ other.take(cols).matrix.T).toarray())
 
-    def _places(self, rows: slice) -> NDArray[np.int64]:
+    def _places(self, rows: slice) -> Ints:
         if isinstance(self.rows, slice):
             return np.arange(self.rows.start + rows.start, self.rows.start + rows.stop)
         return np.asarray(self.rows[rows], dtype=np.int64)
 
-    def norms(self) -> NDArray[np.float64]:  # -> (n,)
+    def norms(self) -> Floats:  # -> (n,)
         windows = self.shared.windows()
         if windows is not None:
             return windows.own(self._places(slice(0, len(self))))

@@ -9,17 +9,13 @@ Sums of whole numbers are exact: float32 is used only where no sum can reach 2^2
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.kernels.strings.engine.masks import Windows, of_counts
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
-
-Ints = NDArray[np.int64]
 
 #: A column that this share of the rows have is cheaper in a dense product (0.02 ns per pair of rows and column, all
 #: columns) than along its list (1 ns per pair of rows that have it). Row: spectrum-*.
@@ -41,7 +37,7 @@ class Listed:
         self.indices = matrix.indices.astype(np.int32, copy=False)
         self.data, self.single = _narrow(matrix)
         self.width = matrix.shape[1]
-        self.dense: NDArray[Any] | None = None
+        self.dense: Array | None = None
         self._set_apart(matrix)
         self.windows = self._as_windows() if self.single else None
         if self.windows is None:
@@ -71,7 +67,7 @@ class Listed:
             return None
         return of_counts(self.indptr, self.indices, self.data, self.width)
 
-    def between(self, left: Ints, low: int, high: int) -> NDArray[np.float64]:  # (r,) -> (r, high - low)
+    def between(self, left: Ints, low: int, high: int) -> Floats:  # (r,) -> (r, high - low)
         """Inner products of the rows `left` with the rows low … high - 1."""
         if self.windows is not None and len(self.data):
             out = self.windows.between(left, np.arange(low, high))
@@ -86,20 +82,20 @@ class Listed:
         return out
 
 
-def columns_gram(Z: sp.csr_array) -> NDArray[np.float64]:  # (n, d) -> (d, d)
+def columns_gram(Z: sp.csr_array) -> Floats:  # (n, d) -> (d, d)
     """Z'Z as a dense array."""
     if not worth(Z.nnz, PER_STORED):
         return np.asarray((Z.T @ Z).toarray())
     d = Z.shape[1]
     listed = Listed(sp.csr_array(Z.T))
 
-    def block(rows: slice, cols: slice) -> NDArray[np.float64]:
+    def block(rows: slice, cols: slice) -> Floats:
         return listed.between(np.arange(rows.start, rows.stop), cols.start, cols.stop)
 
     return tiles.fill(block, np.empty((d, d)), symmetric=True, strip=min(512, max(64, d // 8)))
 
 
-def _narrow(matrix: sp.csr_array) -> tuple[NDArray[Any], bool]:
+def _narrow(matrix: sp.csr_array) -> tuple[Array, bool]:
     """The stored numbers in float32 if they are whole and no inner product can reach 2^24, and whether they are."""
     data = matrix.data
     if np.array_equal(data, np.rint(data)) and len(data):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.kernels.strings.engine.letters import PER_LETTER, Letters
 from mercer.numeric.compiling import worth
 
@@ -21,9 +22,7 @@ from mercer.numeric.compiling import worth
 PER_STEP = 2
 
 
-def subsequence_block(
-    A: Letters, rows: slice, B: Letters, cols: slice, p: int, decay: float
-) -> NDArray[np.float64]:  # -> (n, m)
+def subsequence_block(A: Letters, rows: slice, B: Letters, cols: slice, p: int, decay: float) -> Floats:  # -> (n, m)
     """The values of one tile."""
     left, right = A.take(rows), B.take(cols)
     if worth(p * left.codes.size * right.codes.size, PER_STEP):
@@ -33,7 +32,7 @@ def subsequence_block(
     return recurrence(padded(left, -1)[first], padded(right, -2)[second], p, decay).reshape(n, m)
 
 
-def subsequence_diag(letters: Letters, p: int, decay: float) -> NDArray[np.float64]:  # -> (n,)
+def subsequence_diag(letters: Letters, p: int, decay: float) -> Floats:  # -> (n,)
     """k(x, x)."""
     if worth(letters.codes.size, PER_LETTER):
         from mercer.kernels.strings.engine._compiled_subsequences import diagonal
@@ -44,7 +43,7 @@ def subsequence_diag(letters: Letters, p: int, decay: float) -> NDArray[np.float
     return recurrence(padded(letters, -1), padded(letters, -2), p, decay)
 
 
-def _compiled(left: Letters, right: Letters, p: int, decay: float) -> NDArray[np.float64]:
+def _compiled(left: Letters, right: Letters, p: int, decay: float) -> Floats:
     from mercer.kernels.strings.engine._compiled_subsequences import block
 
     out = np.empty((len(left), len(right)))
@@ -60,7 +59,7 @@ def padded(letters: Letters, filler: int) -> NDArray[np.int32]:  # -> (n, L)
     return out
 
 
-def recurrence(S: NDArray[np.int32], T: NDArray[np.int32], p: int, decay: float) -> NDArray[np.float64]:
+def recurrence(S: NDArray[np.int32], T: NDArray[np.int32], p: int, decay: float) -> Floats:
     """K_p of every row of S with the same row of T."""  # (P, L), (P, M) -> (P,)
     pairs, width = T.shape
     prefix = np.zeros((p, width + 1, pairs))  # K'_l for the first j letters of t

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.arrays import Array, Ints
 from mercer.errors import InputError
-from mercer.kernels.strings.engine.letters import PER_LETTER, Ints, Letters
+from mercer.kernels.strings.engine.letters import PER_LETTER, Letters
 from mercer.numeric.compiling import worth
 
 #: The largest number of codes that are written as numbers.
@@ -50,7 +51,7 @@ class Keys:
     place: Callable[[Ints], Ints]  # from numbers of keys to the first letter of the window, or -1 - that if read backwards
 
 
-def spelled(columns: Sequence[NDArray[Any]], base: int) -> tuple[Ints, int]:  # p arrays (M,) -> (M,), bound
+def spelled(columns: Sequence[Array], base: int) -> tuple[Ints, int]:  # p arrays (M,) -> (M,), bound
     """One number per row of letters, equal exactly where the letters are, in the order of the letters."""
     code, bound = columns[0].astype(np.int64), max(base, 1)
     for column in columns[1:]:
@@ -141,7 +142,7 @@ def _counted(found: Keys, name: Callable[[int], Hashable]) -> Table:
     """The same by compiled loops: count, then sort by going to columns and back."""
     from mercer.kernels.strings.engine._compiled_counting import count, numbered, transposed
 
-    code: NDArray[Any] = found.code
+    code: Array = found.code
     bound, n = found.bound, len(found.first) - 1
     if bound > DIRECT:
         ids = np.empty(len(code), dtype=np.int32)

@@ -8,19 +8,18 @@ columns linear in the letters.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from mercer.arrays import Array, Floats, Ints
 from mercer.kernels.strings.engine.branches import branches
-from mercer.kernels.strings.engine.letters import PER_LETTER, Ints, Letters
+from mercer.kernels.strings.engine.letters import PER_LETTER, Letters
 from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.compiling import worth
 
 
-def substring_table(letters: Letters, weight: Callable[[NDArray[Any]], NDArray[np.float64]]) -> Table:
+def substring_table(letters: Letters, weight: Callable[[Array], Floats]) -> Table:
     """Counts of all substrings u, times the root of a weight of their length.
 
     `weight(h)` is the sum of the weights of the lengths 1 … h: what a class of substrings counts for is the difference

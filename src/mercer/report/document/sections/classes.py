@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats, Indices
 from mercer.report.document.html import Html, Section, figure, gallery, join, paragraph, table, text
 from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent
 from mercer.report.document.svg import LETTER, WIDTH, Picture, wrap
 from mercer.workflow.scores import roc
-
-Array = NDArray[np.float64]
 
 #: Classes of the drawn matrix, and curves of one picture; the others are summed up.
 MATRIX, CURVES = 10, 4
@@ -34,7 +32,7 @@ def classes(material: Material) -> Section:
     return Section("classes", "Classes and probabilities", join([gallery(figures), _per_class(material.codes, P, names)]))
 
 
-def _confusion(codes: NDArray[np.intp], P: Array, names: list[str]) -> Html:
+def _confusion(codes: Indices, P: Floats, names: list[str]) -> Html:
     said = P.argmax(axis=1)
     shown = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")[:MATRIX]
     shown = np.sort(shown)
@@ -74,13 +72,13 @@ def _confusion_caption(names: list[str]) -> str:
     return f"Rows are true classes, columns what the model says; on the diagonal it is right.{some}"
 
 
-def _curves(codes: NDArray[np.intp], P: Array) -> list[int]:
+def _curves(codes: Indices, P: Floats) -> list[int]:
     if P.shape[1] == 2:
         return [1]
     return [int(i) for i in np.argsort(-np.bincount(codes, minlength=P.shape[1]), kind="stable")[:CURVES]]
 
 
-def _roc(codes: NDArray[np.intp], P: Array, names: list[str]) -> Html:
+def _roc(codes: Indices, P: Floats, names: list[str]) -> Html:
     ticks = [(share, human(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     picture = Picture(
         (0.0, 1.0),
@@ -105,11 +103,11 @@ def _roc(codes: NDArray[np.intp], P: Array, names: list[str]) -> Html:
     return picture.svg()
 
 
-def _thinned(count: int, most: int = 300) -> NDArray[np.intp]:
+def _thinned(count: int, most: int = 300) -> Indices:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
 
 
-def _roc_caption(codes: NDArray[np.intp], P: Array, names: list[str]) -> str:
+def _roc_caption(codes: Indices, P: Floats, names: list[str]) -> str:
     areas = []
     for i in _curves(codes, P):
         one = (codes == i).astype(np.intp)
@@ -120,7 +118,7 @@ def _roc_caption(codes: NDArray[np.intp], P: Array, names: list[str]) -> str:
     return f"ROC{against}. Area under the curve (0.5 is guessing): {', '.join(areas) or 'not defined, one class only'}."
 
 
-def _reliability(codes: NDArray[np.intp], P: Array) -> tuple[Html, str]:
+def _reliability(codes: Indices, P: Floats) -> tuple[Html, str]:
     """Hits by probability: of the second class for two classes, of the named class for more."""
     p = P[:, 1] if P.shape[1] == 2 else P.max(axis=1)
     hit = (codes == (1 if P.shape[1] == 2 else P.argmax(axis=1))).astype(np.float64)
@@ -146,7 +144,7 @@ def _reliability(codes: NDArray[np.intp], P: Array) -> tuple[Html, str]:
     )
 
 
-def _histogram(P: Array) -> Html:
+def _histogram(P: Floats) -> Html:
     top = P.max(axis=1)
     counts, edges = np.histogram(top, bins=20, range=(1.0 / P.shape[1], 1.0))
     ticks = [(share, percent(share)) for share in np.linspace(1.0 / P.shape[1], 1.0, 5)]
@@ -158,7 +156,7 @@ def _histogram(P: Array) -> Html:
     return picture.svg()
 
 
-def _per_class(codes: NDArray[np.intp], P: Array, names: list[str]) -> Html:
+def _per_class(codes: Indices, P: Floats, names: list[str]) -> Html:
     said = P.argmax(axis=1)
     rows = []
     order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mercer.arrays import Floats
 from mercer.report.document.html import Html, Section, figure, gallery, join, paragraph, table
 from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent
 from mercer.report.document.svg import Picture, limits
-
-Array = NDArray[np.float64]
 
 #: Points of one picture, at most.
 DRAWN = 1500
@@ -41,7 +39,7 @@ def predictions(material: Material) -> Section:
     return Section("predictions", "Predictions and intervals", join(parts))
 
 
-def _against(y: Array, said: Array, material: Material) -> Html:
+def _against(y: Floats, said: Floats, material: Material) -> Html:
     ends = limits(y, said)
     picture = Picture(
         ends, ends, x_name=f"true {material.target}", y_name="predicted", title="Predicted against true values"
@@ -51,7 +49,7 @@ def _against(y: Array, said: Array, material: Material) -> Html:
     return picture.svg()
 
 
-def _residuals(said: Array, residuals: Array) -> Html:
+def _residuals(said: Floats, residuals: Floats) -> Html:
     reach = float(np.abs(residuals).max(initial=0.0)) * 1.05 or 1.0
     picture = Picture(limits(said), (-reach, reach), x_name="predicted", y_name="residual", title="Residuals")
     picture.rule(picture_range(picture), (0.0, 0.0))
@@ -70,7 +68,7 @@ def picture_range(picture: Picture) -> tuple[float, float]:
     return picture.x.low, picture.x.high
 
 
-def _histogram(residuals: Array) -> Html:
+def _histogram(residuals: Floats) -> Html:
     low, high = np.quantile(residuals, [0.005, 0.995])
     if not high > low:
         low, high = low - 0.5, high + 0.5
