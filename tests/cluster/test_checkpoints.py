@@ -16,7 +16,8 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.grams import chunked, journal
+from mercer.grams.chunks import journal
+from mercer.grams.chunks import rows as chunked
 from mercer.grams.chunks.journal import Journal
 from tests.cluster.cases import BY_NAME, CASES, NEW, STEP, Case, X, Y
 
@@ -156,7 +157,7 @@ import sys, time
 import mercer
 from tests.cluster.cases import X, Y
 from tests.cluster.test_checkpoints import model
-from mercer.grams import journal
+from mercer.grams.chunks import journal
 journal.PATIENCE = 0.0
 
 def parts():

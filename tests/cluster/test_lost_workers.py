@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.grams import distributed as ours
+from mercer.grams.chunks import distributed as ours
 from mercer.numeric.threads import one_thread
 from tests.cluster.cases import CASES, STEP, Case, X, Y
 

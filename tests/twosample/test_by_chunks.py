@@ -11,7 +11,8 @@ from tests.twosample import naive
 
 import mercer
 from mercer.errors import CapabilityError, InputError, MemoryBudgetError
-from mercer.grams import chunked, journal
+from mercer.grams.chunks import journal
+from mercer.grams.chunks import rows as chunked
 from mercer.twosample.labels import Permuted, Swapped
 
 RNG = np.random.default_rng(5)

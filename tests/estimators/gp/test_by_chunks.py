@@ -16,7 +16,8 @@ from mercer.estimators.gp.inducing import InducingEngine
 from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
 from mercer.estimators.gp.parameters import read_parameters
 from mercer.estimators.gp.posterior import EngineSettings, GPProblem
-from mercer.grams import chunked, journal
+from mercer.grams.chunks import journal
+from mercer.grams.chunks import rows as chunked
 from mercer.grams.chunks.rows import ChunkedRows
 
 RNG = np.random.default_rng(8)
