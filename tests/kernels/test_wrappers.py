@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -11,8 +12,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from mercer import Constant, Gaussian, Linear, Polynomial, Spectrum, Tanh, VertexHistogram
-from mercer.errors import InputError
+from mercer import Constant, Gaussian, Graph, Linear, Polynomial, Spectrum, Tanh, VertexHistogram, parse
+from mercer.errors import CapabilityError, InputError
 from mercer.kernels.wrappers import Sample
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -44,6 +45,47 @@ def test_functions_that_return_the_wrong_thing_are_named() -> None:
         Linear().weighted(one_row)(X)
     with pytest.raises(InputError, match="returned nan for row 3"):
         Linear().weighted(lambda A: np.where(np.arange(len(A)) == 3, np.nan, 1.0))(X)
+
+
+# -- Tanimoto --------------------------------------------------------------------------------------------------------------
+
+
+def test_tanimoto_is_the_share_of_common_features() -> None:
+    sets = (np.random.default_rng(2).random((9, 20)) < 0.4).astype(float)
+    common, sizes = sets @ sets.T, sets.sum(axis=1)
+    assert np.array_equal(Linear().tanimoto()(sets), common / (sizes[:, None] + sizes - common))
+    assert (np.diagonal(Polynomial(2).tanimoto()(X)) == 1.0).all()
+    full, cross = Polynomial(2)(X), Polynomial(2)(X, Z)
+    union = np.diagonal(full)[:, None] + Polynomial(2).diag(Z) - cross
+    assert np.allclose(Polynomial(2).tanimoto()(X, Z), cross / union, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [Linear().tanimoto(), Spectrum(2).tanimoto(), VertexHistogram().tanimoto()])
+def test_tanimoto_of_what_has_no_features_is_zero(kernel: Any) -> None:
+    sets = {"Linear": np.array([[0.0, 0.0], [1.0, 2.0]]), "Spectrum": ["", "abc"], "VertexH": [Graph(0, []), Graph(1, [])]}
+    given = next(value for name, value in sets.items() if repr(kernel).startswith(name))
+    assert kernel(given).tolist() == [[0.0, 0.0], [0.0, 1.0]] and kernel.diag(given).tolist() == [0.0, 1.0]
+
+
+def test_tanimoto_keeps_single_precision_and_sparse_rows() -> None:
+    rows = sp.random_array((8, 50), density=0.2, rng=np.random.default_rng(3), format="csr")
+    assert np.allclose(Linear().tanimoto()(rows), Linear().tanimoto()(rows.toarray()), rtol=1e-14)
+    assert Linear().tanimoto()(rows.astype(np.float32)).dtype == np.float32
+
+
+def test_tanimoto_states_its_proof_and_its_text() -> None:
+    kernel = (Spectrum(3) + 1.0).tanimoto()
+    proof = str(kernel.certificate())
+    assert kernel.certificate().status == "valid" and "by the rule: Tanimoto" in proof and "(a + b) / 2" in proof
+    assert parse(repr(kernel)) == kernel and "frac" in kernel._repr_latex_()
+    assert "stationary" in str(Gaussian().tanimoto().certificate())
+
+
+def test_tanimoto_of_a_function_with_negative_self_values_is_refused() -> None:
+    with pytest.raises(InputError, match=r"k\(x, x\) = -.* < 0 for row 0 of X"):
+        Tanh(scale=1.0, offset=-2.0).tanimoto()(np.zeros((2, 1)))
+    with pytest.raises(CapabilityError, match="no finite feature map"):
+        Linear().tanimoto().feature_map(X)
 
 
 # -- normalized ------------------------------------------------------------------------------------------------------------

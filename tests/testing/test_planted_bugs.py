@@ -23,7 +23,7 @@ from mercer.kernels.strings.engine.letters import Letters
 from mercer.kernels.strings.engine.profiles import Profile
 from mercer.kernels.vectors import Bilinear, Constant, Linear
 from mercer.kernels.views import Mapped, On
-from mercer.kernels.wrappers import Centered, Normalized, Weighted
+from mercer.kernels.wrappers import Centered, Normalized, Tanimoto, Weighted
 from mercer.numeric import encodings, points, tiles
 from mercer.numeric.encodings import Counts, Values
 from mercer.testing import LawError, check_kernel, random_kernel, random_rows
@@ -258,6 +258,24 @@ def exponential_gradient_without_the_inner_slope(patch: pytest.MonkeyPatch) -> N
 @bug("pullback is the gradient")
 def normalized_gradient_without_the_norms(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Normalized, "_pullback", lambda self, pair, W: self.inner._pullback(pair.part(0), W * self._weights(pair)))
+
+
+@bug("pullback is the gradient")
+def tanimoto_gradient_without_the_self_values(patch: pytest.MonkeyPatch) -> None:
+    def pullback(self: Tanimoto, pair: Any, W: Any) -> Any:
+        values = self.inner._block(pair.part(0))
+        union = self._union(values, pair)
+        return self.inner._pullback(
+            pair.part(0), np.where(union > 0, W * (union + values) / np.maximum(union, 1e-300) ** 2, 0.0)
+        )
+
+    patch.setattr(Tanimoto, "_pullback", pullback)
+
+
+@bug("naive twin")
+def tanimoto_over_the_sum_of_self_values(patch: pytest.MonkeyPatch) -> None:
+    union = Tanimoto._union
+    patch.setattr(Tanimoto, "_union", lambda self, values, pair: union(self, values, pair) + values)
 
 
 @bug("feature map", "finite")

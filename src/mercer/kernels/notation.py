@@ -18,7 +18,7 @@ from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 from mercer.kernels.views import Mapped, On
-from mercer.kernels.wrappers import Centered, Normalized, Weighted
+from mercer.kernels.wrappers import Centered, Normalized, Tanimoto, Weighted
 
 DOT = r"\langle x, z \rangle"
 
@@ -214,6 +214,11 @@ def _(kernel: Exp) -> str:
 @latex.register
 def _(kernel: Normalized) -> str:
     return rf"\frac{{h(x, z)}}{{\sqrt{{h(x, x) \, h(z, z)}}}},\quad h(x, z) = {latex(kernel.inner)}"
+
+
+@latex.register
+def _(kernel: Tanimoto) -> str:
+    return rf"\frac{{h(x, z)}}{{h(x, x) + h(z, z) - h(x, z)}},\quad h(x, z) = {latex(kernel.inner)}"
 
 
 @latex.register

@@ -114,6 +114,10 @@ class Operators:
         """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0."""
         return NODES["Normalized"](self._self)
 
+    def tanimoto(self) -> Kernel:
+        """k(x, z) / (k(x, x) + k(z, z) - k(x, z)): the share of features in common; 0 where both self-values are 0."""
+        return NODES["Tanimoto"](self._self)
+
     def centered(self, X: Any) -> Kernel:
         """<phi(x) - mean, phi(z) - mean> with the feature mean of the sample X."""
         return NODES["Centered"](NODES["as_sample"](X), inner=self._self)

@@ -83,6 +83,28 @@ class Weighted(Diagonal):
         return f"{self.inner._bracketed(ATOM)}.weighted({name_of(self.f)})"
 
 
+def _self_values(kernel: Kernel, inner: Kernel, encoding: Encoding, rows: Rows) -> Floats:  # -> (n,)
+    """Return k(x, x) of the inner kernel; raise if one of them is negative."""
+    diag = np.asarray(checked_diag(inner, encoding, rows.name), dtype=np.float64)
+    if (diag < 0).any():
+        row = int(np.argmin(diag))
+        raise InputError(
+            f"{kernel}: k(x, x) = {diag[row]:.3g} < 0 for row {row} of {rows.name}, so the inner function is not a "
+            "kernel and has no norm to divide by."
+        )
+    return diag
+
+
+def _with_unit_diagonal(values: Array, pair: Pair) -> Array:
+    """Set the entries of a tile that compare an object with itself to 1, and to 0 if k(x, x) = 0, without rounding."""
+    if pair.A is pair.B:
+        start, stop = max(pair.rows.start, pair.cols.start), min(pair.rows.stop, pair.cols.stop)
+        if start < stop:
+            common = np.arange(start, stop)
+            values[common - pair.rows.start, common - pair.cols.start] = pair.A[1].array[common] > 0
+    return values
+
+
 @node
 @dataclass(frozen=True, repr=False)
 class Normalized(Diagonal):
@@ -92,23 +114,11 @@ class Normalized(Diagonal):
 
     def _encode(self, rows: Rows) -> Encoding:
         encoding = self.inner._encode(rows)
-        diag = np.asarray(checked_diag(self.inner, encoding, rows.name), dtype=np.float64)
-        if (diag < 0).any():
-            row = int(np.argmin(diag))
-            raise InputError(
-                f"{self}: k(x, x) = {diag[row]:.3g} < 0 for row {row} of {rows.name}, so the inner function is not a "
-                "kernel and has no norm to divide by."
-            )
+        diag = _self_values(self, self.inner, encoding, rows)
         return encoding, Values(np.divide(1.0, np.sqrt(diag), out=np.zeros_like(diag), where=diag > 0))
 
     def _block(self, pair: Pair) -> Array:
-        values = super()._block(pair)
-        if pair.A is pair.B:
-            start, stop = max(pair.rows.start, pair.cols.start), min(pair.rows.stop, pair.cols.stop)
-            if start < stop:  # k(x, x) / k(x, x) is 1 without rounding
-                common = np.arange(start, stop)
-                values[common - pair.rows.start, common - pair.cols.start] = pair.A[1].array[common] > 0
-        return values
+        return _with_unit_diagonal(super()._block(pair), pair)
 
     def _diag(self, encoding: Encoding) -> Array:
         return (encoding[1].array > 0).astype(np.float64)
@@ -140,6 +150,70 @@ class Normalized(Diagonal):
 
     def _text(self) -> str:
         return f"{self.inner._bracketed(ATOM)}.normalized()"
+
+
+@node
+@dataclass(frozen=True, repr=False)
+class Tanimoto(Wrapper):
+    """k(x, z) / (k(x, x) + k(z, z) - k(x, z)): the share of features in common; 0 where k(x, x) = k(z, z) = 0."""
+
+    inner: Kernel = field(metadata={"child": True})
+
+    def _encode(self, rows: Rows) -> Encoding:
+        encoding = self.inner._encode(rows)
+        return encoding, Values(_self_values(self, self.inner, encoding, rows))
+
+    def _block(self, pair: Pair) -> Array:
+        values = self.inner._block(pair.part(0))
+        union = self._union(values, pair)
+        positive = union > 0
+        np.divide(values, union, out=values, where=positive)
+        if not positive.all():
+            values[~positive] = 0.0
+        return _with_unit_diagonal(values, pair)
+
+    def _union(self, values: Array, pair: Pair) -> Array:
+        """k(x, x) + k(z, z) - k(x, z) of a tile; 0 only where both self-values are 0."""
+        sides = pair.part(1)
+        union = np.add.outer(sides.left.array, sides.right.array).astype(values.dtype, copy=False)
+        union -= values
+        return union
+
+    def _diag(self, encoding: Encoding) -> Array:
+        return (encoding[1].array > 0).astype(np.float64)
+
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
+        # dT = ((a + b) dk - k (da + db)) / (a + b - k)^2 with a = k(x, x), b = k(z, z)
+        values = self.inner._block(pair.part(0))
+        union = self._union(values, pair).astype(np.float64, copy=False)
+        scaled = np.divide(W, union**2, out=np.zeros(union.shape), where=union > 0)
+        inside = self.inner._pullback(pair.part(0), scaled * (union + values))
+        scaled *= values
+        A, B = pair.A[0], pair.B[0]
+        at_left = self.inner._diag_pullback(gather(A, pair.rows), scaled.sum(axis=1))
+        at_right = self.inner._diag_pullback(gather(B, pair.cols), scaled.sum(axis=0))
+        return inside - at_left - at_right
+
+    def _why_no_features(self) -> str:
+        return ": Nystroem approximates it; the features of the inner kernel, if it has any, are not its own"
+
+    def _derivation(self) -> Derivation:
+        because = (
+            "with a = k(x, x), b = k(z, z): |k| <= (a + b) / 2, so k / (a + b - k) = sum over m >= 0 of "
+            "k^(m+1) (a + b)^-(m+1) converges; k^(m+1) is a product of kernels, and (a + b)^-(m+1) = "
+            "integral over t > 0 of t^m / m! exp(-t a) exp(-t b) dt is a limit of sums of f(x) f(z)"
+        )
+        return Derivation("Tanimoto", because, (self.inner,))
+
+    def _facts(self) -> frozenset[str]:
+        return self.inner._facts() & {"stationary"}
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        value = self.inner._value(x, z, m)
+        return value / (self.inner._value(x, x, m) + self.inner._value(z, z, m) - value)
+
+    def _text(self) -> str:
+        return f"{self.inner._bracketed(ATOM)}.tanimoto()"
 
 
 def _private(item: Any) -> Any:

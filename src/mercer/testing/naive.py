@@ -294,6 +294,16 @@ def normalized(twin: Twin) -> Twin:
     return value
 
 
+def tanimoto(twin: Twin) -> Twin:
+    """k(x, z) / (k(x, x) + k(z, z) - k(x, z)), and 0 where k(x, x) = k(z, z) = 0."""
+
+    def value(x: Any, z: Any) -> float:
+        a, b, c = twin(x, x), twin(z, z), twin(x, z)
+        return c / (a + b - c) if a > 0.0 or b > 0.0 else 0.0
+
+    return value
+
+
 def centered(sample: Sequence[Any], twin: Twin) -> Twin:
     """k(x, z) - mean_i k(x, s_i) - mean_j k(s_j, z) + mean_ij k(s_i, s_j)."""
     size = len(sample)

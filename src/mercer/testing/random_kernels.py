@@ -95,14 +95,14 @@ class _Grower:
         found: dict[str, Callable[[int, int], Grown]] = {
             "sum": self.sum, "shift": self.shift, "scale": self.scale, "product": self.product, "power": self.power,
             "polynomial": self.polynomial, "exp": self.exp, "map": self.map, "weight": self.weight,
-            "normalize": self.normalize,
+            "normalize": self.normalize, "tanimoto": self.tanimoto,
         }  # fmt: skip
         if self.may_center:
             found["center"] = self.center
         if self.domain in VECTOR_DOMAINS and width > 1:
             found["on"] = self.on
         if self.domain == "finite":
-            del found["exp"]
+            del found["exp"], found["tanimoto"]
         return found
 
     def number(self, low: float, high: float) -> float:
@@ -178,10 +178,18 @@ class _Grower:
         return inner.become(inner.kernel.weighted(f.collection), naive.weighted(f.single, inner.twin), largest * inner.size)
 
     def normalize(self, depth: int, width: int) -> Grown:
+        inner = self.divisible(depth, width)
+        return inner.become(inner.kernel.normalized(), naive.normalized(inner.twin), 1.0)
+
+    def tanimoto(self, depth: int, width: int) -> Grown:
+        inner = self.divisible(depth, width)
+        return inner.become(inner.kernel.tanimoto(), naive.tanimoto(inner.twin), 1.0)
+
+    def divisible(self, depth: int, width: int) -> Grown:
         inner = self.grow(depth - 1, width)
         if inner.cancels:  # dividing by what cancellation left over would compare rounding errors; added to 1 it is safe
             inner = inner.become(inner.kernel + 1.0, naive.added(inner.twin, naive.constant), inner.size + 1.0)
-        return inner.become(inner.kernel.normalized(), naive.normalized(inner.twin), 1.0)
+        return inner
 
     def center(self, depth: int, width: int) -> Grown:
         inner = replace(self, may_center=False).grow(depth - 1, width)
