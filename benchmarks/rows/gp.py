@@ -108,7 +108,7 @@ def evaluate_mercer(data: Any) -> Array:
     """Log marginal likelihood and gradient in the logarithms of scale, length scales and noise."""
     import mercer
     from mercer.estimators.gp.exact import ExactEngine
-    from mercer.estimators.gp.posterior import GPProblem
+    from mercer.estimators.gp.problem import GPProblem
 
     X, y = data
     kernel = SCALE * mercer.Gaussian(tuple(lengths(X.shape[1]).tolist()))

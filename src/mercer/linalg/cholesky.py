@@ -169,6 +169,17 @@ class Factor:
             X = potrs(A, X, lower=1, overwrite_b=1)[0]
         return X if B.ndim == 2 else X[:, 0]
 
+    def whiten(self, B: Array) -> Array:  # (n, m) -> (n, m)
+        """``L^-1 B``, in the memory of B if its order and precision allow.
+
+        >>> cholesky(np.eye(2), 3.0).whiten(np.array([[2.0], [4.0]])).ravel().tolist()
+        [1.0, 2.0]
+        """
+        A = self.matrix
+        trsm = blas.dtrsm if A.dtype == np.float64 else blas.strsm
+        solved: Array = trsm(1.0, A, np.asfortranarray(B, dtype=A.dtype), lower=1, overwrite_b=1)
+        return solved
+
     def multiply(self, X: Array) -> Array:  # (n, t) -> (n, t) float64
         """``(K + diag(shift)) X`` from the untouched triangle, without the jitter, accumulated in float64.
 
@@ -384,3 +395,69 @@ def solve_scaled(factor: Factor, B: Array) -> Array:  # (n, t) -> (n, t) float64
     sizes = np.abs(B).max(axis=0)
     sizes[sizes == 0] = 1.0
     return np.asarray(factor.solve(B / sizes).astype(np.float64) * sizes)
+
+
+_REFLECTIONS = 32  # applied together
+
+
+def append_rows(  # cross (n, m) old against new, corner (m, m), shift (1,) or (m,)
+    factor: Factor, cross: Array, corner: Array, shift: Array
+) -> Factor:
+    """Return the factor of the system with m further rows; the given factor is not changed.
+
+    >>> K = np.array([[2.0, 1.0, 0.5], [1.0, 2.0, 1.0], [0.5, 1.0, 2.0]])
+    >>> grown = append_rows(cholesky(K[:2, :2], 1.0), K[:2, 2:], K[2:, 2:], np.array([1.0]))
+    >>> bool(np.allclose(grown.solve(np.ones(3)), np.linalg.solve(K + np.eye(3), np.ones(3))))
+    True
+    """
+    n, m = cross.shape
+    if factor.shape[0] != n or corner.shape != (m, m):
+        raise InputError(f"the factor has {factor.shape[0]} rows; got cross {cross.shape} and corner {corner.shape}.")
+    matrix = np.empty((n + m, n + m), dtype=factor.dtype, order="F")
+    matrix[:n, :n] = factor.matrix
+    matrix[:n, n:] = cross  # the strict upper triangle keeps the kernel values
+    V = factor.whiten(cross.copy(order="F"))
+    matrix[n:, :n] = V.T
+    rest = cholesky(corner - V.T @ V, shift + factor.jitter)
+    matrix[n:, n:] = np.tril(rest.matrix) + np.triu(corner, 1)
+    old = np.broadcast_to(factor.shift, (n,))
+    shifts = np.concatenate([old, np.broadcast_to(shift, (m,))])
+    return Factor(matrix, np.concatenate([factor.diagonal, corner.diagonal()]), shifts, factor.jitter + rest.jitter)
+
+
+def remove_rows(factor: Factor, index: Array) -> Factor:  # (r,) row numbers
+    """Return the factor of the system without some rows; the given factor is not changed.
+
+    >>> K = np.array([[2.0, 1.0, 0.5], [1.0, 2.0, 1.0], [0.5, 1.0, 2.0]])
+    >>> left = remove_rows(cholesky(K, 1.0), np.array([0]))
+    >>> bool(np.allclose(left.solve(np.ones(2)), np.linalg.solve(K[1:, 1:] + np.eye(2), np.ones(2))))
+    True
+    """
+    n = factor.shape[0]
+    gone = np.unique(np.asarray(index, dtype=np.intp))
+    if gone.size and not 0 <= gone[0] <= gone[-1] < n:
+        raise InputError(f"rows to remove must lie in 0 … {n - 1}; got {gone[0]} … {gone[-1]}.")
+    if gone.size == n:
+        raise InputError("all rows would be removed; at least one must stay.")
+    kept = np.setdiff1d(np.arange(n), gone)
+    A = factor.matrix
+    matrix = np.asfortranarray(A[np.ix_(kept, kept)])
+    if gone.size:
+        p = int(gone[0])
+        below = kept[p:]  # rows after the first removed one; those before are untouched
+        corner = matrix[p:, p:]
+        if below.size:
+            corner[:] = np.tril(_folded(corner, A[np.ix_(below, gone)], below, gone)) + np.triu(corner, 1)
+    shift = factor.shift if factor.shift.size == 1 else factor.shift[kept]
+    return Factor(matrix, factor.diagonal[kept], shift, factor.jitter)
+
+
+def _folded(L: Array, extra: Array, below: Array, gone: Array) -> Array:  # (b, b), (b, r) -> (b, b) lower
+    """The lower triangle M with M M' = L L' + extra extra', L being the lower triangle of its array."""
+    extra = np.where(gone[None, :] <= below[:, None], extra, 0.0)  # above the diagonal the array holds kernel values
+    triangle = np.asfortranarray(np.tril(L).T)
+    tpqrt = lapack.dtpqrt if L.dtype == np.float64 else lapack.stpqrt
+    R = tpqrt(0, min(_REFLECTIONS, len(below)), triangle, np.asfortranarray(extra.T), overwrite_a=1, overwrite_b=1)[0]
+    signs = np.where(R.diagonal() < 0, -1.0, 1.0).astype(R.dtype)  # a Cholesky factor has a positive diagonal
+    folded: Array = np.triu(R).T * signs
+    return folded

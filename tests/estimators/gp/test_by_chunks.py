@@ -13,9 +13,8 @@ import mercer
 from mercer.errors import InputError
 from mercer.estimators.gp.chunked import ChunkedEngine, ChunkedProblem
 from mercer.estimators.gp.inducing import InducingEngine
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits
-from mercer.estimators.gp.parameters import read_parameters
-from mercer.estimators.gp.posterior import EngineSettings, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, TargetUnits
+from mercer.estimators.gp.search import read_parameters
 from mercer.grams.chunks import journal
 from mercer.grams.chunks import rows as chunked
 from mercer.grams.chunks.rows import ChunkedRows
@@ -180,8 +179,8 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
         patch.setattr(chunked.Ledger, "add", add)
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
-    monkeypatch.setattr("mercer.estimators.gp.parameters.NOISE_START", 0.5)
-    monkeypatch.setattr("mercer.estimators.gp.fit.SUBSET", 10**9)  # no climb on a part comes before
+    monkeypatch.setattr("mercer.estimators.gp.search.NOISE_START", 0.5)
+    monkeypatch.setattr("mercer.estimators.gp.search.SUBSET", 10**9)  # no climb on a part comes before
     with pytest.raises(InputError, match="this checkpoint is of another version"):
         process(**more).fit(cut(checkpoint=tmp_path / "kept"))
 

@@ -207,7 +207,7 @@ def test_a_subset_first_ends_where_all_starts_would(rng: np.random.Generator, mo
     X = rng.uniform(-2, 2, size=(350, 2))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=350)
     whole = GaussianProcessRegressor(Gaussian([1.0, 1.0]), n_restarts=0, tol=1e-6).fit(X, y)
-    monkeypatch.setattr("mercer.estimators.gp.fit.SUBSET", 120)
+    monkeypatch.setattr("mercer.estimators.gp.search.SUBSET", 120)
     gp = GaussianProcessRegressor(Gaussian([1.0, 1.0])).fit(X, y)
     assert {attempt.rows for attempt in gp.diagnosis_.attempts} == {120, 175, 350}
     assert gp.diagnosis_.n_evaluations < 25
@@ -219,8 +219,8 @@ def test_on_the_part_only_the_better_half_of_the_starts_climbs_on(
 ) -> None:
     X = rng.uniform(-2, 2, size=(300, 3))
     y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=300)
-    monkeypatch.setattr("mercer.estimators.gp.fit.SUBSET", 150)
-    monkeypatch.setattr("mercer.estimators.gp.fit.TRIAL_STEPS", 3)
+    monkeypatch.setattr("mercer.estimators.gp.search.SUBSET", 150)
+    monkeypatch.setattr("mercer.estimators.gp.search.TRIAL_STEPS", 3)
     gp = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0]), n_restarts=3).fit(X, y)
     counts = sorted(attempt.n_evaluations for attempt in gp.diagnosis_.attempts if attempt.rows == 150)
     assert len(counts) == 4

@@ -13,7 +13,7 @@ from mercer import Constant, Exponential, Gaussian, Linear, Matern, Polynomial, 
 from mercer.errors import InputError
 from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.inducing import InducingEngine, choose_rows
-from mercer.estimators.gp.posterior import EngineSettings, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.estimators.gp.vecchia import VecchiaEngine, column_steps
 from mercer.kernels.base import Kernel
 

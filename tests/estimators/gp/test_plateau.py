@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer import Gaussian, GaussianProcessRegressor
 from mercer.errors import NumericalError
-from mercer.estimators.gp import fit
-from mercer.estimators.gp.parameters import read_parameters
+from mercer.estimators.gp import search
+from mercer.estimators.gp.search import read_parameters
 from mercer.linalg.bfgs import Ascent
 
 
@@ -27,7 +27,7 @@ def test_a_climb_over_parts_ends_no_lower_than_one_on_all_rows(shared_data, monk
     X = X[:, X.std(axis=0) > 0][:, :8]
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
     by_parts = fitted(X, y).log_marginal_likelihood_value_
-    monkeypatch.setattr(fit, "SUBSET", 10**9)
+    monkeypatch.setattr(search, "SUBSET", 10**9)
     assert by_parts > fitted(X, y).log_marginal_likelihood_value_ - 0.01
 
 
@@ -42,12 +42,12 @@ def test_only_length_scales_come_back_and_the_curvature_there_is_measured():
 
     ended = Ascent(np.zeros(6), 0.0, 0.0, True, 1, 1, "", np.eye(6))
     near = replace(ended, vector=given.typical + np.array([5.0, 0.5, 0.9, -6.0, 0.9, 4.0]))
-    vector, curvature = fit._brought_back(parabola, given, near)
+    vector, curvature = search._brought_back(parabola, given, near)
     np.testing.assert_array_equal(vector, near.vector)
     np.testing.assert_array_equal(curvature, np.eye(6))
     far = replace(ended, vector=given.typical + np.array([5.0, 0.5, 6.0, -6.0, 0.9, 4.0]))
-    vector, curvature = fit._brought_back(parabola, given, far)
-    np.testing.assert_allclose(vector - given.typical, [5.0, 0.5, fit.FAR, -6.0, 0.9, 4.0])
+    vector, curvature = search._brought_back(parabola, given, far)
+    np.testing.assert_allclose(vector - given.typical, [5.0, 0.5, search.FAR, -6.0, 0.9, 4.0])
     sizes, axes = np.linalg.eigh(H)
     np.testing.assert_allclose(curvature, (axes * np.abs(sizes)) @ axes.T, atol=1e-9)
 
@@ -61,6 +61,6 @@ def test_an_undefined_neighbor_leaves_the_curvature_that_was_learned():
 
     p = len(given.names)
     far = Ascent(given.typical + 3.0, 0.0, 0.0, True, 1, 1, "", 2.0 * np.eye(p))
-    vector, curvature = fit._brought_back(undefined, given, far)
-    assert (vector[given.widths] == given.typical[given.widths] + fit.FAR).all()
+    vector, curvature = search._brought_back(undefined, given, far)
+    assert (vector[given.widths] == given.typical[given.widths] + search.FAR).all()
     np.testing.assert_array_equal(curvature, 2.0 * np.eye(p))

@@ -15,7 +15,7 @@ from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import routes as gp_routes
 from mercer.estimators.gp import vecchia as gp_vecchia
-from mercer.estimators.gp.posterior import EngineSettings, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.planning import Shape
 
 VECTORS = frozenset({"vectors"})

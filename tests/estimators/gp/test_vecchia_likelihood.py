@@ -9,8 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.gp.nearest_blocks import Block, blocks, farthest_first, leaves
-from mercer.estimators.gp.vecchia import conditional_gradient, conditionals, local_posterior
+from mercer.estimators.gp.vecchia import (
+    NearBlock,
+    blocks,
+    conditional_gradient,
+    conditionals,
+    farthest_first,
+    leaves,
+    local_posterior,
+)
 
 Array = NDArray[Any]
 SCALES = np.array([0.9, 1.4])
@@ -25,7 +32,7 @@ def log_density(G: Array, Y: Array) -> float:
     return float(-0.5 * (np.sum(Y * np.linalg.solve(G, Y)) + t * np.linalg.slogdet(G)[1] + n * t * np.log(2 * np.pi)))
 
 
-def likelihood(parts: list[Block], K: Array, Y: Array, noise: Array) -> float:
+def likelihood(parts: list[NearBlock], K: Array, Y: Array, noise: Array) -> float:
     found = conditionals(parts, lambda rows: K[np.ix_(rows, rows)], Y, noise)
     assert found.jitter == 0.0
     n, t = Y.shape
@@ -142,9 +149,9 @@ def test_farthest_first_is_what_it_says() -> None:
 def test_a_matrix_that_is_no_covariance_is_named() -> None:
     K = np.array([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(NumericalError, match="not positive semi-definite"):
-        conditionals([Block(np.array([0]), np.array([1]))], lambda rows: K.copy(), np.ones((2, 1)), np.array([0.0]))
+        conditionals([NearBlock(np.array([0]), np.array([1]))], lambda rows: K.copy(), np.ones((2, 1)), np.array([0.0]))
     same = conditionals(
-        [Block(np.array([0]), np.array([1]))], lambda rows: np.ones((2, 2)), np.ones((2, 1)), np.array([0.0])
+        [NearBlock(np.array([0]), np.array([1]))], lambda rows: np.ones((2, 2)), np.ones((2, 1)), np.array([0.0])
     )
     assert 0 < same.jitter < 1e-7, "equal rows without noise take jitter, and say so"
 
@@ -152,4 +159,4 @@ def test_a_matrix_that_is_no_covariance_is_named() -> None:
 def test_bad_sizes_are_refused() -> None:
     with pytest.raises(InputError, match="at least 1 row and 0 neighbors; got 0 and 3"):
         blocks(np.zeros((3, 1)), 0, 3)
-    assert Block(np.array([1]), np.array([2])).rows.tolist() == [1, 2]
+    assert NearBlock(np.array([1]), np.array([2])).rows.tolist() == [1, 2]

@@ -19,18 +19,18 @@ from mercer.arrays import Array, Indices
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp import inducing
 from mercer.estimators.gp.inducing import Collapsed, InducingPosterior, SentBack
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
-from mercer.estimators.gp.parameters import RowsSeen, spreads_of
-from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem, SummedProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
+from mercer.estimators.gp.search import RowsSeen, spreads_of
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows, rows_for_median
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
+from mercer.linalg.evidence import Evidence, log_evidence, profile
 
 
 @dataclass(frozen=True)
-class Averages:
+class ColumnAverages:
     """Number, means, standard deviations, smallest and largest values of columns."""
 
     n: int
@@ -40,7 +40,7 @@ class Averages:
     high: Array  # (k,)
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Array, ...]], shift: Array) -> Averages:
+    def of(cls, parts: Sequence[tuple[Array, ...]], shift: Array) -> ColumnAverages:
         """From the sums of chunks, less a shift that is near the mean."""
         n = int(sum(int(part[0]) for part in parts))
         first, second = (np.sum([part[i] for part in parts], axis=0) / n for i in (1, 2))
@@ -60,8 +60,8 @@ class ChunkedProblem:
     """Rows in chunks, and how their columns [targets | mean function] are made."""
 
     X: ChunkedRows
-    targets: Averages
-    columns: Averages | None  # of dense rows
+    targets: ColumnAverages
+    columns: ColumnAverages | None  # of dense rows
     mean: MeanFunction
     units: TargetUnits
     ratios: None = field(default=None, init=False)
@@ -75,7 +75,7 @@ class ChunkedProblem:
             MeanFunction.of(kind, rows.head.X)  # says what rows it takes, where these are none
         shifts = [y.mean(axis=0)] + ([rows.head.X.mean(axis=0)] if wide else [])
         found = [part for part in rows.map(sums_of, *shifts) if part is not None]
-        targets, *rest = (Averages.of([part[i] for part in found], shift) for i, shift in enumerate(shifts))
+        targets, *rest = (ColumnAverages.of([part[i] for part in found], shift) for i, shift in enumerate(shifts))
         columns = rest[0] if rest else None
         if kind == "linear" and columns is not None:
             mean = MeanFunction.linear(columns.n, columns.mean, columns.sd, columns.most)
@@ -140,7 +140,7 @@ class ChunkedProblem:
 
 
 def sums_of(chunk: Chunk, *shifts: Array) -> tuple[tuple[Array, ...], ...]:
-    """What `Averages` needs of the targets, and of the rows if they have a shift too."""
+    """What `ColumnAverages` needs of the targets, and of the rows if they have a shift too."""
     tables = [chunk.y.reshape(len(chunk), -1), chunk.X][: len(shifts)]
     found = []
     for table, shift in zip(tables, shifts, strict=True):

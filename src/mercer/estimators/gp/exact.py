@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.estimators.gp.conditioning import remaining_variance, whiten
-from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
-from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
 from mercer.linalg.cholesky import Factor, cholesky
+from mercer.linalg.evidence import Evidence, log_marginal_likelihood, remaining_variance
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
@@ -148,7 +147,7 @@ class ExactPosterior:
     def covariance(self, X: Any) -> Floats:  # -> (m, m)
         """k(X, X) - k(X, X_fit) G^-1 k(X_fit, X)."""
         K = GramOperator(self.kernel, X, self.X)
-        V = whiten(self.factor, _columns(K, slice(0, K.shape[0])))
+        V = self.factor.whiten(_columns(K, slice(0, K.shape[0])))
         left = np.asarray(self.kernel(X), dtype=np.float64)
         left -= V.T @ V
         return left

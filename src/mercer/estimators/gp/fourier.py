@@ -24,8 +24,7 @@ import scipy.sparse as sp
 
 from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
-from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.grams.fourier_grid import (
     FourierGrid,
     GridFactor,
@@ -38,6 +37,7 @@ from mercer.grams.fourier_grid import (
 )
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import conjugate_gradient
+from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.registry import record
 
 #: Random vectors for log det, and for the variances of the posterior: a standard deviation is then known to 9 %.

@@ -14,16 +14,12 @@ from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.chunked import ChunkedProblem
-from mercer.estimators.gp.conditioning import append_rows, remove_rows
-from mercer.estimators.gp.diagnosis import diagnose_fit
 from mercer.estimators.gp.exact import condition
-from mercer.estimators.gp.fit import climb, log_likelihood
 from mercer.estimators.gp.fourier import check_kernel
-from mercer.estimators.gp.mean_function import MeanFunction, TargetUnits, log_evidence, profile
-from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit
-from mercer.estimators.gp.parameters import GPParameters, read_parameters
-from mercer.estimators.gp.posterior import AnyProblem, EngineSettings, GPProblem, SummedProblem
+from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, diagnose_fit
+from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes
+from mercer.estimators.gp.search import GPParameters, climb, log_likelihood, read_parameters
 from mercer.estimators.progress import Meter
 from mercer.estimators.training import passes_before
 from mercer.grams import gram
@@ -33,6 +29,8 @@ from mercer.inputs import append, count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
+from mercer.linalg.cholesky import append_rows, remove_rows
+from mercer.linalg.evidence import log_evidence, profile
 from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
@@ -331,9 +329,6 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _settings(self) -> EngineSettings:
         return EngineSettings(self.n_inducing, self.n_neighbors, self.random_state or 0, parse_bytes(self.memory))
-
-    def _views(self) -> frozenset[str]:
-        return self._given_kernel()._views()
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)

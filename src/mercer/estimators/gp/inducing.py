@@ -12,12 +12,12 @@ import scipy.linalg.blas as blas
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.grams import GramOperator
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import cholesky, definite_factor
+from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric import tiles
 from mercer.registry import record

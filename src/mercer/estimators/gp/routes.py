@@ -12,9 +12,9 @@ from mercer.estimators.gp import fourier as gp_fourier
 from mercer.estimators.gp import inducing as gp_inducing
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.fit import SUBSET, steps_up
 from mercer.estimators.gp.inducing import BLOCK_ROWS
-from mercer.estimators.gp.posterior import Engine, EngineSettings
+from mercer.estimators.gp.problem import Engine, EngineSettings
+from mercer.estimators.gp.search import SUBSET, steps_up
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import DENSE, MOST_FREQUENCIES
 from mercer.linalg.pivoted_cholesky import ROUND

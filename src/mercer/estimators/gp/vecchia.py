@@ -14,19 +14,124 @@ from scipy.spatial import KDTree
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.estimators.gp.conditioning import whiten
-from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.estimators.gp.nearest_blocks import Block, blocks
-from mercer.estimators.gp.posterior import EngineSettings, Evidence, GPProblem
+from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.inputs import as_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, Pair
 from mercer.linalg.cholesky import cholesky
+from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import align, gather
 from mercer.numeric.points import PER_VALUE
 from mercer.numeric.threads import cpu_count, run
 from mercer.registry import record
+
+#: Up to this many blocks are put in farthest-first order, which takes their number squared; more are shuffled.
+FARTHEST = 8192
+
+
+@dataclass(frozen=True)
+class NearBlock:
+    """Rows that are predicted together, given earlier rows."""
+
+    given: Array  # (k,) row numbers, all in earlier blocks
+    targets: Array  # (g,) row numbers
+
+    @property
+    def rows(self) -> Array:  # -> (k + g,)
+        """The given rows, then the targets."""
+        return np.concatenate([self.given, self.targets])
+
+
+def blocks(X: Array, size: int, n_neighbors: int, rng: np.random.Generator | None = None) -> list[NearBlock]:  # (n, d)
+    """Cut rows into blocks of at most ``size`` and give each its ``n_neighbors`` nearest earlier rows.
+
+    Every row is a target once; the first block is given nothing. With one row per block and n_neighbors >= n - 1 each row
+    is given all earlier ones, and nothing is approximated.
+
+    >>> X = np.arange(6.0).reshape(-1, 1)
+    >>> parts = blocks(X, 2, 2)
+    >>> sorted(int(i) for part in parts for i in part.targets), len(parts[0].given)
+    ([0, 1, 2, 3, 4, 5], 0)
+    """
+    if size < 1 or n_neighbors < 0:
+        raise InputError(f"blocks have at least 1 row and 0 neighbors; got {size} and {n_neighbors}.")
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    cells = leaves(X, size)
+    centers = np.array([X[cell].mean(axis=0) for cell in cells])
+    order = farthest_first(centers) if len(cells) <= FARTHEST else _shuffled(len(cells), rng)
+    cells, centers = [cells[i] for i in order], centers[order]
+    ends = np.cumsum([len(cell) for cell in cells])
+    rows = np.concatenate(cells)  # rows in the order of their blocks; the first ends[b - 1] are earlier than block b
+    given = _nearest_earlier(X[rows], centers, np.concatenate([[0], ends[:-1]]), n_neighbors)
+    return [NearBlock(rows[before], cell) for before, cell in zip(given, cells, strict=True)]
+
+
+def leaves(X: Array, size: int) -> list[Array]:  # (n, d) -> row numbers of each leaf
+    """Halve the rows along their widest column until no part exceeds ``size``; parts differ by at most a factor of two."""
+    done: list[Array] = []
+    todo = [np.arange(len(X))]
+    while todo:
+        cell = todo.pop()
+        if len(cell) <= size:
+            done.append(cell)
+            continue
+        part = X[cell]
+        axis = int(np.ptp(part, axis=0).argmax())
+        half = len(cell) // 2
+        order = np.argpartition(part[:, axis], half)
+        todo += [cell[order[half:]], cell[order[:half]]]
+    return done
+
+
+def farthest_first(points: Array) -> Array:  # (b, d) -> (b,) an order
+    """Start near the middle, then always take the point farthest from those taken."""
+    distances = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
+    order = np.empty(len(points), dtype=np.intp)
+    order[0] = distances.argmin()
+    distances = np.full(len(points), np.inf)
+    for i in range(1, len(points)):
+        last = order[i - 1]
+        np.minimum(distances, ((points - points[last]) ** 2).sum(axis=1), out=distances)
+        distances[last] = -1.0
+        order[i] = distances.argmax()
+    return order
+
+
+def _shuffled(count: int, rng: np.random.Generator | None) -> Array:
+    return (np.random.default_rng(0) if rng is None else rng).permutation(count)
+
+
+def _nearest_earlier(X: Array, centers: Array, starts: Array, k: int) -> list[Array]:  # (n, d), (b, d), (b,)
+    """For each center the k nearest of the first starts[b] rows, all of them where there are no more.
+
+    One tree serves all blocks up to twice its own beginning, so at least about half of what it finds is early enough;
+    where too few are, the search is widened.
+    """
+    found: list[Array] = [np.empty(0, dtype=np.intp)] * len(starts)
+    first = 0
+    while first < len(starts):
+        until = max(2 * int(starts[first]), k + 1)
+        last = int(np.searchsorted(starts, until, side="right"))
+        last = max(last, first + 1)
+        reach = int(starts[last - 1])  # the tree holds what is early enough for the last of these blocks
+        pending = np.arange(first, last)
+        if k == 0 or reach == 0:
+            first = last
+            continue
+        tree = KDTree(X[:reach])
+        wanted = min(reach, 2 * k + 8)
+        while pending.size:
+            near = tree.query(centers[pending], k=range(1, wanted + 1), workers=cpu_count())[1]
+            early = near < starts[pending, None]
+            enough = np.minimum(k, starts[pending])
+            done = (early.sum(axis=1) >= enough) | (wanted == reach)
+            for b, row, mask in zip(pending[done], near[done], early[done], strict=True):
+                found[b] = row[mask][:k]
+            pending, wanted = pending[~done], min(reach, 2 * wanted)
+        first = last
+    return found
+
 
 Gram = Callable[[Array], Array]  # row numbers (s,) -> K (s, s), an array of its own
 Pull = Callable[[Array, Array], Array]  # row numbers (s,), weights (s, s) -> (p,)
@@ -44,13 +149,13 @@ class Conditionals:
 
 
 def conditionals(  # columns (n, c), noise (1,) or (n,)
-    parts: Sequence[Block], gram: Gram, columns: Array, noise: Array, *, keep: bool = False
+    parts: Sequence[NearBlock], gram: Gram, columns: Array, noise: Array, *, keep: bool = False
 ) -> Conditionals:
     """One factor per block; the log density of t targets is -1/2 (tr quadratic + t logdet + n t log 2 pi).
 
     >>> X = np.arange(4.0)
     >>> K, y = np.exp(-np.abs(np.subtract.outer(X, X))), np.ones((4, 1))
-    >>> parts = [Block(np.arange(i), np.array([i])) for i in range(4)]  # every row given all earlier ones
+    >>> parts = [NearBlock(np.arange(i), np.array([i])) for i in range(4)]  # every row given all earlier ones
     >>> found = conditionals(parts, lambda rows: K[np.ix_(rows, rows)], y, np.array([0.1]))
     >>> G = K + 0.1 * np.eye(4)
     >>> bool(np.isclose(found.logdet, np.linalg.slogdet(G)[1]) and np.isclose(found.quadratic, y.T @ np.linalg.solve(G, y)))
@@ -62,7 +167,7 @@ def conditionals(  # columns (n, c), noise (1,) or (n,)
     totals = [(np.zeros((c, c)), np.zeros(2)) for _ in range(threads)]
     factors: dict[int, Array] = {}
 
-    def work(task: tuple[int, Block], worker: int) -> None:
+    def work(task: tuple[int, NearBlock], worker: int) -> None:
         number, part = task
         rows, k = part.rows, len(part.given)
         L, jitter = _factor(gram(rows), d[rows])
@@ -81,7 +186,7 @@ def conditionals(  # columns (n, c), noise (1,) or (n,)
 
 
 def conditional_gradient(  # columns (n, c), combine (c, t), noise (1,) or (n,)
-    parts: Sequence[Block],
+    parts: Sequence[NearBlock],
     gram: Gram,
     pull: Pull,
     columns: Array,
@@ -100,7 +205,7 @@ def conditional_gradient(  # columns (n, c), combine (c, t), noise (1,) or (n,)
     thetas: list[Array] = [np.zeros(1)] * threads  # replaced, never written to
     slopes = np.zeros(threads)
 
-    def work(task: tuple[int, Block], worker: int) -> None:
+    def work(task: tuple[int, NearBlock], worker: int) -> None:
         number, part = task
         rows, k, g = part.rows, len(part.given), len(part.targets)
         L = _factor(gram(rows), d[rows])[0] if factors is None else factors[number]
@@ -182,7 +287,7 @@ class VecchiaEngine:
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         self._settings = EngineSettings() if settings is None else settings
-        self._parts: list[Block] = []
+        self._parts: list[NearBlock] = []
         self._n = -1
 
     @property
@@ -336,7 +441,7 @@ class VecchiaPosterior:
             )
         noise = np.broadcast_to(self.variances, (len(self.X),))[near]
         factor = cholesky(np.asarray(self.kernel(self.X[near]), dtype=np.float64), noise, overwrite=True)
-        V = whiten(factor, np.asfortranarray(self.kernel(self.X[near], new), dtype=np.float64))
+        V = factor.whiten(np.asfortranarray(self.kernel(self.X[near], new), dtype=np.float64))
         return np.asarray(self.kernel(new), dtype=np.float64) - V.T @ V
 
     def _near(self, new: Array) -> Array:  # (m, d) -> (m, k)

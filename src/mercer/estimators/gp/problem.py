@@ -1,9 +1,9 @@
-"""What the ways to a Gaussian process share: the problem, the evidence of a setting, the posterior, the engine.
+"""What a Gaussian process is fitted to: mean function, units of y, the problem; and what every engine offers.
 
 The observation model is y = m(x) + f(x) + e with f ~ GP(0, k), e ~ N(0, noise) and m(x) = h(x)' beta. Every engine works
 on one zero-mean process and the columns T = [targets | H]; the columns H of the mean function are treated as further
-targets. What the mean function needs then follows from T' G^-1 T and from predictions of the columns H, whatever G is
-(K + noise, or an approximation of it), so that no engine has to know it.
+targets. The coefficients beta follow from T' G^-1 T, and predictions from those of the columns H. This holds for
+G = K + noise and for approximations of it, therefore no engine depends on the mean function.
 """
 
 from __future__ import annotations
@@ -12,13 +12,127 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.arrays import Floats, Indices
-from mercer.estimators.gp.marginal_likelihood import Evidence as Evidence
-from mercer.inputs import Rows
+from mercer.errors import InputError
+from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
+from mercer.linalg.evidence import Evidence, MeanProfile
 from mercer.registry import record
+
+record()(MeanProfile)  # part of saved models; the class belongs to linalg, which registers nothing
+
+KINDS = ("zero", "constant", "linear")
+
+
+@record()
+@dataclass(frozen=True)
+class MeanFunction:
+    """m(x) = h(x)' beta with h = () for "zero", (1) for "constant", (1, z) for "linear", z the standardized columns of x."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kind": "text",
+        "location": "float (k,)",
+        "spread": "real (k,)",
+    }
+
+    kind: str
+    location: Floats  # (d,) for "linear", else empty
+    spread: Floats  # (d,) standard deviations of the columns that vary, infinity for those that do not
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or bool(len(self.location)) != (self.kind == "linear"):
+            raise InputError(f"a mean function of kind {self.kind!r} has a location of {len(self.location)} columns.")
+
+    @classmethod
+    def of(cls, kind: str, X: Any) -> MeanFunction:
+        """The mean function of a kind, with what it needs from the training rows."""
+        if kind not in KINDS:
+            raise InputError(f'mean must be "zero", "constant" or "linear"; got {kind!r}.')
+        if kind != "linear":
+            return cls(kind, np.empty(0), np.empty(0))
+        V = _dense_vectors(X)
+        return cls.linear(len(V), V.mean(axis=0), V.std(axis=0), np.abs(V).max(axis=0))
+
+    @classmethod
+    def linear(cls, n: int, mean: Floats, sd: Floats, most: Floats) -> MeanFunction:  # (d,), (d,), (d,)
+        """The linear one for n rows with these means, standard deviations and largest sizes of their columns."""
+        varies = sd > 1e-12 * most
+        if n <= 1 + int(varies.sum()):
+            raise InputError(
+                f'mean="linear" has {1 + int(varies.sum())} coefficients for {n} rows; give more rows, '
+                'or mean="constant" with a Linear() term in the kernel.'
+            )
+        return cls("linear", mean, np.where(varies, sd, np.inf))
+
+    @property
+    def size(self) -> int:
+        """q, the number of coefficients."""
+        return {"zero": 0, "constant": 1}.get(self.kind, 1 + len(self.location))
+
+    def columns(self, X: Any) -> Floats:  # -> (n, q)
+        """h(x) for every row."""
+        if self.kind == "linear":
+            V = _dense_vectors(X)
+            return np.column_stack([np.ones(len(V)), (V - self.location) / self.spread])
+        return np.ones((count(X), self.size))
+
+    def coefficients(self, beta: Floats) -> tuple[Floats, Floats | None]:  # (q, t) -> (t,), (d, t) or None
+        """Intercept and slopes with respect to x itself."""
+        if self.kind == "zero":
+            return np.zeros(beta.shape[1]), None
+        if self.kind == "constant":
+            return beta[0], None
+        slopes = beta[1:] / self.spread[:, None]
+        return beta[0] - self.location @ slopes, slopes
+
+
+@record()
+@dataclass(frozen=True)
+class TargetUnits:
+    """y = center + scale * (what is modeled), per target."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "center": "float (t,)",
+        "scale": "float (t,)",
+    }
+
+    center: Floats  # (t,)
+    scale: Floats  # (t,)
+
+    @classmethod
+    def of(cls, Y: Floats, kind: str, normalize: bool) -> TargetUnits:  # (n, t)
+        """Centered unless the mean is zero and y is to be left alone; scaled only where targets have to be made alike.
+
+        One target needs no scale: an overall scale of kernel and noise does the same, and they stay in the units of y.
+        """
+        with np.errstate(over="ignore"):  # overflow is refused later, where y is squared
+            return cls.of_moments(Y.mean(axis=0), Y.std(axis=0), kind, normalize)
+
+    @classmethod
+    def of_moments(cls, mean: Floats, sd: Floats, kind: str, normalize: bool) -> TargetUnits:  # (t,), (t,)
+        """The same from means and standard deviations."""
+        t = len(mean)
+        center = mean if normalize or kind != "zero" else np.zeros(t)
+        scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
+        return cls(center, scale)
+
+    def inside(self, Y: Floats) -> Floats:  # (n, t) -> (n, t)
+        """The targets as modeled."""
+        return (Y - self.center) / self.scale
+
+    def outside(self, F: Floats) -> Floats:  # (m, t) -> (m, t)
+        """Predictions in the units of y."""
+        return F * self.scale + self.center
+
+
+def _dense_vectors(X: Any) -> Floats:
+    V = Rows(X).vectors()
+    if sp.issparse(V):
+        raise InputError('mean="linear" takes dense rows; X is sparse. Use mean="constant" and a kernel with Linear().')
+    return np.asarray(V, dtype=np.float64)
 
 
 @record()

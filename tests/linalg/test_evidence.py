@@ -6,10 +6,8 @@ from scipy.stats import multivariate_normal
 from tests.estimators.ridge import naive
 
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.gp.conditioning import append_rows, leave_one_out, remaining_variance, remove_rows, whiten
-from mercer.estimators.gp.marginal_likelihood import log_marginal_likelihood
-from mercer.estimators.gp.mean_function import log_evidence, profile
-from mercer.linalg.cholesky import cholesky
+from mercer.linalg.cholesky import append_rows, cholesky, remove_rows
+from mercer.linalg.evidence import leave_one_out, log_evidence, log_marginal_likelihood, profile, remaining_variance
 
 N = 30
 
@@ -51,8 +49,25 @@ def test_with_a_mean_function_it_is_the_density_at_the_best_coefficients(rng: np
     np.testing.assert_allclose(fitted.covariance, np.linalg.inv(T[:, 1:].T @ np.linalg.solve(G, T[:, 1:])), rtol=1e-8)
 
 
+def test_best_scales_maximize_the_density_of_every_target(rng: np.random.Generator) -> None:
+    K, _, T = _problem(rng, 2, 1)
+    T[:, 1] *= 50.0
+    G = K + 0.2 * np.eye(N)
+    value = log_marginal_likelihood(K, np.array([0.2]), T, 2, best_scales=True).value
+    E = T[:, :2] - T[:, 2:] @ _best_beta(G, T, 2)
+
+    def density(scales: np.ndarray) -> float:
+        return sum(multivariate_normal(np.zeros(N), s * G).logpdf(e) for s, e in zip(scales, E.T, strict=True))
+
+    best = np.einsum("ij,ij->j", E, np.linalg.solve(G, E)) / N
+    assert value == pytest.approx(density(best), abs=1e-8)
+    assert density(best * [1.1, 1.0]) < value
+    assert density(best * [1.0, 0.9]) < value
+
+
+@pytest.mark.parametrize("best_scales", [False, True])
 @pytest.mark.parametrize(("t", "q"), [(1, 0), (2, 0), (1, 2), (3, 1)])
-def test_the_gradient_is_that_of_finite_differences(rng: np.random.Generator, t: int, q: int) -> None:
+def test_the_gradient_is_that_of_finite_differences(rng: np.random.Generator, t: int, q: int, best_scales: bool) -> None:
     K, X, T = _problem(rng, t, q)
     d2 = ((X[:, None] - X[None]) ** 2).sum(-1)
     noise = rng.uniform(0.1, 0.5, N)
@@ -61,7 +76,7 @@ def test_the_gradient_is_that_of_finite_differences(rng: np.random.Generator, t:
         return np.exp(log_scale) * np.exp(-0.5 * d2 / np.exp(2 * log_width))
 
     def value(v: np.ndarray) -> float:
-        return log_marginal_likelihood(gram(v[0], v[1]), np.exp(v[2]) * noise, T, t).value
+        return log_marginal_likelihood(gram(v[0], v[1]), np.exp(v[2]) * noise, T, t, best_scales=best_scales).value
 
     at = np.array([0.3, 0.1, -0.2])
     K = gram(at[0], at[1])
@@ -74,7 +89,9 @@ def test_the_gradient_is_that_of_finite_differences(rng: np.random.Generator, t:
             W[cols, rows] = tile(rows, cols).T
         return np.array([np.sum(W * K), np.sum(W * K * d2 / np.exp(2 * at[1]))])
 
-    found = log_marginal_likelihood(K.copy(), np.exp(at[2]) * noise, T, t, pullback=pullback, overwrite=True)
+    found = log_marginal_likelihood(
+        K.copy(), np.exp(at[2]) * noise, T, t, pullback=pullback, overwrite=True, best_scales=best_scales
+    )
     assert found.kernel_gradient is not None
     steps = [(value(at + 1e-5 * e) - value(at - 1e-5 * e)) / 2e-5 for e in np.eye(3)]
     np.testing.assert_allclose(np.append(found.kernel_gradient, found.noise_gradient), steps, rtol=1e-6, atol=1e-6)
@@ -113,7 +130,7 @@ def test_variances_left_over_are_those_of_the_formula(rng: np.random.Generator) 
     G = K[train, train] + 0.1 * np.eye(20)
     wanted = np.diag(K[new, new] - K[new, train] @ np.linalg.solve(G, K[train, new]))
     np.testing.assert_allclose(remaining_variance(factor, K[train, new], np.ones(10)), wanted, atol=1e-12)
-    V = whiten(factor, K[train, new].copy())
+    V = factor.whiten(K[train, new].copy())
     np.testing.assert_allclose(V.T @ V, K[new, train] @ np.linalg.solve(G, K[train, new]), atol=1e-12)
 
 

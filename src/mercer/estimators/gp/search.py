@@ -1,0 +1,550 @@
+"""The hyper-parameters of a Gaussian process as one vector of logarithms, and the search for their best values.
+
+The search climbs from several starts on a part of the rows, then from the best of their ends on all rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays import Floats, Indices
+from mercer.errors import InputError, NumericalError
+from mercer.estimators.gp.exact import ExactEngine
+from mercer.estimators.gp.problem import AnyProblem, Engine
+from mercer.estimators.progress import Meter
+from mercer.inputs import Rows, count
+from mercer.kernels.base import Kernel
+from mercer.linalg.bfgs import Ascent, Objective, ascend
+from mercer.registry import record
+
+#: The weak prior: log(parameter) is normal around a value taken from the data, with this standard deviation. A factor of 20
+#: either way costs half a unit of log density.
+SPREAD = 3.0
+
+#: How far parameters may go from where the data put them, if no bounds are given.
+REACH = {"length_scale": (1e-3, 1e4), "amplitude": (1e-6, 1e6), "noise": (1e-7, 1e3), "other": (1e-4, 1e4)}
+
+#: The noise a fit starts from, as a share of the variance of y.
+NOISE_START = 0.1
+
+#: A column that varies less than this share of its size does not vary.
+CONSTANT = 1e-12
+
+#: Rows looked at for the size of k(x, x).
+ROWS_FOR_THE_SIZE = 1000
+
+
+@record()
+@dataclass(frozen=True)
+class GPParameters:
+    """The vector is kernel.theta, then log(noise) where the noise is one number > 0."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "names": "each p: text",
+        "start": "real (p,)",
+        "typical": "real (p,)",
+        "low": "real (p,)",
+        "high": "real (p,)",
+        "fixed": "bool (p,)",
+        "center": "real (p,)",
+        "spread": "real (p,)",
+    }
+
+    kernel: Kernel  # with numbers, and with an overall scale
+    names: tuple[str, ...]
+    start: Floats  # (p,) as written
+    typical: Floats  # (p,) where the data put it; fixed entries as written
+    low: Floats  # (p,)
+    high: Floats  # (p,)
+    fixed: NDArray[np.bool_]  # (p,)
+    center: Floats  # (p,) of the priors
+    spread: Floats  # (p,) of the priors; infinity is none
+    noise: float  # the noise where it is not among the parameters
+
+    @property
+    def noise_is_parameter(self) -> bool:
+        """Whether the last entry is log(noise)."""
+        return len(self.names) > len(self.kernel.theta)
+
+    @property
+    def widths(self) -> NDArray[np.bool_]:  # (p,)
+        """Which entries are length scales."""
+        return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
+
+    def setting(self, vector: Floats) -> tuple[Kernel, float]:  # (p,)
+        """The kernel and the noise that a vector stands for."""
+        p = len(self.kernel.theta)
+        kernel = self.kernel.with_theta(vector[:p]) if p else self.kernel
+        return kernel, float(np.exp(vector[p])) if self.noise_is_parameter else self.noise
+
+    def log_prior(self, vector: Floats) -> tuple[float, Floats]:  # (p,) -> value, (p,)
+        """The priors' log density up to a constant, and its gradient; fixed entries do not count."""
+        pull = np.where(self.fixed, 0.0, (vector - self.center) / self.spread)
+        return -0.5 * float(pull @ pull), -pull / self.spread
+
+    def starts(self, further: int, seed: int) -> list[tuple[str, Floats]]:
+        """Where to climb from: as written, as the data suggest, and at random round that."""
+        found = [("as written", self.start)]
+        if further > 0 and not np.allclose(self.start, self.typical, atol=1e-3):
+            found.append(("from the data", self.typical))
+        rng = np.random.default_rng(seed)
+        while len(found) <= further and not self.fixed.all():
+            away = np.where(self.fixed, 0.0, rng.normal(scale=1.0, size=len(self.start)))
+            found.append(("random", np.clip(self.typical + away, self.low, self.high)))
+        return found
+
+
+@dataclass(frozen=True)
+class RowsSeen:
+    """What starting values are taken from where the rows are not at hand: some of them, and the spread of their columns."""
+
+    sized: Rows  # the rows that the size of k(x, x) is taken from
+    sample: Rows  # those of a median distance
+    spreads: Floats | None  # (d,) standard deviations of the columns, 0 for constant ones
+
+    @staticmethod
+    def numbers(n: int) -> Indices:
+        """The numbers of the rows that the size of k(x, x) is taken from."""
+        return np.linspace(0, n - 1, min(ROWS_FOR_THE_SIZE, n)).astype(np.intp)
+
+
+def read_parameters(
+    kernel: Kernel,
+    X: Any,
+    unit: float,
+    *,
+    noise: float | None,
+    fit: bool,
+    bounds: Mapping[str, Sequence[float]] | None,
+    fixed: Sequence[str],
+    priors: Any,
+) -> GPParameters:
+    """The parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`."""
+    asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    template, strip = kernel, False
+    if fit and kernel._amplified(2.0) is None and "scale" not in asked:
+        template, strip = _size(kernel, X, unit) * kernel, True
+    names = [_own_name(name, strip) for name in template.theta_names]
+    theta = template.theta
+    # where nothing moves, what the data suggest is not asked
+    typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
+    if noise is None or noise > 0:
+        names.append("noise")
+        theta = np.append(theta, math.log(NOISE_START * unit if noise is None else noise))
+        typical = np.append(typical, math.log(NOISE_START * unit))
+        reach = np.vstack([reach, np.log(REACH["noise"])])
+    held = np.zeros(len(names), dtype=bool) if fit else np.ones(len(names), dtype=bool)
+    held |= np.array([name == "noise" and noise is not None for name in names], dtype=bool)
+    for name in asked:
+        if not (name == "scale" and not strip and "scale" not in names):  # a scale that is fixed is simply not added
+            held[_matching(name, names, "fixed")] = True
+    low, high = np.minimum(theta, typical) + reach[:, 0], np.maximum(theta, typical) + reach[:, 1]
+    low, high = np.where(held, theta, low), np.where(held, theta, high)
+    for name, pair in (bounds or {}).items():
+        _bound(name, pair, names, held, low, high)
+    center, spread = _priors(priors, names, typical)
+    start, typical = np.clip(theta, low, high), np.where(held, theta, np.clip(typical, low, high))
+    return GPParameters(
+        template, tuple(names), start, typical, low, high, held, center, spread, noise if noise is not None else math.nan
+    )
+
+
+def _own_name(name: str, strip: bool) -> str:
+    """The name in the kernel that was given: below an added scale everything stands one level deeper."""
+    return name[len("0__") :] if strip and name.startswith("0__") else name
+
+
+def _size(kernel: Kernel, X: Any, unit: float) -> float:
+    """The factor that makes the mean of k(x, x) the variance of y."""
+    rows = X.sized if isinstance(X, RowsSeen) else Rows(X).take(RowsSeen.numbers(count(X)))
+    mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
+    return unit / mean if mean > 0 else unit
+
+
+def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -> (p,), (p, 2)
+    """Values of theta as the data suggest them, and how far below and above they may go, in logarithms."""
+    louder = kernel._amplified(math.e)
+    amplitude = np.zeros(len(kernel.theta), bool) if louder is None else louder.theta - kernel.theta > 0.5
+    sized = kernel._amplified(_size(kernel, X, unit))
+    typical = kernel.theta if sized is None else sized.theta
+    reach = np.tile(np.log(REACH["other"]), (len(typical), 1))
+    reach[amplitude] = np.log(REACH["amplitude"])
+    names = kernel.theta_names
+    widths = _data_widths(kernel, X)
+    for i, name in enumerate(names):
+        if name in widths:
+            typical[i], reach[i] = math.log(widths[name]), np.log(REACH["length_scale"])
+    return typical, reach
+
+
+def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
+    """A length scale for every such entry of theta: the median distance, and per column its spread times sqrt(2 d)."""
+    known = set(kernel.get_params(deep=True))
+    scales = sorted({_plain(name) for name in kernel.theta_names if name.split("__")[-1].startswith("length_scale")})
+    # the width of a periodic kernel is no distance of the data
+    scales = [name for name in scales if name[: -len("length_scale")] + "period" not in known]
+    if not scales:
+        return {}
+    with warnings.catch_warnings():
+        sample = X.sample if isinstance(X, RowsSeen) else X
+        warnings.simplefilter("ignore")  # rows that are all equal have no median distance; here it is only a start
+        medians = kernel.set_params(**dict.fromkeys(scales, "median")).resolve(sample).get_params(deep=True)
+    widths = {name: float(medians[_plain(name)]) for name in kernel.theta_names if _plain(name) in scales}
+    spreads = _spreads(X)
+    for name in widths:
+        column = re.search(r"\[(\d+)\]$", name)
+        width = len(kernel.get_params(deep=True)[_plain(name)]) if column else 0
+        if column and spreads is not None and width == len(spreads) and spreads[int(column[1])] > 0:
+            widths[name] = float(spreads[int(column[1])]) * math.sqrt(2.0 * width)
+    return widths
+
+
+def _spreads(X: Any) -> Floats | None:
+    """Standard deviations of the columns of plain vectors; 0 where all that varies is the rounding of the mean."""
+    if isinstance(X, RowsSeen):
+        return X.spreads
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
+        return None
+    return spreads_of(X.std(axis=0, dtype=np.float64), np.abs(X).max(axis=0))
+
+
+def spreads_of(sd: Floats, most: Floats) -> Floats:  # (d,), (d,) -> (d,)
+    """Standard deviations of columns whose entries are at most so large; 0 where they are rounding."""
+    return np.where(sd > CONSTANT * most, sd, 0.0)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\[\d+\]$", "", name)
+
+
+def _matching(asked: str, names: Sequence[str], where: str) -> list[int]:
+    """The entries a name stands for: itself, all columns of it, or everything whose last word it is."""
+    for rule in (lambda n: n == asked, lambda n: _plain(n) == asked, lambda n: _plain(n).split("__")[-1] == asked):
+        found = [i for i, name in enumerate(names) if rule(name)]
+        if found:
+            return found
+    raise InputError(f"{where} names {asked!r}, which is no parameter here; there are {', '.join(names) or 'none'}.")
+
+
+def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats) -> None:
+    try:
+        least, most = (float(value) for value in pair)
+    except (TypeError, ValueError):
+        raise InputError(f"bounds[{name!r}] must be a pair of numbers (low, high); got {pair!r}.") from None
+    if not 0 < least <= most < math.inf:
+        raise InputError(f"bounds[{name!r}] must be 0 < low <= high; got {pair!r}. Parameters are positive numbers.")
+    for i in _matching(name, names, "bounds"):
+        if not held[i]:
+            low[i], high[i] = math.log(least), math.log(most)
+
+
+def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats, Floats]:
+    """Centers and spreads of normal priors on the logarithms."""
+    center, spread = typical.copy(), np.full(len(names), SPREAD)
+    if priors is None:
+        return center, np.full(len(names), np.inf)
+    if isinstance(priors, str):
+        if priors != "weak":
+            raise InputError(f'priors must be "weak", None, or a dict of name: (median, factor); got {priors!r}.')
+        return center, spread
+    for name, pair in dict(priors).items():
+        try:
+            median, factor = (float(value) for value in pair)
+        except (TypeError, ValueError):
+            raise InputError(f"priors[{name!r}] must be a pair (median, factor); got {pair!r}.") from None
+        if not (median > 0 and factor > 1):
+            raise InputError(f"priors[{name!r}] must be (median > 0, factor > 1); got {pair!r}.")
+        for i in _matching(name, names, "priors"):
+            center[i], spread[i] = math.log(median), math.log(factor)
+    return center, spread
+
+
+#: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
+#: (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
+SUBSET = 400
+
+#: On the part a climb may stop early: it only has to find the right hill.
+ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
+
+#: After this many steps on the part only the better half of the starts, rounded up, climbs on. Row: gp-fit-*.
+TRIAL_STEPS = 20
+
+#: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
+#: Row: gp-fit-*.
+HOPELESS = 10.0
+
+#: Length scales that a part takes further than this beyond what the data suggest, in logarithms, come back so far: there its
+#: column has no say and its slope is zero, on all rows too, while fewer rows may only have been too few to hear it.
+FAR = 1.0
+
+#: Slopes are compared so far apart, in logarithms, and no curvature is less than this share of the middle one.
+APART, FLATTEST = 0.05, 1e-2
+
+#: Two ends of climbs are the same hill if no logarithm differs by more.
+SAME = 0.2
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a climb begins, and what is known of the curvature there."""
+
+    label: str
+    vector: Floats  # (p,)
+    curvature: Floats | None = None  # (f, f) over the free entries
+
+
+@record()
+@dataclass(frozen=True)
+class ClimbAttempt:
+    """One climb: where it began, what it reached, and on how many rows."""
+
+    label: str
+    rows: int
+    first: float
+    reached: float
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The setting a fit settled on."""
+
+    vector: Floats  # (p,)
+    converged: bool
+    n_iter: int
+    n_evaluations: int  # on all rows
+    message: str
+    attempts: tuple[ClimbAttempt, ...]
+
+
+def climb(
+    problem: AnyProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    *,
+    n_restarts: int,
+    seed: int,
+    tol: float,
+    max_iter: int,
+    meter: Meter,
+) -> Climb:
+    """Maximize the log marginal likelihood plus the priors over what is not fixed."""
+    if parameters.fixed.all():
+        return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
+    starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
+    attempts: list[ClimbAttempt] = []
+    if problem.n >= SUBSET:
+        starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
+        starts = _better(problem, parameters, engine, starts)
+        for size in steps_up(min(engine.part_rows or problem.n, problem.n), problem.n):
+            starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
+    tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
+    watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
+    ends: list[Ascent] = []
+    failure = NumericalError("no start could be evaluated.")
+    for start in starts:
+        try:
+            ends.append(_rounds(problem, parameters, engine, watched, start, tol, max_iter, attempts))
+        except NumericalError as error:
+            failure = error
+    if not ends:
+        raise failure
+    best = max(ends, key=lambda end: end.value)
+    spent = sum(attempt.n_evaluations for attempt in attempts if attempt.rows == problem.n)
+    return Climb(best.vector, best.converged, best.n_iter, spent, best.message, tuple(attempts))
+
+
+def steps_up(top: int, n: int) -> list[int]:
+    """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
+    of the next one, which then starts near its end.
+
+    >>> steps_up(4000, 4000), steps_up(2000, 50_000), steps_up(2000, 1000)
+    ([500, 1000, 2000], [500, 1000, 2000], [500])
+    """
+    top = min(top, n)
+    sizes = [top] if top < n else []
+    while (top := top // 2) > SUBSET:
+        sizes.append(top)
+    return sizes[::-1]
+
+
+def _rounds(
+    problem: AnyProblem,
+    parameters: GPParameters,
+    engine: Engine,
+    objective: Objective,
+    start: Start,
+    tol: float,
+    max_iter: int,
+    attempts: list[ClimbAttempt],
+) -> Ascent:
+    """One climb on all rows, the engine choosing anew before each of its rounds."""
+    vector, curvature = start.vector, start.curvature
+    for number in range(engine.rounds):
+        engine.prepare(problem, *parameters.setting(vector))
+        end = ascend(objective, *_free(parameters, vector), tol=tol, max_iter=max_iter, curvature=curvature)
+        vector, curvature = _whole(parameters, end.vector), end.curvature
+        noted = f"{start.label}, round {number + 1}" if engine.rounds > 1 else start.label
+        attempts.append(ClimbAttempt(noted, problem.n, end.first, end.value, end.n_evaluations))
+    return replace(end, vector=vector)
+
+
+def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) -> Objective:
+    """Evidence and priors as a function of the free entries."""
+    free = ~parameters.fixed
+
+    def objective(values: Floats) -> tuple[float, Floats]:
+        vector = _whole(parameters, values)
+        kernel, noise = parameters.setting(vector)
+        try:
+            found = engine.evidence(problem, kernel, noise, True)
+        except InputError as error:  # numbers that overflow: undefined there, not wrong
+            if not problem.at_hand:  # a chunk that could not be read
+                raise
+            raise NumericalError(str(error)) from error
+        if found.kernel_gradient is None or found.noise_gradient is None:
+            raise NumericalError("the engine gave no gradient.")
+        prior, pull = parameters.log_prior(vector)
+        slope = found.kernel_gradient
+        if parameters.noise_is_parameter:
+            slope = np.append(slope, found.noise_gradient)
+        return found.value + prior, (slope + pull)[free]
+
+    return objective
+
+
+def _watched(objective: Objective, meter: Meter, total: int) -> Objective:
+    calls = 0
+
+    def watched(values: Floats) -> tuple[float, Floats]:
+        nonlocal calls
+        calls += 1
+        meter(min(calls, total), total)
+        return objective(values)
+
+    return watched
+
+
+def _free(parameters: GPParameters, vector: Floats) -> tuple[Floats, Floats, Floats]:
+    free = ~parameters.fixed
+    return vector[free], parameters.low[free], parameters.high[free]
+
+
+def _whole(parameters: GPParameters, values: Floats) -> Floats:
+    vector = parameters.start.copy()
+    vector[~parameters.fixed] = values
+    return vector
+
+
+def _on_a_part(
+    problem: AnyProblem,
+    parameters: GPParameters,
+    starts: list[Start],
+    seed: int,
+    attempts: list[ClimbAttempt],
+    size: int,
+) -> list[Start]:
+    """The ends of rough climbs on a seeded part of the rows, best first."""
+    rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
+    objective = _remembered(_objective(problem.part(rows), parameters, ExactEngine(of=problem.n)))
+    grown = size / problem.n  # what the rows say of the curvature grows with their number
+    tol = ROUGH_TOL * size / SUBSET
+    begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
+    steps = TRIAL_STEPS if len(begun) > 1 else ROUGH_STEPS
+    tried = [(start, end) for start in begun if (end := _try(objective, parameters, start, tol, steps)) is not None]
+    tried.sort(key=lambda pair: -pair[1].value)
+    ends = []
+    for rank, (start, end) in enumerate(tried):
+        first, spent = end.first, end.n_evaluations
+        if steps < ROUGH_STEPS and not end.converged and rank < (len(tried) + 1) // 2:
+            way = _free(parameters, _whole(parameters, end.vector))
+            end = ascend(objective, *way, tol=tol, max_iter=ROUGH_STEPS - steps, curvature=end.curvature)
+            spent += end.n_evaluations - 1  # the first one was known
+        attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
+        label = f"{start.label.split(',')[0]}, from {size} rows"
+        vector, curvature = _brought_back(objective, parameters, end)
+        ends.append((end.value, Start(label, vector, curvature / grown)))
+    ends.sort(key=lambda end: -end[0])
+    near = [found for value, found in ends if value > ends[0][0] - HOPELESS]
+    return near or starts  # if all starts fail here, the whole data decide
+
+
+def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -> tuple[Floats, Floats]:
+    """Where the next climb begins, with the curvature: not where a length scale is so long that nothing depends on it."""
+    most = np.where(parameters.widths, parameters.typical + FAR, np.inf)[~parameters.fixed]
+    values, B = np.minimum(end.vector, most), end.curvature
+    if (end.vector > most).any():  # the climb saw nothing of the curvature here
+        with suppress(NumericalError):
+            B = _measured(objective, values)
+    return _whole(parameters, values), B
+
+
+def _measured(objective: Objective, values: Floats) -> Floats:  # (f,) -> (f, f)
+    """Minus the second derivatives by differences of slopes, with eigenvalues made positive."""
+    here = objective(values)[1]
+    rows = [(here - objective(values + shift)[1]) / APART for shift in APART * np.eye(len(values))]
+    sizes, axes = np.linalg.eigh((np.array(rows) + np.array(rows).T) / 2.0)
+    sizes = np.maximum(np.abs(sizes), FLATTEST * float(np.median(np.abs(sizes))) + np.finfo(float).tiny)
+    return np.asarray((axes * sizes) @ axes.T)
+
+
+def _try(objective: Objective, parameters: GPParameters, start: Start, tol: float, steps: int) -> Ascent | None:
+    """A climb, or None if the objective is undefined at its start."""
+    try:
+        return ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=steps, curvature=start.curvature)
+    except NumericalError:
+        return None
+
+
+def _remembered(objective: Objective) -> Objective:
+    """The objective with its answers kept: a climb that goes on asks first for where it stopped."""
+    known: dict[bytes, tuple[float, Floats]] = {}
+
+    def remembered(values: Floats) -> tuple[float, Floats]:
+        key = values.tobytes()
+        if key not in known:
+            known[key] = objective(values)
+        return known[key]
+
+    return remembered
+
+
+def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
+    """Of the two best hills found on the part, the one that is higher on all rows."""
+    rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
+    if not rivals:
+        return starts[:1]
+    heights = []
+    for start in (starts[0], rivals[0]):
+        kernel, noise = parameters.setting(start.vector)
+        try:
+            engine.prepare(problem, kernel, noise)
+            height = engine.evidence(problem, kernel, noise, False).value
+            heights.append(height + parameters.log_prior(start.vector)[0])
+        except (NumericalError, InputError) as error:
+            if isinstance(error, InputError) and not problem.at_hand:
+                raise
+            heights.append(-np.inf)
+    return [starts[0] if heights[0] >= heights[1] else rivals[0]]
+
+
+def log_likelihood(
+    problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Floats, gradient: bool
+) -> tuple[float, Floats | None]:
+    """The evidence without priors at a vector, and its gradient in all entries."""
+    kernel, noise = parameters.setting(vector)
+    found: Any = engine.evidence(problem, kernel, noise, gradient)
+    if not gradient:
+        return found.value, None
+    slope = found.kernel_gradient
+    return found.value, np.append(slope, found.noise_gradient) if parameters.noise_is_parameter else slope
