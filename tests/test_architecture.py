@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "selection": _KERNELS,
     "estimators": _KERNELS | {"selection"},
     "twosample": _KERNELS,
-    "explanations": {"errors", "inputs", "numeric", "kernels"},  # of what every dual model has: no estimator by name
+    "explanations": {"errors", "inputs", "numeric", "kernels", "grams"},  # dual functions: no estimator by name
     "persist": _MODELS,
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},

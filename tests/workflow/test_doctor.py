@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
-from mercer.estimators.metric.ridge import Expansion, fit
+from mercer.estimators.metric.ridge import fit
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs.frames import noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.dependence import dependence
@@ -87,12 +88,12 @@ def test_influence_is_what_a_row_adds(rng: np.random.Generator) -> None:
         "one",
         "standard",
         transform_of("none", rng.normal(size=(20, 1))),
-        Expansion(Gaussian(1.0), X, dual, np.zeros(1), 1.0),
+        DualFunction(Gaussian(1.0), X, dual, np.zeros(1), 1.0),
         1.0,
     )
     found = influences((one,), {"standard": X}, 3)
     assert found[0].row == 7 and found[0].share > 0.9
-    some = Expansion(Gaussian(1.0), X[5:9], dual[5:9], np.zeros(1), 1.0, np.arange(5, 9))
+    some = DualFunction(Gaussian(1.0), X[5:9], dual[5:9], np.zeros(1), 1.0, np.arange(5, 9))
     landmarks = Member("one", "standard", one.transform, some, 1.0)
     assert influences((landmarks,), {"standard": X}, 3)[0].row == 7
 

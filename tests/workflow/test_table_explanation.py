@@ -10,7 +10,7 @@ import pytest
 
 from mercer import Laplacian, Matern, TableClassifier, TableRegressor, explain
 from mercer.errors import InputError
-from mercer.estimators.metric.ridge import Expansion
+from mercer.grams.dual_function import DualFunction
 from mercer.workflow import table_explanation
 from mercer.workflow.table_explanation import _closed, _orders, _subsets
 from mercer.workflow.table_model import Member
@@ -21,7 +21,7 @@ from mercer.workflow.table_targets import transform_of
 def member(kernel: object, rule: str, rng: np.random.Generator, n: int = 25, d: int = 4) -> Member:
     X = rng.normal(size=(n, d))
     y = np.exp(X[:, :1]) + X[:, 1:2]
-    model = Expansion(kernel, X, rng.normal(size=(n, 1)), np.array([0.3]), 1.0)  # type: ignore[arg-type]
+    model = DualFunction(kernel, X, rng.normal(size=(n, 1)), np.array([0.3]), 1.0)  # type: ignore[arg-type]
     return Member("one", "standard", transform_of(rule, y), model, 1.0)
 
 

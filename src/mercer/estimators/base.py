@@ -27,8 +27,8 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.training import TrainingSet as TrainingSet
 from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks, with_rows
-from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
 from mercer.inputs.chunks import ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
@@ -345,8 +345,13 @@ class DualModel(KernelEstimator):
     dual_coef_: Floats
     intercept_: Any
 
-    def _decision(self, X: Any) -> Floats:
-        """f at new points, in tiles: memory does not grow with their number beyond the answer."""
+    def dual_function(self) -> DualFunction:
+        """Return the fitted function f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
         check_is_fitted(self)
-        new = self._read(X, reset=False)
-        return np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ self.dual_coef_) + self.intercept_
+        dual = self.dual_coef_  # first: a fit by chunks has none, and its error says why
+        return DualFunction(self.kernel_, self.X_fit_, dual, self.__dict__.get("intercept_", 0.0))
+
+    def _decision(self, X: Any) -> Floats:
+        """f at new points, evaluated in tiles."""
+        function = self.dual_function()
+        return function.predict(self._read(X, reset=False))

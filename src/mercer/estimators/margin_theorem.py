@@ -18,16 +18,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from mercer import geometry
 from mercer.arrays import Array
 from mercer.errors import InputError, describe
 from mercer.estimators.standing import NotAKernelWarning, stands
-from mercer.grams import GramOperator
+from mercer.grams.dual_function import DualFunction, HasDualFunction
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 
@@ -79,13 +80,14 @@ def margin_bound(model: Any, X: Any, y: Any, *, rho: float | None = None, delta:
         raise InputError(f"margin_bound: delta must lie between 0 and 1, such as 0.05; got {delta!r}.")
     if rho is not None and not (math.isfinite(rho) and rho > 0):
         raise InputError(f"margin_bound: rho is a distance, a finite number > 0; got {rho!r}.")
-    rows, a, bias = _function(model)
-    _check_kernel(model.kernel_, X)
-    norm, m = geometry.norm(model.kernel_, rows, a), count(X)
+    f = _one_function(model)
+    bias = float(f.intercept)
+    _check_kernel(f.kernel, X)
+    norm, m = geometry.norm(f.kernel, f.X, f.dual), count(X)
     if norm == 0.0:
         return MarginBound(1.0, math.nan, 1.0, math.nan, math.nan, delta, m)
-    ordered = np.sort(_signs(model, y, m) * _values(model, X, rows, a, bias)) / norm
-    trace = float(np.asarray(model.kernel_.diag(X), dtype=np.float64).sum())
+    ordered = np.sort(_signs(model, y, m) * _values(model, f, X)) / norm
+    trace = float(np.asarray(f.kernel.diag(X), dtype=np.float64).sum())
     free = bias != 0.0 or getattr(model, "fit_intercept", True)  # False: the class has no bias, whatever the data
     found = [_at(ordered, float(r), bias / norm, free, trace, part) for r, part in _margins(rho, delta)]
     value, r, loss, complexity, confidence = min(found)
@@ -110,18 +112,20 @@ def _at(
     return loss + complexity + confidence, rho, loss, complexity, confidence
 
 
-def _function(model: Any) -> tuple[Any, Array, float]:
-    """Rows, coefficients and bias of the one function of a model."""
-    if hasattr(model, "_expansion"):  # a model whose predictions do not use dual_coef_ as it stands says so itself
-        rows, dual, intercept = model._expansion()
-    elif hasattr(model, "kernel_") and hasattr(model, "dual_coef_"):
-        rows, dual, intercept = model.X_fit_, model.dual_coef_, getattr(model, "intercept_", 0.0)
-    else:
+def _one_function(model: Any) -> DualFunction:
+    """The single function of a model of two classes, with coefficients (n,)."""
+    if not isinstance(model, HasDualFunction):
         raise InputError(f"margin_bound: a fitted model sum_i a_i k(x_i, x) + b is needed; got {describe(model)}.")
-    a, b = np.asarray(dual, dtype=np.float64), np.asarray(intercept, dtype=np.float64).ravel()
-    if a.size != len(a) or b.size != 1 or len(getattr(model, "classes_", (-1, 1))) != 2:
+    found = model.dual_function()
+    dual, intercept = found.columns()
+    if len(intercept) != 1 or len(_classes(model)) != 2:
         raise InputError("margin_bound: the theorem is about one function of two classes; fit one pair of classes.")
-    return rows, a.reshape(-1), float(b[0])
+    return replace(found, dual=dual[:, 0], intercept=intercept[0])
+
+
+def _classes(model: Any) -> Array:
+    """The classes of a classifier; -1 and 1 for a regressor on these numbers."""
+    return np.asarray(model.classes_) if is_classifier(model) else np.array([-1, 1])
 
 
 def _check_kernel(kernel: Kernel, X: Any) -> None:
@@ -136,20 +140,23 @@ def _check_kernel(kernel: Kernel, X: Any) -> None:
 
 
 def _signs(model: Any, y: Any, m: int) -> Array:  # -> (m,)
-    classes, labels = np.asarray(getattr(model, "classes_", (-1, 1))), np.asarray(y)
+    classes, labels = _classes(model), np.asarray(y)
     if labels.shape != (m,) or not np.isin(labels, classes).all():
         raise InputError(f"margin_bound: {m} labels are needed, each {classes[0]!r} or {classes[1]!r}; got {describe(y)}.")
     return np.where(labels == classes[1], 1.0, -1.0)
 
 
-def _values(model: Any, X: Any, rows: Any, a: Array, bias: float) -> Array:  # -> (m,)
-    """f on the rows; refused where the model decides by something else, such as a vote."""
-    f = np.asarray(GramOperator(model.kernel_, X, rows) @ a, dtype=np.float64) + bias
-    few = np.arange(min(len(f), COMPARED))
-    decide = getattr(model, "decision_function", None) or model.predict
-    if not np.allclose(decide(take(X, few)), f[few], rtol=1e-3, atol=1e-6 * float(np.abs(f).max())):
-        raise InputError(f"margin_bound: {type(model).__name__} does not decide by sum_i a_i k(x_i, x) + b (a vote?).")
-    return f
+def _values(model: Any, f: DualFunction, X: Any) -> Array:  # -> (m,)
+    """f on the rows; raises if the model decides by something else, such as a vote."""
+    values = f.predict(X)
+    few = np.arange(min(len(values), COMPARED))
+    decide = model.decision_function if is_classifier(model) else model.predict
+    if not np.allclose(decide(take(X, few)), values[few], rtol=1e-3, atol=1e-6 * float(np.abs(values).max())):
+        raise InputError(
+            f"margin_bound: {type(model).__name__} does not decide by the sign of sum_i a_i k(x_i, x) + b; its decision may "
+            "be a vote."
+        )
+    return values
 
 
 def losses_at(ordered: Array, norm: float) -> Array:  # (m,) -> (e,)

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe
+from mercer.grams.dual_function import HasDualFunction
 from mercer.kernels.base import Kernel
 
 
@@ -28,7 +29,7 @@ class Expansion:
 
 def check_model(model: Any) -> None:
     """Refuse what is no fitted dual model."""
-    if not (hasattr(model, "kernel_") and (hasattr(model, "_expansion") or hasattr(model, "dual_coef_"))):
+    if not (isinstance(model, HasDualFunction) and hasattr(model, "kernel_")):
         raise InputError(
             "explain takes a fitted model of the form f(x) = sum_i a_i k(x_i, x) + b (kernel_, X_fit_, dual_coef_), such as "
             f"KernelRidgeClassifier or SVC; got {describe(model)}."
@@ -70,14 +71,8 @@ def rows_of(model: Any) -> Any:
 
 def _function(model: Any) -> tuple[Any, Floats, Floats]:
     """The rows, the coefficients (n, t) and the intercepts (t,)."""
-    if hasattr(model, "_expansion"):  # a model whose predictions do not use dual_coef_ as it stands says so itself
-        X, dual, intercept = model._expansion()
-    else:
-        X, dual, intercept = model.X_fit_, model.dual_coef_, getattr(model, "intercept_", 0.0)
-    coefficients = np.asarray(dual, dtype=np.float64)
-    coefficients = coefficients.reshape(len(coefficients), -1)
-    b = np.broadcast_to(np.asarray(intercept, dtype=np.float64).ravel(), (coefficients.shape[1],))
-    return X, coefficients, b
+    found = model.dual_function()
+    return (found.X, *found.columns())
 
 
 def _by_pairs(model: Any) -> bool:

@@ -4,7 +4,6 @@
 functions f(x) = <f, k(x, .)>; `spectrum` the eigenfunctions along which a kernel stretches them.
 """
 
-from mercer.geometry.functions import Expansion as Expansion
 from mercer.geometry.functions import Representer, representer
 from mercer.geometry.spectrum import Eigenfunctions, eigenfunctions, gaussian_eigenfunctions
 from mercer.geometry.vectors import center, distance, distances, inner, mean_norm, norm, normalize, projection, spread

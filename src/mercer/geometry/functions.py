@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,21 +11,10 @@ from numpy.typing import ArrayLike
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.grams import GramOperator
+from mercer.grams.dual_function import DualFunction, HasDualFunction
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
-
-
-@runtime_checkable
-class Expansion(Protocol):
-    """A fitted function f(x) = sum_i dual_coef_i k(x_i, x)."""
-
-    @property
-    def kernel_(self) -> Kernel: ...
-    @property
-    def X_fit_(self) -> Any: ...  # noqa: N802
-    @property
-    def dual_coef_(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +27,11 @@ class Representer:
 
     def __call__(self, Z: Any) -> Floats:
         """f(z) = <f, k(z, .)> for every object of a collection."""
-        return np.asarray(GramOperator(self.kernel_, Z, self.X_fit_) @ self.dual_coef_, dtype=np.float64)
+        return self.dual_function().predict(Z)
+
+    def dual_function(self) -> DualFunction:
+        """Return the function as the record that fitted models give."""
+        return DualFunction(self.kernel_, self.X_fit_, self.dual_coef_)
 
     @property
     def norm(self) -> float:
@@ -67,16 +60,19 @@ def representer(kernel: Any, X: Any, coefficients: ArrayLike | None = None) -> R
     return Representer(as_kernel(kernel), X, a)
 
 
-def inner_of_functions(f: Expansion, g: Any = None) -> float:
-    """<f, g> = sum_ij a_i b_j k(x_i, z_j), without intercepts."""
-    if not isinstance(g, Expansion):
-        raise InputError(f"geometry.inner: beside a fitted model another one is needed; got {describe(g)}.")
-    if f.kernel_ != g.kernel_:
+def inner_of_functions(model: HasDualFunction, other: Any = None) -> float:
+    """Return <f, g> = sum_ij a_i b_j k(x_i, z_j) of two functions, without intercepts."""
+    if not isinstance(other, HasDualFunction):
+        raise InputError(f"geometry.inner: a second fitted model is needed; got {describe(other)}.")
+    f, g = model.dual_function(), other.dual_function()
+    if f.kernel != g.kernel:
         raise InputError(
-            f"geometry.inner: the two functions live in different spaces, of {f.kernel_} and of {g.kernel_}; fit both with "
-            "one kernel, all its numbers given."
+            f"geometry.inner: the two functions belong to different spaces, of {f.kernel} and of {g.kernel}; fit both with "
+            "one kernel whose parameters are all given."
         )
-    a, b = (np.asarray(model.dual_coef_, dtype=np.float64) for model in (f, g))
-    if a.ndim != 1 or b.ndim != 1:
-        raise InputError(f"geometry.inner: one function each is needed; the coefficients have shapes {a.shape}, {b.shape}.")
-    return float(a @ (GramOperator(f.kernel_, f.X_fit_, g.X_fit_) @ b))
+    (a, _), (b, _) = f.columns(), g.columns()
+    if a.shape[1] != 1 or b.shape[1] != 1:
+        raise InputError(
+            f"geometry.inner: both models must have one target; the coefficients have shapes {a.shape} and {b.shape}."
+        )
+    return float(a[:, 0] @ (GramOperator(f.kernel, f.X, g.X) @ b[:, 0]))

@@ -23,9 +23,10 @@ from numpy.typing import ArrayLike
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
-from mercer.geometry.functions import Expansion, inner_of_functions
+from mercer.geometry.functions import inner_of_functions
 from mercer.grams import GramOperator, gram
 from mercer.grams.differences import warn_of_cancellation, without_offset
+from mercer.grams.dual_function import HasDualFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import as_kernel
 
@@ -111,7 +112,7 @@ def inner(K: Any, *arguments: Any) -> float:
     >>> bool(np.isclose(geometry.inner(f, f), f.rkhs_norm_**2))
     True
     """
-    if isinstance(K, Expansion):
+    if isinstance(K, HasDualFunction):
         return inner_of_functions(K, *arguments)
     points, (a, b) = _read(K, arguments, ("a", "b"))
     return float(points.coefficients(a, "a") @ (points.K @ points.coefficients(b, "b")))

@@ -13,9 +13,9 @@ import numpy as np
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs.chunks import Chunks
 from mercer.inputs.frames import Column
 from mercer.kernels.base import Kernel
@@ -59,7 +59,7 @@ class Tried:
 class Fitted:
     """A ridge on landmarks: the function, which rows of the fit the landmarks are, and the passes that it took."""
 
-    model: Expansion
+    model: DualFunction
     index: Indices  # (m,)
     passes: int
     error: tuple[float, float] = (np.nan, 0.0)  # of leave-one-out, with its standard error; not known of a second fit
@@ -117,7 +117,7 @@ def chosen_fit(kernel: Kernel, rows: Chunks, transform: Transform, memory: Any) 
     return replace(_fitted(model, float(model.best_alpha_)), error=error_of(model, transform))
 
 
-def fit_again(before: Expansion, rows: Chunks, memory: Any) -> Fitted:
+def fit_again(before: DualFunction, rows: Chunks, memory: Any) -> Fitted:
     """The same kernel and penalty on other chunks."""
     model = KernelRidge(
         before.kernel, alpha=before.alpha, fit_intercept=True, solver="nystroem", n_components=LANDMARKS, memory=memory,
@@ -130,10 +130,10 @@ def _fitted(model: Any, alpha: float) -> Fitted:
     """f as a sum over landmarks: L^-T w are the coefficients of k(s, x)."""
     features = model._problem.features
     dual = features.expansion(model.coef_.reshape(len(features.index), -1))
-    found = Expansion(model.kernel_, features.landmarks, dual, np.atleast_1d(model.intercept_), alpha, features.index)
+    found = DualFunction(model.kernel_, features.landmarks, dual, np.atleast_1d(model.intercept_), alpha, features.index)
     return Fitted(found, features.index, model.route_.passes or 0)
 
 
-def placed(found: Fitted, places: Indices) -> Expansion:  # (m,)
+def placed(found: Fitted, places: Indices) -> DualFunction:  # (m,)
     """The function with its landmarks called by their places in another table."""
     return replace(found.model, rows=places)

@@ -17,8 +17,8 @@ from scipy.special import chdtri
 from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.metric import ridge
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.metric.steps import with_length_scale
+from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
@@ -38,14 +38,14 @@ class Calibration:
 
     _stored: ClassVar[dict[str, str]] = {
         "scores": "float (m,)",
-        "spread": "None | a Expansion",
+        "spread": "None | a DualFunction",
         "center": "float",
         "predictions": "None | float (m,)",
         "groups": "int > 0 < m+1",
     }
 
     scores: Floats  # (m,) |residual| / spread
-    spread: Expansion | None  # of the logarithm of |residual|; None for a constant width
+    spread: DualFunction | None  # of the logarithm of |residual|; None for a constant width
     center: float  # mean of that logarithm
     predictions: Floats | None = None  # (m,) held-out predictions; None: the quantile does not depend on them
     groups: int = 1
@@ -97,7 +97,7 @@ def calibrate(residuals: Floats, predictions: Floats, Z: Any, kernel: Kernel | N
     center = float(logs.mean())
     without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
     varies = _varies(sizes, without)
-    spread = Expansion(kernel, Z, fit.dual, fit.intercept, fit.alpha) if varies else None
+    spread = DualFunction(kernel, Z, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
     groups = _groups(scores, predictions)
     return Calibration(scores, spread, center, predictions if groups > 1 else None, groups)

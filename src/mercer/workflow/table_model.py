@@ -11,8 +11,8 @@ import numpy as np
 from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.progress import Meter
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
@@ -45,7 +45,7 @@ class Member:
     _stored: ClassVar[dict[str, str]] = {
         "transform": "a Transform",
         "transform.center": "float (t,)",
-        "model": "a Expansion",
+        "model": "a DualFunction",
         "model.intercept": "float (t,)",
         "weight": "float",
         "scaling": "text",
@@ -54,7 +54,7 @@ class Member:
     label: str
     scaling: str
     transform: Transform
-    model: Expansion
+    model: DualFunction
     weight: float
 
     def predict(self, inputs: dict[str, Any]) -> Floats:  # -> (n, t)

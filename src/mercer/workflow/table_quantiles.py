@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Floats
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.svm.quantile import KernelQuantileRegressor
+from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.workflow.table_candidates import Candidate, State
 from mercer.workflow.table_search import FINALISTS, Effort, Loss, Tables, Task, average
@@ -61,12 +61,12 @@ class Pick:
     state: State
     seconds: float  # of its slowest fit on the folds
 
-    def fit(self, Z: Any, y: Floats, unit: float, memory: Any) -> Expansion:
+    def fit(self, Z: Any, y: Floats, unit: float, memory: Any) -> DualFunction:
         """The model fitted to rows."""
         model = self.setting.model(self.state.kernel, self.tau, unit, memory).fit(Z, y)
         dual = np.zeros((len(Z), 1))
         dual[model.support_, 0] = model.dual_coef_[0]
-        return Expansion(model.kernel_, Z, dual, np.atleast_1d(np.asarray(model.intercept_)), 1.0 / (2.0 * model.C))
+        return DualFunction(model.kernel_, Z, dual, np.atleast_1d(np.asarray(model.intercept_)), 1.0 / (2.0 * model.C))
 
 
 class QuantileSearch:

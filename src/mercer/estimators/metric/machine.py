@@ -10,8 +10,8 @@ import numpy as np
 from mercer.arrays import Floats, Indices
 from mercer.estimators.metric import ridge
 from mercer.estimators.metric.folds import assign, row_groups
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.metric.steps import Step, steps
+from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.planning import Route
 
@@ -36,7 +36,7 @@ class Machine:
     scores: dict[str, Floats]
     held_out: Floats  # (n, t)
     folds: Indices  # (n,)
-    fold_models: tuple[Expansion, ...]
+    fold_models: tuple[DualFunction, ...]
     step: Step  # learned on the rows of the metric
     rows: Indices  # those rows
 
@@ -67,7 +67,7 @@ def search(
     folds = assign(row_groups(part), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
     folds = np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
     scores: dict[str, Floats] = {}
-    kept: dict[str, tuple[Floats, list[list[Expansion]]]] = {}
+    kept: dict[str, tuple[Floats, list[list[DualFunction]]]] = {}
     for name in metrics_of(metric, X.shape[1]):
         predictions, models = _over_folds(kernel, part, targets, folds, name == "full", n_steps)
         scores[name] = np.array([loss(values, targets) for values in predictions])
@@ -81,7 +81,7 @@ def search(
 
 def _over_folds(
     kernel: Kernel, X: Floats, Y: Floats, folds: Indices, full: bool, n_steps: int
-) -> tuple[Floats, list[list[Expansion]]]:
+) -> tuple[Floats, list[list[DualFunction]]]:
     """Held-out predictions of every round, (rounds, n, t), and the models of every fold and round."""
     out = np.full((n_steps + 1, *Y.shape), np.nan)
     models = []
@@ -89,18 +89,18 @@ def _over_folds(
         train, test = folds != fold, folds == fold
         found = []
         for place, step in enumerate(steps(kernel, X[train], Y[train], full, n_steps)):
-            model = Expansion(step.kernel, X[train], step.fit.dual, step.fit.intercept, step.fit.alpha)
+            model = DualFunction(step.kernel, X[train], step.fit.dual, step.fit.intercept, step.fit.alpha)
             out[place, test] = model.predict(X[test])
             found.append(model)
         models.append(found)
     return out, models
 
 
-def final(machine: Machine, X: Floats, Y: Floats, n_landmarks: int | None, seed: int) -> Expansion:
+def final(machine: Machine, X: Floats, Y: Floats, n_landmarks: int | None, seed: int) -> DualFunction:
     """The chosen state on all rows: the fit at hand, an exact one, or one on landmarks."""
     step = machine.step
     if len(machine.rows) == len(X):
-        return Expansion(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha)
+        return DualFunction(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha)
     return ridge.fit(step.kernel, X, Y, step.fit.alpha, None if n_landmarks is None else min(n_landmarks, len(X)), seed)
 
 

@@ -15,9 +15,9 @@ from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
 from mercer.estimators.metric.cv_plus import cv_plus
 from mercer.estimators.metric.machine import METRICS, Machine, final, route, search
-from mercer.estimators.metric.ridge import Expansion
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential
 from mercer.planning import Route, Shape
@@ -80,7 +80,7 @@ class _RFM(DualModel):
 
     def _search(
         self, data: TrainingSet, route: Route, Y: Floats, loss: Any, labels: Indices | None
-    ) -> tuple[Machine, Expansion]:
+    ) -> tuple[Machine, DualFunction]:
         """The machine that the folds choose, and its model of all rows."""
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         machine = search(
@@ -89,7 +89,7 @@ class _RFM(DualModel):
         )  # fmt: skip
         return machine, final(machine, data.X, Y, LANDMARKS if route.solver == "nystroem" else None, seed)
 
-    def _keep(self, machine: Machine, model: Expansion) -> None:
+    def _keep(self, machine: Machine, model: DualFunction) -> None:
         self.kernel_, self.X_fit_, self.alpha_ = model.kernel, model.X, model.alpha
         self.dual_coef_, self.intercept_ = model.dual, model.intercept
         self.metric_ = machine.step.metric
@@ -180,7 +180,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         "_center": "float (k,)",
         "_spread": "float (k,)",
         "residuals_": "float (m, k)",
-        "_fold_models": "each F: a Expansion",
+        "_fold_models": "each F: a DualFunction",
         "_folds": "int (m,) < F",
     }
 
@@ -197,11 +197,11 @@ class RFMRegressor(RegressorMixin, _RFM):
     def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, Expansion]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, DualFunction]:
         Y, center, spread = _in_units(data.y)
         return self._search(data, route, (Y - center) / spread, squared_error, None)
 
-    def _store(self, data: TrainingSet, solution: tuple[Machine, Expansion]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[Machine, DualFunction]) -> None:
         self._keep(*solution)
         Y, center, spread = _in_units(data.y)
         self.scores_ = {name: np.mean(spread**2) * values for name, values in self.scores_.items()}
@@ -273,11 +273,11 @@ class RFMClassifier(ClassifierMixin, _RFM):
             raise InputError(f"RFMClassifier needs at least two classes; y has one class, {classes[0]!r}.")
         return classes, encode(name, labels, classes)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, Expansion]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, DualFunction]:
         classes, codes = data.y
         return self._search(data, route, np.eye(len(classes))[codes], class_loss, codes)
 
-    def _store(self, data: TrainingSet, solution: tuple[Machine, Expansion]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[Machine, DualFunction]) -> None:
         self._keep(*solution)
         self.classes_, codes = data.y
         machine = solution[0]

@@ -4,53 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import NumericalError
-from mercer.grams import GramOperator
+from mercer.grams.dual_function import DualFunction
 from mercer.grams.low_rank import low_rank
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import definite_factor
-from mercer.registry import record
 
 #: Penalties that are tried, half decades apart, times the mean of k(x, x).
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 
 #: From this many rows on, a part of them judges a penalty.
 FEWER = 900
-
-
-@record()
-@dataclass(frozen=True)
-class Expansion:
-    """f(x) = sum_i dual_i k(x_i, x) + intercept, for several targets side by side."""
-
-    _stored: ClassVar[dict[str, str]] = {
-        "kernel": "kernel",
-        "X": "rows n",
-        "dual": "float (n, t)",
-        "intercept": "float (t,)",
-        "rows": "None | absent | int (n,) >= 0",
-    }
-
-    kernel: Kernel
-    X: Any
-    dual: Floats  # (n, t)
-    intercept: Floats  # (t,)
-    alpha: float
-    rows: Indices | None = None  # (n,) the numbers of the rows X in the table they come from; None: 0, 1, …
-
-    def numbers(self) -> Indices:  # -> (n,)
-        """The number of every row in the table that it comes from."""
-        return np.arange(len(self.dual)) if self.rows is None else self.rows
-
-    def predict(self, X: Any) -> Floats:  # -> (m, t)
-        """f at new rows."""
-        return np.asarray(GramOperator(self.kernel, X, self.X) @ self.dual) + self.intercept
 
 
 @dataclass(frozen=True)
@@ -170,14 +140,14 @@ def error_of_scales(K: Floats, Y: Floats) -> tuple[float, float]:  # (n, n), (n,
     return best
 
 
-def fit(kernel: Kernel, X: Any, Y: Floats, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> Expansion:
+def fit(kernel: Kernel, X: Any, Y: Floats, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> DualFunction:
     """Ridge with a given penalty on all rows: exact, or in the span of landmarks drawn by pivoted Cholesky."""
     return fit_and_leave_out(kernel, X, Y, alpha, np.empty(0, dtype=np.intp), n_landmarks, seed)[0]
 
 
 def fit_and_leave_out(
     kernel: Kernel, X: Any, Y: Floats, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0
-) -> tuple[Expansion, Floats]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
+) -> tuple[DualFunction, Floats]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
     """The fit, and the residuals of the last m rows when each is left out together with those of its group.
 
     With H the matrix from targets to fitted values: the residuals of a group F left out are (I - H_FF)^-1 (y - f)_F. Only
@@ -189,7 +159,7 @@ def fit_and_leave_out(
     if found is None:
         raise NumericalError(f"K + alpha I is not positive definite in floats with alpha = {alpha:.3g}; raise alpha.")
     dual, intercept, residuals = found
-    return Expansion(kernel, X, dual, intercept, alpha), residuals
+    return DualFunction(kernel, X, dual, intercept, alpha), residuals
 
 
 def _factored(K: Floats, Y: Floats, alpha: float, groups: Indices) -> tuple[Floats, Floats, Floats] | None:
@@ -223,7 +193,7 @@ def _left_out(block: Floats, residuals: Floats, groups: Indices) -> Floats:  # (
 
 def _by_landmarks(
     kernel: Kernel, X: Any, Y: Floats, alpha: float, count: int, seed: int, groups: Indices
-) -> tuple[Expansion, Floats]:
+) -> tuple[DualFunction, Floats]:
     found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
     F = found.factor
     center, middle = F.mean(axis=0), Y.mean(axis=0)
@@ -234,7 +204,7 @@ def _by_landmarks(
     w = la.cho_solve(factor, F.T @ (Y - middle), check_finite=False)
     intercept = middle - center @ w
     own = found.features
-    expansion = Expansion(kernel, own.landmarks, own.expansion(w), intercept, alpha, own.index)
+    expansion = DualFunction(kernel, own.landmarks, own.expansion(w), intercept, alpha, own.index)
     last = F[n - len(groups) :]
     half = la.solve_triangular(factor[0], (last - center).T, lower=True, check_finite=False)
     block = np.eye(len(groups)) - half.T @ half - 1.0 / n

@@ -12,13 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array
 from mercer.errors import InputError, check_choice, check_whole
-from mercer.estimators.base import DualModel
+from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
 from mercer.estimators.perceptron.passes import Mistakes
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
+from mercer.grams.dual_function import DualFunction
 from mercer.grams.products import from_features, to_features
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
@@ -201,9 +202,10 @@ class PerceptronModel(DualModel):
         self._rows = X if len(support) == len(columns) else kernel.keep(X, support)
         self._columns = np.ascontiguousarray(columns[support])
 
-    def _expansion(self) -> tuple[Any, Array, Any]:
-        """The function that `decision_function` evaluates, averaged or last: its rows, coefficients and intercept."""
-        return self._rows, self._columns, self.intercept_
+    def dual_function(self) -> DualFunction:
+        """Return the function that `decision_function` evaluates: averaged or last, as `average` says."""
+        check_is_fitted(self)
+        return DualFunction(self.kernel_, self._rows, self._columns, self.intercept_)
 
     def _record(self, mistakes: Mistakes, Y: Array, diagonal: Array, numbers: Array, fresh: bool) -> None:
         """Keep the mistakes by their numbers in the data or the stream, their labels, and the norms of the weights."""

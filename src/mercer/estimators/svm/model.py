@@ -16,6 +16,7 @@ from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.diagnosis import LONG, diagnose_data
 from mercer.estimators.svm.one_vs_one import pair_columns
 from mercer.estimators.svm.solver import Solver, SolverSettings, check_limits, svm_routes
+from mercer.grams.dual_function import DualFunction
 from mercer.grams.products import from_features, to_features
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
@@ -133,9 +134,10 @@ class SupportModel(KernelEstimator):
         """The coefficients of every function, pair by pair beyond two classes."""
         return self.dual_coef_.T if len(self.intercept_) == 1 else pair_columns(self.dual_coef_.T, self.n_support_)
 
-    def _expansion(self) -> tuple[Any, Array, Array]:
-        """f(x) = sum_i a_i k(x_i, x) + b for every function: rows, coefficients (S, functions) and intercepts."""
-        return self.support_vectors_, self._coefficients(), self.intercept_
+    def dual_function(self) -> DualFunction:
+        """Return f(x) = sum_i a_i k(x_i, x) + b on the support vectors, one column per function."""
+        check_is_fitted(self)
+        return DualFunction(self.kernel_, self.support_vectors_, self._coefficients(), self.intercept_)
 
     @property
     def coef_(self) -> Array:
