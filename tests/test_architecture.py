@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "grams": _NUMBERS | {"kernels"},
     "geometry": _NUMBERS | {"kernels", "grams"},
     "selection": _KERNELS,
-    "estimators": _KERNELS | {"selection"},
+    "estimators": _KERNELS | {"selection", "explanations"},  # table models return the explanation of their members
     "twosample": _KERNELS,
     "explanations": {"errors", "inputs", "numeric", "kernels", "grams"},  # dual functions: no estimator by name
     "persist": _MODELS,

@@ -10,8 +10,6 @@ from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as Ga
 from mercer.estimators.margin_theorem import margin_bound as margin_bound
 from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
-from mercer.estimators.metric.rfm import RFMClassifier as RFMClassifier
-from mercer.estimators.metric.rfm import RFMRegressor as RFMRegressor
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
 from mercer.estimators.pca.kernel_pca import KernelPCA as KernelPCA
@@ -26,6 +24,11 @@ from mercer.estimators.svm.quantile import KernelQuantileRegressor as KernelQuan
 from mercer.estimators.svm.svc import SVC as SVC
 from mercer.estimators.svm.svc_cv import SVCCV as SVCCV
 from mercer.estimators.svm.svr import SVR as SVR
+from mercer.estimators.tables.classifier import TableClassifier as TableClassifier
+from mercer.estimators.tables.quantile_regressor import TableQuantileRegressor as TableQuantileRegressor
+from mercer.estimators.tables.regressor import TableRegressor as TableRegressor
+from mercer.estimators.tables.rfm import RFMClassifier as RFMClassifier
+from mercer.estimators.tables.rfm import RFMRegressor as RFMRegressor
 from mercer.explanations import explain as explain
 from mercer.grams import GramOperator as GramOperator
 from mercer.grams import gram as gram
@@ -79,9 +82,6 @@ from mercer.twosample import mmd_test as mmd_test
 from mercer.validity.counterexamples import find_counterexample as find_counterexample
 from mercer.validity.grams import check_gram as check_gram
 from mercer.validity.grams import repair as repair
-from mercer.workflow.table_classifier import TableClassifier as TableClassifier
-from mercer.workflow.table_quantile_regressor import TableQuantileRegressor as TableQuantileRegressor
-from mercer.workflow.table_regressor import TableRegressor as TableRegressor
 
 __version__: str
 __all__: list[str]

@@ -26,12 +26,12 @@ import mercer
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.pca.neighbors import by_neighbors
 from mercer.estimators.svm.margin_bounds import MarginLedger
+from mercer.estimators.tables.result import ColumnNote
 from mercer.grams.fourier_grid import FourierGrid, GridFactor
 from mercer.persist.files import from_bytes, to_bytes
 from mercer.persist.stored import check_part, check_stored
 from mercer.planning import Route
 from mercer.registry import find_estimator, public_names
-from mercer.workflow.table_result import ColumnNote
 
 ROOT = Path(__file__).parents[2]
 X = np.random.default_rng(0).normal(size=(30, 3))

@@ -10,6 +10,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
+from mercer.estimators.tables.encoding import encoding_of
 from mercer.inputs.frames import read_columns
 from mercer.inputs.reading import read_table
 from mercer.report.document.training_report import training_report
@@ -17,7 +18,6 @@ from mercer.workflow.chunk_columns import Moments, moments
 from mercer.workflow.chunk_split import CALIBRATING, FITTED, HELD_OUT, MOST_HELD_OUT, Draw, Roll, draw_for
 from mercer.workflow.chunk_training import train_on_chunks
 from mercer.workflow.settings import Settings, Wish
-from mercer.workflow.table_encoding import encoding_of
 from mercer.workflow.training import Training
 
 N, STEP = 330, 70
@@ -167,7 +167,7 @@ def test_the_constant_is_that_of_all_fitted_rows(regression: Training, classes: 
 
 
 def test_landmarks_are_rows_of_the_file(regression: Training, folder: Path) -> None:
-    from mercer.workflow.table_refit import renumbered
+    from mercer.estimators.tables.refit import renumbered
 
     whole = in_one_place(folder)
     final = renumbered(regression.final, regression.question.X.numbers)

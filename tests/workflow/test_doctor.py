@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
-from mercer.estimators.metric.ridge import fit
+from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.ridge import fit
+from mercer.estimators.tables.spectrum import Spectrum, neighborhood, spectrum
+from mercer.estimators.tables.targets import transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.frames import noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.dependence import dependence
 from mercer.workflow.doctor import examine
 from mercer.workflow.influence import influences
-from mercer.workflow.table_model import Member
-from mercer.workflow.table_spectrum import Spectrum, neighborhood, spectrum
-from mercer.workflow.table_targets import transform_of
 
 
 def healthy(similarity: float = 0.4) -> Spectrum:

@@ -40,11 +40,11 @@ def explain(model: ModelFile, data: DataFile, row: Row, label: Class = None, as_
     """
     import numpy as np
 
+    from mercer.estimators.tables.base import TableEstimator
     from mercer.explanations import explain as taken_apart
     from mercer.inputs.reading import read_table
     from mercer.persist import load_with_notes
     from mercer.workflow.prediction import OfTable, refuse_holes, refuse_lacking
-    from mercer.workflow.table_estimator import TableEstimator
 
     path = model / MODEL if model.is_dir() else model
     fitted, notes = load_with_notes(path)

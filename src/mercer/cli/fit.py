@@ -261,9 +261,9 @@ def _train(question: Question, settings: Settings, seconds: float, quiet: bool) 
 
 def _write(made: Path, training: Training) -> dict[str, Any]:
     """All results into a folder; returns the metrics."""
+    from mercer.estimators.tables.refit import renumbered
     from mercer.persist import save, write_whole
     from mercer.report.document.training_report import write_report
-    from mercer.workflow.table_refit import renumbered
 
     question = training.question
     metrics = training.metrics()

@@ -15,6 +15,8 @@ from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
+from mercer.estimators.tables.given_kernel import named, read_kernel
+from mercer.estimators.tables.targets import Transform
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.chunks import Chunks
 from mercer.inputs.frames import Column
@@ -23,8 +25,6 @@ from mercer.kernels.matern import Matern
 from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.vectors import Linear
 from mercer.selection.surface import length_scale_steps
-from mercer.workflow.table_given import named, read_kernel
-from mercer.workflow.table_targets import Transform
 
 #: Landmarks while candidates are compared, and of the model: a pass costs their square per row.
 SEARCHED, LANDMARKS = 500, 2000

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
+from mercer.estimators.tables.encoding import Block, common_levels, numbers_of, periods_of, standard_scale
 from mercer.inputs.chunks import Chunk
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, read_columns
 from mercer.workflow.chunk_parts import left_out
 from mercer.workflow.chunk_split import FITTED, Draw
-from mercer.workflow.table_encoding import Block, common_levels, numbers_of, periods_of, standard_scale
 
 #: Different words of a column, or classes of a target, at most: all of them are counted.
 MOST_LEVELS = 1000

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
+from mercer.estimators.tables.encoding import Encoding
+from mercer.estimators.tables.targets import Transform
 from mercer.inputs.chunk_files import FilePart
 from mercer.inputs.chunks import Chunks, Part, chunks
 from mercer.inputs.delimited import has_decimal_commas, typed
@@ -21,8 +23,6 @@ from mercer.inputs.sources import CSV, STDIN
 from mercer.inputs.tables import Table
 from mercer.workflow.chunk_split import FITTED, Draw
 from mercer.workflow.columns import class_labels, holes
-from mercer.workflow.table_encoding import Encoding
-from mercer.workflow.table_targets import Transform
 
 #: A chunk is not made smaller than this to keep all workers busy: a task costs some milliseconds.
 FEWEST_ROWS = 1000

@@ -10,6 +10,9 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
+from mercer.estimators.tables.encoding import Encoding
+from mercer.estimators.tables.result import ColumnNote
+from mercer.estimators.tables.targets import CODES, NONE, Transform, transform_of
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs.chunks import Chunks
 from mercer.inputs.frames import CATEGORY, NUMBER, Column
@@ -29,9 +32,6 @@ from mercer.workflow.chunk_parts import (
 from mercer.workflow.chunk_split import FEWEST, FITTED, Roll, draw_for
 from mercer.workflow.columns import CLASSIFICATION, REGRESSION, decide, dropped, learned_from, listed
 from mercer.workflow.settings import Settings, Wish
-from mercer.workflow.table_encoding import Encoding
-from mercer.workflow.table_result import ColumnNote
-from mercer.workflow.table_targets import CODES, NONE, Transform, transform_of
 
 
 class ChunkedTable:

@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Indices
-from mercer.estimators.metric.codes import calibrated
+from mercer.estimators.tables.base import MEASURED, TableEstimator
+from mercer.estimators.tables.intervals import calibrate
+from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.probabilities import calibrated
+from mercer.estimators.tables.result import Attempt, TableResult
+from mercer.estimators.tables.targets import CODES, NONE
 from mercer.inputs.frames import like, read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.chunk_candidates import (
@@ -36,11 +41,6 @@ from mercer.workflow.chunk_table import ChunkedTable
 from mercer.workflow.columns import Question
 from mercer.workflow.rivals import BASELINE, Rival, rivals
 from mercer.workflow.settings import Settings, Wish
-from mercer.workflow.table_estimator import MEASURED, TableEstimator
-from mercer.workflow.table_intervals import calibrate
-from mercer.workflow.table_model import Member
-from mercer.workflow.table_result import Attempt, TableResult
-from mercer.workflow.table_targets import CODES, NONE
 from mercer.workflow.training import Elsewhere, Training, make_model, peak_bytes, scores_of, versions
 
 Tell = Callable[[str], None]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats
+from mercer.estimators.tables.encoding import numbers_of
+from mercer.estimators.tables.spectrum import Spectrum
 from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column
 from mercer.workflow.dependence import some_rows
-from mercer.workflow.table_encoding import numbers_of
-from mercer.workflow.table_spectrum import Spectrum
 
 WARNING, NOTE = "warning", "note"
 

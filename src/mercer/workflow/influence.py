@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.workflow.table_model import Member
+from mercer.estimators.tables.members import Member
 
 #: New rows at which the parts are measured, at most.
 MEASURED = 200

@@ -11,12 +11,12 @@ from scipy.stats import betabinom
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.estimators.tables.encoding import numbers_of
 from mercer.inputs.cells import time_text
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.kernels.tables.frame import column_product
 from mercer.workflow.dependence import some_rows
-from mercer.workflow.table_encoding import numbers_of
 
 #: Training rows that the ball is put round, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000

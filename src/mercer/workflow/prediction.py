@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
+from mercer.estimators.tables.base import TableEstimator
 from mercer.inputs.reading import SHOWN, delimiter_hint
 from mercer.inputs.tables import Table
 from mercer.workflow.columns import holes, listed
-from mercer.workflow.table_estimator import TableEstimator
 
 
 class Predictor(abc.ABC):

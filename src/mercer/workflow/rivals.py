@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
+from mercer.estimators.tables.encoding import encoding_of, numbers_of
 from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like
-from mercer.workflow.table_encoding import encoding_of, numbers_of
 
 #: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
 MOST_CELLS = 100_000

@@ -12,13 +12,13 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
+from mercer.estimators.tables.refit import refitted
 from mercer.inputs.frames import read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.columns import CLASSIFICATION, Question, holes
 from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
 from mercer.workflow.settings import Settings
-from mercer.workflow.table_refit import refitted
 
 #: The last fit to all rows is made while no more than this part of the time is spent.
 TIME_LEFT = 0.7
@@ -186,8 +186,8 @@ def _strata(question: Question, smaller: int) -> Array | None:
 
 def make_model(task: str, settings: Settings) -> Any:
     """The table model that the question asks for, not yet fitted."""
-    from mercer.workflow.table_classifier import TableClassifier
-    from mercer.workflow.table_regressor import TableRegressor
+    from mercer.estimators.tables.classifier import TableClassifier
+    from mercer.estimators.tables.regressor import TableRegressor
 
     make: Any = TableClassifier if task == CLASSIFICATION else TableRegressor
     return make(kernel=settings.kernel, time=settings.time, memory=settings.memory, random_state=settings.seed)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.arrays import Floats
+from mercer.estimators.tables.encoding import numbers_of
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.report.document.html import Html, Section, cards, facts, figure, gallery, join, mark, paragraph, table
 from mercer.report.document.numbers import human, percent, rounded
 from mercer.report.document.page import page
 from mercer.report.document.svg import LETTER, Picture, horizontal_bars
 from mercer.workflow.comparison import Comparison, histogram
-from mercer.workflow.table_encoding import numbers_of
 
 #: Columns drawn, columns listed, levels of a category drawn.
 DRAWN, LISTED, LEVELS = 6, 60, 8

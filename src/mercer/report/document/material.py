@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats, Indices
+from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.spectrum import DRAWN, SAMPLED, Neighborhood, Spectrum, neighborhood, spectrum
 from mercer.inputs.frames import Column, like, read_columns
 from mercer.workflow.dependence import some_rows
 from mercer.workflow.scores import Resampled
-from mercer.workflow.table_model import Member
-from mercer.workflow.table_spectrum import DRAWN, SAMPLED, Neighborhood, Spectrum, neighborhood, spectrum
 from mercer.workflow.training import Training
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.result import Attempt
+from mercer.estimators.tables.spectrum import PENALTIES, SCALES, Neighborhood, Spectrum
 from mercer.report.document.html import (
     Html,
     Section,
@@ -21,9 +24,6 @@ from mercer.report.document.html import (
 from mercer.report.document.material import Material
 from mercer.report.document.numbers import human, percent, rounded
 from mercer.report.document.svg import Picture, limits
-from mercer.workflow.table_model import Member
-from mercer.workflow.table_result import Attempt
-from mercer.workflow.table_spectrum import PENALTIES, SCALES, Neighborhood, Spectrum
 
 #: Attempts listed, at most.
 LISTED = 24

@@ -16,8 +16,8 @@ from scipy.special import chdtri
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
-from mercer.estimators.metric import ridge
-from mercer.estimators.metric.steps import with_length_scale
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.metric_steps import with_length_scale
 from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Floats
-from mercer.workflow.table_model import Member
+from mercer.estimators.tables.members import Member
 
 #: Rows of the sample whose matrix is decomposed, and of that on which the neighborhood of the chosen point is drawn.
 SAMPLED, DRAWN = 600, 300

@@ -144,10 +144,10 @@ def test_intervals_are_wider_where_the_noise_is_and_cover() -> None:
 
 
 def test_more_rows_than_are_searched_are_all_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mercer.workflow import table_model
+    from mercer.estimators.tables import members
 
-    monkeypatch.setattr(table_model, "SEARCHED_20", 200)
-    monkeypatch.setattr(table_model, "JUDGES", 100)
+    monkeypatch.setattr(members, "SEARCHED_20", 200)
+    monkeypatch.setattr(members, "JUDGES", 100)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (800, 2))
     y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(800)
@@ -183,7 +183,7 @@ def test_without_a_limit_several_candidates_are_averaged() -> None:
 
 
 def test_a_skewed_target_is_tried_after_a_transform() -> None:
-    from mercer.workflow.table_targets import YEO_JOHNSON, transform_of
+    from mercer.estimators.tables.targets import YEO_JOHNSON, transform_of
 
     y = np.exp(np.random.default_rng(0).standard_normal(200) * 1.5)[:, None] - 3.0
     transform = transform_of(YEO_JOHNSON, y)

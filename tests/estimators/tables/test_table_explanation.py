@@ -10,12 +10,12 @@ import pytest
 
 from mercer import Laplacian, Matern, TableClassifier, TableRegressor, explain
 from mercer.errors import InputError
+from mercer.estimators.tables import explanation
+from mercer.estimators.tables.explanation import _closed, _orders, _subsets
+from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.refit import refitted, renumbered
+from mercer.estimators.tables.targets import transform_of
 from mercer.grams.dual_function import DualFunction
-from mercer.workflow import table_explanation
-from mercer.workflow.table_explanation import _closed, _orders, _subsets
-from mercer.workflow.table_model import Member
-from mercer.workflow.table_refit import refitted, renumbered
-from mercer.workflow.table_targets import transform_of
 
 
 def member(kernel: object, rule: str, rng: np.random.Generator, n: int = 25, d: int = 4) -> Member:
@@ -114,6 +114,6 @@ def test_a_classifier_explains_the_score_of_a_class(frame: pl.DataFrame, monkeyp
     assert found.base + found.contributions.sum() == pytest.approx(found.value)
     with pytest.raises(InputError, match="one of the classes 'down', 'up'"):
         explain(model, frame[:1], target="left")
-    monkeypatch.setattr(table_explanation, "KERNEL_VALUES", 10)
+    monkeypatch.setattr(explanation, "KERNEL_VALUES", 10)
     again = explain(model, frame[:1], target="up", background=frame[:20])
     assert again.base + again.contributions.sum() == pytest.approx(again.value)

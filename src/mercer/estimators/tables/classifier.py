@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
-from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.tables.targets import CODES
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
-from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_targets import CODES
 
 
 def log_loss(F: Floats, Y: Floats) -> Floats:  # (n, c), (n, c) -> (n,)

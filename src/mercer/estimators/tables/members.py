@@ -9,21 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.estimators.metric import ridge
-from mercer.estimators.metric.folds import assign, row_groups
 from mercer.estimators.progress import Meter
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.candidates import Candidate, State, candidates, given
+from mercer.estimators.tables.encoding import encoding_of, numbered
+from mercer.estimators.tables.folds import assign, row_groups
+from mercer.estimators.tables.given_kernel import by_number, named, refuse_unfit
+from mercer.estimators.tables.pace import timed, within
+from mercer.estimators.tables.product_kernel import product_kernel
+from mercer.estimators.tables.search import FINALISTS, Effort, Loss, Search, Tables, Trial, average
+from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
-from mercer.workflow.table_candidates import Candidate, State, candidates, given
-from mercer.workflow.table_encoding import encoding_of, numbered
-from mercer.workflow.table_given import by_number, named, refuse_unfit
-from mercer.workflow.table_kernels import product_kernel
-from mercer.workflow.table_pace import timed, within
-from mercer.workflow.table_search import FINALISTS, Effort, Loss, Search, Tables, Trial, average
-from mercer.workflow.table_targets import YEO_JOHNSON, Transform, transform_of
 
 #: Rows of the search, without a limit of time, below 45, 20 and 5 s; candidates are compared on these. Up to a quarter more
 #: are searched as well, so that the rows beyond are enough to judge by.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.estimators.metric import ridge
+from mercer.estimators.tables import ridge
 from mercer.kernels.base import Kernel
 from mercer.numeric.points import median_distance
 

@@ -14,12 +14,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import Gaussian, KernelQuantileRegressor, Laplacian, Linear, PowerExponential, TableQuantileRegressor
 from mercer.errors import InputError
-from mercer.estimators.metric.folds import assign, row_groups
+from mercer.estimators.tables import members, quantile_regressor, quantile_search
+from mercer.estimators.tables.candidates import Candidate
+from mercer.estimators.tables.folds import assign, row_groups
+from mercer.estimators.tables.quantile_search import QuantileSearch, lengthened, pinball
+from mercer.estimators.tables.search import Effort, Tables
 from mercer.inputs.frames import read_columns
-from mercer.workflow import table_model, table_quantile_regressor, table_quantiles
-from mercer.workflow.table_candidates import Candidate
-from mercer.workflow.table_quantiles import QuantileSearch, lengthened, pinball
-from mercer.workflow.table_search import Effort, Tables
 
 Array = Any
 QUICK = 1e-6  # seconds: the first candidate alone
@@ -33,7 +33,7 @@ def noisy(n: int = 90, seed: int = 0) -> tuple[Array, Array]:
 
 @pytest.fixture(autouse=True)
 def _few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_quantiles, "PENALTIES", (0.3, 10.0))
+    monkeypatch.setattr(quantile_search, "PENALTIES", (0.3, 10.0))
 
 
 def searched(tried: list[Candidate], X: Array, y: Array, levels: tuple[float, ...]) -> QuantileSearch:
@@ -153,7 +153,7 @@ def test_mixed_tables_with_holes_do_not_cross_and_are_saved(tmp_path: Path) -> N
 
 
 def test_more_rows_than_are_searched_are_all_used_and_some_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_model, "SEARCHED", 100)
+    monkeypatch.setattr(members, "SEARCHED", 100)
     shares = []
     for seed in range(6):
         X, y = noisy(1400, seed)
@@ -166,8 +166,8 @@ def test_more_rows_than_are_searched_are_all_used_and_some_judge(monkeypatch: py
 
 
 def test_beyond_what_one_model_takes_each_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_model, "SEARCHED", 100)
-    monkeypatch.setattr(table_quantile_regressor, "EXACT", 150)
+    monkeypatch.setattr(members, "SEARCHED", 100)
+    monkeypatch.setattr(quantile_regressor, "EXACT", 150)
     X, y = noisy(400)
     model = TableQuantileRegressor((0.1, 0.9), kernel="Laplacian('median')").fit(X, y)
     assert "each model on 150 rows or more of 400" in str(model.result_)

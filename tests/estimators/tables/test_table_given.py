@@ -10,11 +10,11 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
+from mercer.estimators.tables.refit import refitted
 from mercer.inputs.frames import read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.columns import ask
 from mercer.workflow.settings import Settings
-from mercer.workflow.table_refit import refitted
 from mercer.workflow.training import split
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import PowerExponential, RFMClassifier, RFMRegressor
 from mercer.errors import InputError
-from mercer.estimators.metric import rfm
+from mercer.estimators.tables import rfm
 
 
 def planted(n: int, d: int = 8, seed: int = 0, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ def test_the_choice_is_never_worse_than_the_start_by_the_honest_score() -> None:
 
 def test_leave_one_out_after_metric_learning_is_optimistic() -> None:
     """The reason for folds: on noise, leave-one-out errors fall with every round, held-out errors do not."""
-    from mercer.estimators.metric.steps import steps
+    from mercer.estimators.tables.metric_steps import steps
 
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((120, 20)), rng.standard_normal(120)

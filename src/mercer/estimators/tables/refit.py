@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.estimators.metric import ridge
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.members import Member
 from mercer.numeric.memory import budget_bytes
-from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_model import Member
 
 
 def refitted(model: TableEstimator, X: Any, y: Array) -> Any:

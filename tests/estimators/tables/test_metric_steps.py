@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mercer import PowerExponential
-from mercer.estimators.metric import likelihood, ridge, steps
-from mercer.estimators.metric.folds import assign, row_groups
+from mercer.estimators.tables import likelihood, metric_steps, ridge
+from mercer.estimators.tables.folds import assign, row_groups
 from mercer.kernels.stationary import Gaussian, Laplacian
 
 
@@ -49,7 +49,7 @@ def slow_metric(X: np.ndarray, dual: np.ndarray, S: np.ndarray, norm: float, pow
 def test_every_round_is_the_definition(norm: float, power: float, full: bool) -> None:
     X, Y = data(18, 3)
     S_slow = np.eye(3) if full else np.ones(3)
-    for step in steps.steps(PowerExponential(norm, power=power), X, Y, full, 2):
+    for step in metric_steps.steps(PowerExponential(norm, power=power), X, Y, full, 2):
         assert np.allclose(step.S, S_slow, atol=1e-7)
         scale = step.kernel.get_params()["0__length_scale"]
         K = slow_kernel(X, X, S_slow, norm, power, scale)
@@ -58,9 +58,9 @@ def test_every_round_is_the_definition(norm: float, power: float, full: bool) ->
         C = G - np.outer(G @ ones, ones @ G) / (ones @ G @ ones)
         assert np.allclose(step.fit.dual, C @ Y, atol=1e-8 * np.abs(C @ Y).max())
         M = slow_metric(X, step.fit.dual[:, 0], S_slow, norm, power, scale)
-        fast = steps.outer_product(step.kernel, X, step.fit.dual, full)
+        fast = metric_steps.outer_product(step.kernel, X, step.fit.dual, full)
         assert np.abs(fast - (M if full else np.diagonal(M))).max() < 1e-8 * (1 if norm == 2.0 or power == norm else 100)
-        S_slow = steps.root(fast)
+        S_slow = metric_steps.root(fast)
 
 
 def test_leave_one_out_residuals_are_those_of_refits() -> None:
@@ -89,7 +89,7 @@ def test_all_penalties_from_one_eigendecomposition() -> None:
 
 def test_a_constant_target_keeps_the_metric() -> None:
     X, _ = data(20)
-    *_, last = steps.steps(PowerExponential(), X, np.zeros((20, 1)), False, 2)
+    *_, last = metric_steps.steps(PowerExponential(), X, np.zeros((20, 1)), False, 2)
     assert np.array_equal(last.S, np.ones(4))
 
 

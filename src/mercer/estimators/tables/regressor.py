@@ -12,12 +12,12 @@ from sklearn.utils.validation import column_or_1d
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.intervals import Calibration, calibrate, interval
+from mercer.estimators.tables.members import Outcome
+from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, is_skewed
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
-from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_intervals import Calibration, calibrate, interval
-from mercer.workflow.table_model import Outcome
-from mercer.workflow.table_targets import NONE, YEO_JOHNSON, is_skewed
 
 
 def squared(F: Array, Y: Array) -> Floats:  # (n, t), (n, t) -> (n,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import Laplacian, PowerExponential, TableRegressor
-from mercer.workflow import table_model
-from mercer.workflow.table_candidates import Candidate, State
-from mercer.workflow.table_pace import COUNTS, FREE, Pace, timed, within
+from mercer.estimators.tables import members
+from mercer.estimators.tables.candidates import Candidate, State
+from mercer.estimators.tables.pace import COUNTS, FREE, Pace, timed, within
 
 PACE = Pace(value=1e-8, product=1e-11)
 
@@ -47,7 +47,7 @@ def test_without_time_for_exact_fits_there_are_landmarks(monkeypatch) -> None:  
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 2))
     y = np.sin(4 * X[:, 0]) + 0.1 * rng.standard_normal(600)
-    monkeypatch.setattr(table_model, "within", lambda pace, n, members, seconds: (1, 60))
+    monkeypatch.setattr(members, "within", lambda pace, n, members, seconds: (1, 60))
     model = TableRegressor(time=1e-6).fit(X[:500], y[:500])
     assert "60 landmarks" in model.result_.route and len(model.members_) == 1 and model.members_[0].weight == 1.0
     low, high = model.predict_interval(X[500:]).T

@@ -15,11 +15,11 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import CapabilityError
+from mercer.estimators.tables.members import Member
 from mercer.explanations.columns import BACKGROUND, BACKGROUND_SEED, SHOWN, ColumnExplanation
 from mercer.inputs import Rows
 from mercer.kernels.column_terms import column_terms
 from mercer.numeric.shapley import product_shapley
-from mercer.workflow.table_model import Member
 
 #: Kernel values that one explanation may take: seconds.
 KERNEL_VALUES = 100_000_000

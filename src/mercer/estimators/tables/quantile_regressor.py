@@ -13,14 +13,14 @@ from sklearn.base import RegressorMixin
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_number, describe
 from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.members import EXACT, FINAL, JUDGES, Fitting, Member
+from mercer.estimators.tables.quantile_search import Pick, QuantileSearch, Setting, pinball
+from mercer.estimators.tables.regressor import read_target
+from mercer.estimators.tables.result import Attempt, TableResult
+from mercer.estimators.tables.targets import CODES, transform_of
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
-from mercer.workflow.table_estimator import TableEstimator
-from mercer.workflow.table_model import EXACT, FINAL, JUDGES, Fitting, Member
-from mercer.workflow.table_quantiles import Pick, QuantileSearch, Setting, pinball
-from mercer.workflow.table_regressor import read_target
-from mercer.workflow.table_result import Attempt, TableResult
-from mercer.workflow.table_targets import CODES, transform_of
 
 
 @estimator

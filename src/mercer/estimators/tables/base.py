@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
+from mercer.estimators.tables.encoding import Encoding, Numbered
+from mercer.estimators.tables.given_kernel import NOT_NAMED, named, read_kernel
+from mercer.estimators.tables.members import Fitting, Member, Outcome
+from mercer.estimators.tables.result import Attempt, ColumnNote, TableResult
+from mercer.estimators.tables.search import Loss
+from mercer.estimators.tables.targets import NONE
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.registry import record
-from mercer.workflow.table_encoding import Encoding, Numbered
-from mercer.workflow.table_given import NOT_NAMED, named, read_kernel
-from mercer.workflow.table_model import Fitting, Member, Outcome
-from mercer.workflow.table_result import Attempt, ColumnNote, TableResult
-from mercer.workflow.table_search import Loss
-from mercer.workflow.table_targets import NONE
 
 record()(Column)  # what a new table is compared with
 
@@ -235,7 +235,7 @@ class TableEstimator(BaseEstimator):
 
     def _explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
         """For `mercer.explain`: the prediction of every row of X as a sum over columns."""
-        from mercer.workflow.table_explanation import explain_table
+        from mercer.estimators.tables.explanation import explain_table
 
         if isinstance(background, str):
             raise InputError(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.arrays import Floats, Indices
-from mercer.estimators.metric import ridge
-from mercer.estimators.metric.folds import assign, row_groups
-from mercer.estimators.metric.steps import Step, steps
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.folds import assign, row_groups
+from mercer.estimators.tables.metric_steps import Step, steps
 from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.planning import Route

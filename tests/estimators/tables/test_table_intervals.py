@@ -7,7 +7,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.workflow.table_intervals import Calibration, calibrate, conformal, grouped, interval
+from mercer.estimators.tables.intervals import Calibration, calibrate, conformal, grouped, interval
 
 
 def test_the_conformal_quantile_is_that_of_a_sorted_list() -> None:

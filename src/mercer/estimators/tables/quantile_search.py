@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Floats
-from mercer.estimators.svm.quantile import KernelQuantileRegressor
+from mercer.estimators.tables.candidates import Candidate, State
+from mercer.estimators.tables.search import FINALISTS, Effort, Loss, Tables, Task, average
 from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
-from mercer.workflow.table_candidates import Candidate, State
-from mercer.workflow.table_search import FINALISTS, Effort, Loss, Tables, Task, average
+from mercer.registry import find_estimator
 
 #: Multiples of the learned length scales that are tried: the likelihood of a rough kernel explains noise by short ones, and
 #: fewer rows speak of a tail than of the mean. C is in units of the target's standard deviation.
@@ -32,10 +32,11 @@ class Setting:
     multiple: float
     C: float
 
-    def model(self, kernel: Kernel, tau: float, unit: float, memory: Any) -> KernelQuantileRegressor:
-        """The regression with the candidate's kernel, before it is fitted; C is in units of the target."""
+    def model(self, kernel: Kernel, tau: float, unit: float, memory: Any) -> Any:
+        """Return the unfitted `KernelQuantileRegressor` with the candidate's kernel; C is in units of the target."""
         kernel = lengthened(kernel, self.multiple)
-        return KernelQuantileRegressor(kernel, quantile=tau, C=self.C * unit, memory=memory, verbose=False)
+        make: Any = find_estimator("KernelQuantileRegressor")
+        return make(kernel, quantile=tau, C=self.C * unit, memory=memory, verbose=False)
 
 
 @dataclass

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
-from mercer.estimators.metric.codes import FLOORS, POWERS, calibrated, probabilities
-from mercer.estimators.metric.cv_plus import cv_plus
-from mercer.estimators.metric.machine import METRICS, Machine, final, route, search
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.estimators.tables.cv_plus import cv_plus
+from mercer.estimators.tables.metric_search import METRICS, Machine, final, route, search
+from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.power_exponential import PowerExponential

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.estimators.metric import likelihood, ridge
-from mercer.estimators.metric.steps import root, steps, with_length_scale
+from mercer.estimators.tables import likelihood, ridge
+from mercer.estimators.tables.metric_steps import root, steps, with_length_scale
 from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.kernels.power_exponential import PowerExponential

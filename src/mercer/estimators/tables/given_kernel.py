@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.errors import InputError
+from mercer.estimators.tables.product_kernel import sample_for_holes
 from mercer.inputs.frames import GRAPH, TEXT, Column
 from mercer.kernels.base import Kernel
 from mercer.kernels.text import parse
-from mercer.workflow.table_kernels import sample_for_holes
 
 #: Why a column has no part in the model.
 NOT_NAMED = "not in the kernel"

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.metric import ridge
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.candidates import Candidate, State
+from mercer.estimators.tables.targets import transform_of
 from mercer.numeric.threads import cpu_count, one_thread, run
-from mercer.workflow.table_candidates import Candidate, State
-from mercer.workflow.table_targets import transform_of
 
 #: A candidate goes on after its first fold while its error is at most this many times the best one's.
 STAYS = 1.25

@@ -1,1 +1,0 @@
-"""Kernels that learn their metric: recursive feature machines and length scales by marginal likelihood."""

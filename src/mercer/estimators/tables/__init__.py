@@ -1,0 +1,1 @@
+"""Estimators on tables: means of kernel models on mixed columns, and kernels that learn their metric."""
