@@ -259,7 +259,7 @@ def test_a_cycle_is_seen() -> None:
         ("mercer.numeric.tiles", "from ._compiled_loops import loop"),
         ("mercer.numeric.tiles", "import numba"),
         ("mercer.grams.engine", "def f():\n    import numba"),
-        ("mercer.grams.engine", "class A:\n    import mercer.grams._compiled_rows"),
+        ("mercer.grams.engine", "class A:\n    import mercer.numeric._compiled_rows"),
         ("mercer.linalg.lanczos", "from mercer.kernels.base import Kernel"),
         ("mercer.linalg.lanczos", "from mercer.inputs import as_collection"),
         ("mercer.inputs", "try:\n    import pandas\nexcept ImportError:\n    pass"),

@@ -44,7 +44,7 @@ said = []
 compiling.say_so = lambda: said.append(1)
 import mercer.numeric._compiled_notice as notice
 notice.say_so = compiling.say_so
-from mercer.grams._compiled_rows import add_rows
+from mercer.numeric._compiled_rows import add_rows
 add_rows(np.zeros(3), np.ones((2, 3)), np.arange(2), np.ones(2), 0, 3)
 print(len(said) > 0)
 """

@@ -34,6 +34,9 @@ WHOLE_MATRIX_ROWS = 4096
 LOSS = 5e-6
 #: Below this tolerance of the solver float32 values are too coarse.
 FINE = 1e-4
+#: Up to this many rows solvers get float64 values whatever their tolerance: it costs little there, and small problems are
+#: the ones whose digits are compared. Row: svc-fit-letter.
+EXACT_UP_TO = 1024
 #: Values of a tile: what one core holds in its caches beside the data. Row: svc-fit-*.
 TILE = 2**17
 #: Side of a tile that one thread makes by itself. No multiple of a power of two: its transpose is copied column by column.
@@ -41,6 +44,15 @@ SERIAL = 290
 #: Rows made at a time where they are used once and not kept. Row: svc-mnist60k.
 STREAM = 512
 _REMEDY = "Raise memory=, or fit on fewer rows."
+
+
+def value_tolerance(n: int, tol: float, exact: bool = False) -> float:
+    """Return the tolerance that decides between float32 and float64 values in a problem on n rows.
+
+    >>> value_tolerance(100, 1e-3) < FINE <= value_tolerance(5000, 1e-3)
+    True
+    """
+    return min(tol, 0.5 * FINE) if exact or n <= EXACT_UP_TO else tol
 
 
 @final
@@ -191,7 +203,7 @@ class KernelRows:
             if isinstance(rows, slice) or isinstance(columns, slice):
                 out[:] = self.store[rows, columns]
             else:
-                from mercer.grams._compiled_rows import crossings
+                from mercer.numeric._compiled_rows import crossings
 
                 crossings(self.store, rows, columns, out, 0, len(rows))
             if mirror is not None:
@@ -242,7 +254,7 @@ class KernelRows:
 
     def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:  # (n,), (S, n), (m,), (m,)
         """total += coef @ store[slots], without copying a row."""
-        from mercer.grams._compiled_rows import add_rows
+        from mercer.numeric._compiled_rows import add_rows
 
         if len(slots) == 0:
             return

@@ -7,9 +7,9 @@ import pytest
 
 import mercer.estimators.svm.one_vs_one as pairs_module
 from mercer import Gaussian
-from mercer.estimators.svm.box_qp import BoxProblem, solve_box, warm_start
 from mercer.estimators.svm.one_vs_one import class_pairs, solve_pairs
 from mercer.grams.row_cache import KernelRows
+from mercer.linalg.box_qp.solver import BoxProblem, solve_box, warm_start
 
 
 def case(rng, n=160, classes=4):

@@ -24,10 +24,10 @@ from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, wi
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.one_vs_one import SHORT, class_pairs, one_against_rest, pairs, two_classes, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
-from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
+from mercer.linalg.box_qp.support_problems import SupportFunction
 from mercer.planning import Route, Shape
 
 #: Folds whose held-out decision values calibrate the probabilities.

@@ -13,9 +13,9 @@ from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
-from mercer.estimators.svm.problems import SupportFunction
 from mercer.estimators.svm.solver import fold_numbers
 from mercer.kernels.base import Kernel
+from mercer.linalg.box_qp.support_problems import SupportFunction
 from mercer.registry import record
 
 #: Folds, and the seed that deals the rows out to them: the same model gives the same intervals.

@@ -15,8 +15,8 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
-from mercer.estimators.svm.problems import SupportFunction, one_class, support_function
 from mercer.estimators.svm.solver import SolverSettings, fit_status
+from mercer.linalg.box_qp.support_problems import SupportFunction, one_class, support_function
 from mercer.planning import Route
 from mercer.registry import estimator
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, Gram, Tick, solve_box
+from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Gram, Tick, solve_box
 from mercer.numeric.threads import cpu_count, run
 
 #: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand. Row: svc-fit-letter.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import numpy as np
 from mercer.arrays import Array, Floats
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import check_penalty
+from mercer.linalg.box_qp.solver import BoxProblem
+from mercer.linalg.box_qp.support_problems import SupportFunction, quantile_regression
 from mercer.registry import estimator
 
 
@@ -76,9 +75,7 @@ class KernelQuantileRegressor(SupportRegressor):
         check_number(name, "quantile", self.quantile, "a number between 0 and 1", lambda v: 0 < v < 1)
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
-        upper = float(self.C) * weights
-        sides = np.concatenate([float(self.quantile) * upper, (1.0 - float(self.quantile)) * upper])
-        return replace(regression(y, upper, 0.0), upper=sides)
+        return quantile_regression(y, float(self.C) * weights, float(self.quantile))
 
     def _tube(self, found: SupportFunction) -> float:
         return 0.0

@@ -16,12 +16,12 @@ from mercer.estimators.intervals import jackknife_radius
 from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
-from mercer.estimators.svm.box_qp import BoxProblem
 from mercer.estimators.svm.intervals import FoldResiduals, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
-from mercer.estimators.svm.problems import SupportFunction, in_units, regression_function, unit_of
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
+from mercer.linalg.box_qp.solver import BoxProblem
+from mercer.linalg.box_qp.support_problems import SupportFunction, solve_regression
 from mercer.planning import Route
 
 
@@ -58,9 +58,9 @@ class SupportRegressor(RegressorMixin, SupportModel):
 
     def _function(self, solver: Solver, y: Array, weights: Array) -> SupportFunction:
         """Fit the function; rows of weight 0 have no say, but get their outputs."""
-        problem, unit = self._problem(y, weights), unit_of(y[weights > 0])
+        problem = self._problem(y, weights)
         try:
-            return regression_function(problem, in_units(problem, unit, solver), np.arange(len(weights)))
+            return solve_regression(problem, y, weights, solver)
         except (InputError, OverflowError):  # without an upper bound the objective may have none either
             if not np.isinf(problem.upper).any():
                 raise

@@ -17,23 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.progress import Meter
-from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, solve_box
 from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
-from mercer.estimators.svm.problems import SupportFunction, classification, support_function
-from mercer.estimators.svm.working_set import DIRECT
-from mercer.grams.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows
+from mercer.grams.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows, value_tolerance
 from mercer.kernels.base import Kernel
+from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, refinement, solve_box
+from mercer.linalg.box_qp.support_problems import SupportFunction, classification, support_function
+from mercer.linalg.box_qp.working_set import DIRECT
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
-
-#: Up to this many rows kernel values are float64 whatever the tolerance: it costs nothing there, and small problems are the
-#: ones whose digits people look at. Row: svc-fit-letter.
-EXACT_UP_TO = 1024
-
-#: Up to SHARP_UP_TO rows the solver continues to the tolerance SHARP, or for FURTHER steps, once it has reached the
-#: tolerance asked for: milliseconds.
-SHARP_UP_TO, SHARP, FURTHER = 512, 1e-10, 20_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ class SolverSettings:
 
     def precision(self, n: int) -> float:
         """The tolerance that decides between float32 and float64 kernel values."""
-        return min(self.tol, 0.5 * FINE) if n <= EXACT_UP_TO or self.unbounded else self.tol
+        return value_tolerance(n, self.tol, exact=self.unbounded)
 
     def few(self, n: int) -> bool:
         """Whether so few rows of a Gram will be asked for that the whole is not worth making, however small."""
@@ -99,9 +91,8 @@ class Solver:
         ]
 
     def further(self, tol: float) -> tuple[float, int] | None:
-        """Few rows and no limits: solved on until rounding ends it, so that weights count exactly as copies of rows do."""
-        small = self.rows.n <= SHARP_UP_TO and self.settings.max_iter < 0 and self.deadline is None
-        return (SHARP, FURTHER) if small and tol > SHARP else None
+        """The finer tolerance of few rows without limits, see `refinement`."""
+        return refinement(self.rows.n, tol, limited=self.settings.max_iter >= 0 or self.deadline is not None)
 
     def limits(self) -> dict[str, Any]:
         """What is left of the limits, for `solve_box`."""

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
-from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, Tick, solve_box
-from mercer.estimators.svm.held_qp import solve_held
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs, winners
-from mercer.estimators.svm.problems import SupportFunction, support_function
 from mercer.estimators.svm.solver import SolverSettings
 from mercer.grams import GramOperator, gram
 from mercer.grams.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.linalg.box_qp.held import solve_held
+from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Tick, solve_box
+from mercer.linalg.box_qp.support_problems import SupportFunction, support_function
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count, run
 from mercer.selection.scoring import LabelScoring
@@ -339,7 +339,7 @@ def _decisions(path: list[SupportFunction], n: int, product: Callable[[Array], A
 
 def _own_part(whole: KernelRows, rows: Array) -> KernelRows:  # (t,)
     """The matrix of some rows in memory of its own, for one thread."""
-    from mercer.grams._compiled_rows import crossings
+    from mercer.numeric._compiled_rows import crossings
 
     K = np.empty((len(rows), len(rows)), whole.store.dtype)
     crossings(whole.store, rows, rows, K, 0, len(rows))

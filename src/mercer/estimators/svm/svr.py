@@ -9,10 +9,10 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.svm.box_qp import BoxProblem
-from mercer.estimators.svm.problems import SupportFunction, regression
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import SolverSettings, check_penalty
+from mercer.linalg.box_qp.solver import BoxProblem
+from mercer.linalg.box_qp.support_problems import SupportFunction, regression
 from mercer.registry import estimator
 
 

@@ -47,7 +47,7 @@ def solve_at_once(
     value, gradient = np.empty((2, len(signs)))
     problem = (K, signs, linear, upper, start, rows, groups, tol, fine, steps, value, gradient)
     if rented():
-        from mercer.estimators.svm._compiled_whole import solve_problem
+        from mercer.linalg.box_qp._compiled_small import solve_problem
 
         ended, made, gap, first, second, objective = solve_problem(*problem)
     else:
@@ -156,7 +156,7 @@ class _Box:
             if steps < part or gap < tol:
                 return made
         if made < most:
-            from mercer.estimators.svm._compiled_smo import descend
+            from mercer.linalg.box_qp._compiled_smo import descend
 
             box = (self.K, self.diag, self.f, self.b, self.low, self.high, self.group, self.groups)
             made += int(descend(*box, tol, most - made)[0])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.estimators.svm import faces
+from mercer.linalg.box_qp import faces
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 30), groups=st.integers(1, 2))

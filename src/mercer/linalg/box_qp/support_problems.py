@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution
+from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Gram, Tick, refinement, solve_box
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ def regression(y: Array, upper: Array, epsilon: float, rows: Array | None = None
     n = len(y)
     linear = np.concatenate([epsilon - y, epsilon + y])
     return BoxProblem(_two_sides(n), linear, np.tile(upper, 2), np.zeros(2 * n), np.tile(_numbers(rows, n), 2))
+
+
+def quantile_regression(y: Array, upper: Array, quantile: float, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
+    """max y'b - 1/2 ||w||^2 with sum b = 0 and upper_i (quantile - 1) <= b_i <= upper_i quantile: the pinball loss."""
+    sides = np.concatenate([quantile * upper, (1.0 - quantile) * upper])
+    return replace(regression(y, upper, 0.0, rows), upper=sides)
 
 
 def nu_regression(y: Array, upper: Array, nu: float, rows: Array | None = None) -> BoxProblem:  # (v,), (v,)
@@ -164,6 +171,41 @@ def regression_function(problem: BoxProblem, solution: BoxSolution, rows: Array)
         rows, coef, -solution.offset, norm, -solution.objective, duality_gap(problem, solution),
         solution.converged, solution.n_iter, solution.message, outputs, -solution.scale if problem.split else 1.0,
     )  # fmt: skip
+
+
+def solve_regression(
+    problem: BoxProblem, y: Array, weights: Array, solve: Callable[[BoxProblem], BoxSolution]
+) -> SupportFunction:  # (n,), (n,)
+    """Solve a regression on all n rows in units of the spread of its targets; rows of weight 0 only get outputs."""
+    found = in_units(problem, unit_of(y[weights > 0]), solve)
+    return regression_function(problem, found, np.arange(len(weights)))
+
+
+def solve_quantile(
+    gram: Gram,
+    y: Array,
+    upper: Array,
+    quantile: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    time_limit: float | None = None,
+    tick: Tick | None = None,
+) -> SupportFunction:  # (n,), (n,)
+    """Solve kernel quantile regression, min 1/2 ||w||^2 + sum_i upper_i rho(y_i - f(x_i)), on a Gram matrix.
+
+    Here rho(r) = max(quantile r, (quantile - 1) r). The result holds the coefficients `coef` (n,) and the `intercept`.
+    Values of `gram` should be float64 for few rows or a fine tolerance (`mercer.grams.row_cache.value_tolerance`).
+
+    >>> from mercer.grams.row_cache import KernelRows
+    >>> found = solve_quantile(KernelRows.of(np.eye(3)), np.array([1.0, 2.0, 9.0]), np.ones(3), 0.5)
+    >>> np.round(found.outputs, 6).tolist()
+    [1.5, 2.0, 2.5]
+    """
+    further = refinement(gram.n, tol, limited=max_iter >= 0 or time_limit is not None)
+    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "tick": tick, "further": further}
+    problem = quantile_regression(y, upper, quantile)
+    return solve_regression(problem, y, upper, lambda scaled: solve_box(scaled, gram, tol=tol, **limits))
 
 
 def _two_sides(n: int) -> Array:

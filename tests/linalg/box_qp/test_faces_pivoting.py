@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 from mercer import Gaussian, Tanh
-from mercer.estimators.svm import faces
-from mercer.estimators.svm.faces import balanced, best_on_face
+from mercer.linalg.box_qp import faces
+from mercer.linalg.box_qp.faces import balanced, best_on_face
 
 
 def gain(K: np.ndarray, f: np.ndarray, d: np.ndarray) -> float:

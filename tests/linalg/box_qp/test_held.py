@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, Linear, Tanh
-from mercer.estimators.svm import held_qp
-from mercer.estimators.svm.box_qp import BoxProblem, solve_box
-from mercer.estimators.svm.held_qp import solve_held
 from mercer.grams.row_cache import KernelRows
+from mercer.linalg.box_qp import held
+from mercer.linalg.box_qp.held import solve_held
+from mercer.linalg.box_qp.solver import BoxProblem, solve_box
 
 
 @pytest.fixture(params=[40, 700])
@@ -35,11 +35,11 @@ def violation(K: np.ndarray, problem: BoxProblem, value: np.ndarray) -> float:
 @pytest.mark.parametrize("C", [0.01, 1.0, 1e4])
 def test_same_optimum_as_the_general_solver(problem, C: float, eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     if eager:
-        monkeypatch.setattr(held_qp, "OVERHEAD", 0)
-        monkeypatch.setattr(held_qp, "WORTH", 0.0)
-        monkeypatch.setattr(held_qp, "SETTLED", 1.0)
-        monkeypatch.setattr(held_qp, "LEAST_STEPS", 50)
-        monkeypatch.setattr(held_qp, "PATIENCE", 1)
+        monkeypatch.setattr(held, "OVERHEAD", 0)
+        monkeypatch.setattr(held, "WORTH", 0.0)
+        monkeypatch.setattr(held, "SETTLED", 1.0)
+        monkeypatch.setattr(held, "LEAST_STEPS", 50)
+        monkeypatch.setattr(held, "PATIENCE", 1)
     X, signs = problem
     rows = KernelRows.held(Gaussian(1.0), X, dtype=np.float64)
     ours = solve_held(classification(signs, C), rows, tol=1e-6)

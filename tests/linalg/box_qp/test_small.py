@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.estimators.svm.test_box_qp import gaussian, problems
+from tests.linalg.box_qp.test_solver import gaussian, problems
 
 from mercer import SVR, Gaussian
-from mercer.estimators.svm import box_qp, whole_qp
-from mercer.estimators.svm._compiled_whole import solve_problem
-from mercer.estimators.svm.box_qp import solve_box
 from mercer.grams.row_cache import KernelRows
+from mercer.linalg.box_qp import small, solver
+from mercer.linalg.box_qp._compiled_small import solve_problem
+from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric import compiling
 
 
@@ -32,29 +33,29 @@ def answers(problem, K, fine, *ways):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [6, 30, 90])
 def test_numpy_rounds_as_the_compiled_loops_do(monkeypatch, seed, n):
-    monkeypatch.setattr(whole_qp, "rented", lambda: False)
+    monkeypatch.setattr(small, "rented", lambda: False)
     for X, problem in problems(np.random.default_rng(seed), n):
         for K in (gaussian(X), X @ X.T, np.tanh(X @ X.T - 1.0)):
             for fine in (1e-3, 1e-10):
-                plain, compiled = answers(problem, K, fine, whole_qp.plain_problem, solve_problem)
+                plain, compiled = answers(problem, K, fine, small.plain_problem, solve_problem)
                 assert plain == compiled  # every bit
 
 
 def test_some_of_the_rows_and_what_is_no_problem(monkeypatch, rng):
-    monkeypatch.setattr(whole_qp, "rented", lambda: False)
+    monkeypatch.setattr(small, "rented", lambda: False)
     _, problem = next(problems(rng, 20))
     K = gaussian(rng.normal(size=(50, 3)))
-    some = box_qp.replace(problem, rows=rng.permutation(50)[:20])
-    plain, compiled = answers(some, K, 1e-10, whole_qp.plain_problem, solve_problem)
-    assert plain == compiled and plain[0] == whole_qp.DONE
+    some = replace(problem, rows=rng.permutation(50)[:20])
+    plain, compiled = answers(some, K, 1e-10, small.plain_problem, solve_problem)
+    assert plain == compiled and plain[0] == small.DONE
     twice = KernelRows.of(K[np.ix_(some.rows, some.rows)])
     np.testing.assert_allclose(solve_box(problem, twice).value, solve_box(some, KernelRows.of(K)).value, atol=1e-12)
     for name, value in (("upper", np.inf), ("upper", -1.0), ("linear", np.nan), ("signs", 2.0), ("start", 5.0)):
-        wrong = box_qp.replace(some, **{name: np.full(20, value)})
-        for found in answers(wrong, K, 1e-10, whole_qp.plain_problem, solve_problem):
-            assert found[0] == whole_qp.NO_PROBLEM
-    for found in answers(some, np.full((50, 50), np.nan), 1e-10, whole_qp.plain_problem, solve_problem):
-        assert found[0] in (whole_qp.UNDEFINED, whole_qp.HARD)  # the sets look closer, and refuse
+        wrong = replace(some, **{name: np.full(20, value)})
+        for found in answers(wrong, K, 1e-10, small.plain_problem, solve_problem):
+            assert found[0] == small.NO_PROBLEM
+    for found in answers(some, np.full((50, 50), np.nan), 1e-10, small.plain_problem, solve_problem):
+        assert found[0] in (small.UNDEFINED, small.HARD)  # the sets look closer, and refuse
 
 
 def test_the_compiled_loop_may_take_over_at_any_step(monkeypatch, rng):
@@ -63,9 +64,9 @@ def test_the_compiled_loop_may_take_over_at_any_step(monkeypatch, rng):
         (expected,) = answers(problem, K, 1e-10, solve_problem)
         for switch in (1, 2, 5):
             asked = iter(range(10**6))
-            monkeypatch.setattr(whole_qp, "GLANCE", 7)
-            monkeypatch.setattr(whole_qp, "rented", lambda asked=asked, switch=switch: next(asked) >= switch)
-            (found,) = answers(problem, K, 1e-10, whole_qp.plain_problem)
+            monkeypatch.setattr(small, "GLANCE", 7)
+            monkeypatch.setattr(small, "rented", lambda asked=asked, switch=switch: next(asked) >= switch)
+            (found,) = answers(problem, K, 1e-10, small.plain_problem)
             assert found == expected
 
 
@@ -75,7 +76,7 @@ def test_one_call_agrees_with_working_sets(monkeypatch, rng, n):
         gram = KernelRows.of(gaussian(X))
         quick = solve_box(problem, gram, tol=1e-4)
         with monkeypatch.context() as patch:
-            patch.setattr(box_qp, "_at_once", lambda *arguments: None)
+            patch.setattr(solver, "_at_once", lambda *arguments: None)
             slow = solve_box(problem, gram, tol=1e-4)
         assert quick.converged and slow.converged
         assert quick.objective == pytest.approx(slow.objective, rel=1e-5, abs=1e-3)
@@ -88,17 +89,18 @@ def test_what_one_call_leaves_is_taken_up_by_the_sets(monkeypatch, rng):
         gram = KernelRows.of(gaussian(X))
         whole = solve_box(problem, gram, further=(1e-10, 20_000))
         with monkeypatch.context() as patch:
-            patch.setattr(box_qp, "_at_once", _few_steps)
+            patch.setattr(solver, "_at_once", _few_steps)
             taken = solve_box(problem, gram, further=(1e-10, 20_000))
         np.testing.assert_allclose(taken.gradient, whole.gradient, atol=1e-6)
 
 
 def _few_steps(problem, gram, tol, fine, tick):
-    return whole_qp.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)
+    return small.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)
 
 
 FIRST_FITS = """
 import sys
+from dataclasses import replace
 import numpy as np
 import mercer
 

@@ -8,7 +8,7 @@ rise, the second promises the largest gain (f_i - f_j)^2 / (K_ii + K_jj - 2 K_ij
 Regression has two variables for every row, and their matrix is K side by side with itself: with K (n, n) and 2n variables,
 variable t stands for row t - n from n on, and the larger matrix is never made.
 
-`whole_qp` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order
+`small` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order
 or fused.
 
 Loops over a block are written in two halves, a maximum per chunk and a search in the best chunk, because the compiler

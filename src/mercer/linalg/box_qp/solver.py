@@ -4,9 +4,9 @@
 
 Classification, regression, one-class and the nu forms differ in `signs`, `linear`, `upper` and `start` alone. Inside, the
 signed weights b = s a are what moves: then f = -s (Qa + linear) = c - Kb with c = -s linear does not see the signs any more,
-and a step takes weight from one variable to another (see `estimators/svm/_compiled_smo`).
+and a step takes weight from one variable to another (see `linalg/box_qp/_compiled_smo`).
 
-Small problems are solved at once on their whole matrix (`whole_qp`). Large ones in working sets: the worst violators and
+Small problems are solved at once on their whole matrix (`small`). Large ones in working sets: the worst violators and
 the free variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and
 one sum of rows for all others (Joachims 1999; Wen et al. 2018). These sums run in float64 over all rows, so that they need
 not be rebuilt at the end. Both stop when the largest f of a variable that may rise exceeds the
@@ -22,9 +22,9 @@ from typing import Protocol
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.estimators.svm import working_set
-from mercer.estimators.svm.whole_qp import COARSE, DONE, HARD, Answer, solve_at_once
-from mercer.estimators.svm.working_set import Blocks, Signed, Watch, check_problem
+from mercer.linalg.box_qp import working_set
+from mercer.linalg.box_qp.small import COARSE, DONE, HARD, Answer, solve_at_once
+from mercer.linalg.box_qp.working_set import Blocks, Signed, Watch, check_problem
 
 Tick = Callable[[int, int], None]
 
@@ -32,6 +32,17 @@ Tick = Callable[[int, int], None]
 SAMPLED = 8192
 #: How well a sample is solved: its weights are moved anyway.
 LOOSE = 1e-2
+
+#: Up to SHARP_UP_TO rows a problem without limits is solved further, to the tolerance SHARP or for FURTHER steps.
+SHARP_UP_TO, SHARP, FURTHER = 512, 1e-10, 20_000
+
+
+def refinement(n: int, tol: float, limited: bool = False) -> tuple[float, int] | None:
+    """Return the finer tolerance, and the steps towards it, of a problem on n rows: `further` of `solve_box`.
+
+    It costs milliseconds, and a weight then counts exactly as that many copies of its row do.
+    """
+    return (SHARP, FURTHER) if n <= SHARP_UP_TO and tol > SHARP and not limited else None
 
 
 class Gram(Protocol):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimators.svm import naive
+from tests.linalg.box_qp import naive
 
-import mercer.estimators.svm.box_qp as box_qp
-import mercer.estimators.svm.working_set as working_set
+import mercer.linalg.box_qp.solver as box_qp
+import mercer.linalg.box_qp.working_set as working_set
 from mercer import Gaussian, Linear, Tanh
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.svm.box_qp import BoxProblem, solve_box, warm_start
 from mercer.grams.row_cache import KernelRows
+from mercer.linalg.box_qp.solver import BoxProblem, solve_box, warm_start
 
 
 def gaussian(X, length_scale=1.0):

@@ -3,7 +3,7 @@
 Between Python and a small problem most of the time goes into asking. Here everything that happens to the variables is one
 function. Once the tolerance is reached steps on pairs and on faces take turns until rounding ends it.
 
-`whole_qp` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order or
+`small` takes the same steps in NumPy and must give the same bits: nothing here may be put in another order or
 fused, and sums are made one by one.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
-from mercer.estimators.svm._compiled_smo import descend, survey
+from mercer.linalg.box_qp._compiled_smo import descend, survey
 
 #: Steps on pairs and on faces after the tolerance is reached: rounds, and steps of a round before the face is solved, at
 #: least EAGER. A face of k variables among q costs as much as k^3 / (STEP q) steps. `make bench-small` measures it.

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.estimators.svm.box_qp import BoxProblem, BoxSolution, finished
-from mercer.estimators.svm.faces import best_on_face
-from mercer.estimators.svm.working_set import Signed, Watch
+from mercer.linalg.box_qp.faces import best_on_face
+from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, finished
+from mercer.linalg.box_qp.working_set import Signed, Watch
 
 #: Problems of at most this many variables are one set. Row: svm-grid-covtype.
 ONE_SET = 600
@@ -116,7 +116,7 @@ class _Moves:
         return self.kept
 
     def _crossings(self, rows: Array) -> Array:  # (q,) -> (q, q)
-        from mercer.grams._compiled_rows import crossings
+        from mercer.numeric._compiled_rows import crossings
 
         K = np.empty((len(rows), len(rows)), self.gram.store.dtype)
         crossings(self.gram.store, rows, rows, K, 0, len(rows))
@@ -124,7 +124,7 @@ class _Moves:
 
     def pairs(self, tol: float, gap: float, most: int) -> tuple[int, bool]:
         """Steps on pairs of one set; returns their number and whether hardly a variable came to a bound or left one."""
-        from mercer.estimators.svm._compiled_smo import descend
+        from mercer.linalg.box_qp._compiled_smo import descend
 
         state, gradient = self.state, self.state.gradient()
         chosen, K = self._block(self._choose(gradient))

@@ -1,0 +1,1 @@
+"""Solvers of quadratic problems over a box with one or two equalities: the duals of support vector machines."""
