@@ -6,9 +6,11 @@ import pytest
 
 from mercer.estimators.gp import exact
 from mercer.estimators.svm import decision
+from mercer.kernels.counting import table
 from mercer.kernels.spectral import fourier_map
-from mercer.kernels.strings.engine import aligned, diagonals, letters, masks, sparse_products, subsequences
+from mercer.kernels.strings import letters, subsequence, weighted_degree, windows
 from mercer.numeric import points as exponential
+from mercer.numeric import sparse_products
 from mercer.numeric.compiling import worth
 
 
@@ -16,11 +18,11 @@ from mercer.numeric.compiling import worth
     ("saved", "first"),
     [
         (letters.PER_LETTER, 2**15),
-        (masks.PER_WINDOW, 2**17),
-        (diagonals.PER_WINDOW, 2**17),
+        (table.PER_KEY, 2**15),
+        (windows.PER_WINDOW, 2**17),
         (sparse_products.PER_STORED, 2**17),
-        (subsequences.PER_STEP, 2**22),
-        (aligned.PER_STEP, 2**23),
+        (subsequence.PER_STEP, 2**22),
+        (weighted_degree.PER_STEP, 2**23),
         (exponential.PER_VALUE, 2**22),
         (decision.PER_VALUE, 2**18),
         (fourier_map.PER_VALUE, 2**20),

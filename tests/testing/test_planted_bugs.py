@@ -13,14 +13,14 @@ from mercer.kernels import features
 from mercer.kernels import fields as parameters
 from mercer.kernels.algebra import Combination, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.counting.profile import Profile
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
 from mercer.kernels.matern import Matern
 from mercer.kernels.pointwise import Exp, PolynomialOf, Power
 from mercer.kernels.stationary import Gaussian, Stationary
-from mercer.kernels.strings.engine import substrings, suffixes
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.profiles import Profile
+from mercer.kernels.strings import all_substrings, substrings
+from mercer.kernels.strings.letters import Letters
 from mercer.kernels.vectors import Bilinear, Constant, Linear
 from mercer.kernels.views import Mapped, On
 from mercer.kernels.wrappers import Centered, Normalized, Tanimoto, Weighted
@@ -341,8 +341,8 @@ def substrings_told_apart_by_their_sum(patch: pytest.MonkeyPatch) -> None:
 
 @bug("naive twin", "strings")
 def windows_beyond_the_end_of_their_string(patch: pytest.MonkeyPatch) -> None:
-    real = suffixes._common
-    patch.setattr(suffixes, "_common", lambda order, end, ranks: real(order, np.full_like(end, len(end)), ranks))
+    real = all_substrings._common
+    patch.setattr(all_substrings, "_common", lambda order, end, ranks: real(order, np.full_like(end, len(end)), ranks))
 
 
 @bug("blocks tile the whole", "strings")

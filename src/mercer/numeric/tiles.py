@@ -59,6 +59,15 @@ LARGEST_SIDE = 280
 FEW_VALUES = 2**14
 
 
+def row_blocks(n: int, size: int, start: int = 0) -> list[slice]:
+    """Slices of at most `size` rows that cover the rows start … n - 1 in order.
+
+    >>> row_blocks(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(low, min(low + size, n)) for low in range(start, n, size)]
+
+
 def even(n: int) -> int:
     """The side near SIDE that cuts n rows into about equal parts: a last narrow tile costs as many calls as a whole one.
 
@@ -73,13 +82,9 @@ def even(n: int) -> int:
 def tiles(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> Iterator[tuple[slice, slice]]:
     """Yield the (rows, cols) slices that cover a matrix, or its upper triangle; if given, `strip` rows at full width."""
     n, m = shape
-    if strip:
-        for i in range(0, n, strip):
-            yield slice(i, min(i + strip, n)), slice(i if symmetric else 0, m)
-        return
-    for i in range(0, n, side):
-        for j in range(i if symmetric else 0, m, side):
-            yield slice(i, min(i + side, n)), slice(j, min(j + side, m))
+    for rows in row_blocks(n, strip or side):
+        start = rows.start if symmetric else 0
+        yield from ((rows, cols) for cols in ([slice(start, m)] if strip else row_blocks(m, side, start)))
 
 
 def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> int:
@@ -198,13 +203,12 @@ def walk(
 ) -> None:
     """Call visit(rows, cols, values) for every tile of `side` rows, strip by strip; `values` may be overwritten."""
     n, m = shape
-    height, across = _sides(shape)
-    side, width = height if side is None else side, across if width is None else width
-    strips = [slice(i, min(i + side, n)) for i in range(0, n, side)]
+    height, breadth = _sides(shape)
+    side, width = height if side is None else side, breadth if width is None else width
+    strips, across = row_blocks(n, side), row_blocks(m, width)
 
     def work(rows: slice, worker: int) -> None:
-        for j in range(0, m, width):
-            cols = slice(j, min(j + width, m))
+        for cols in across:
             visit(rows, cols, block(rows, cols))
 
     short = side * m <= LARGEST_SIDE * LARGEST_SIDE
@@ -219,11 +223,8 @@ def _sides(shape: tuple[int, int]) -> tuple[int, int]:
 
 def _oblong(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
     """Tiles of a matrix of few rows or few columns, of as many values as square ones: few calls are made."""
-    n, m = shape
     height, width = _sides(shape)
-    return [
-        (slice(i, min(i + height, n)), slice(j, min(j + width, m))) for i in range(0, n, height) for j in range(0, m, width)
-    ]
+    return [(rows, cols) for rows in row_blocks(shape[0], height) for cols in row_blocks(shape[1], width)]
 
 
 def fill_wide(block: Block, out: Array) -> Array:

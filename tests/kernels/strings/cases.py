@@ -32,18 +32,16 @@ def strings(kind: str, longest: int = 9) -> st.SearchStrategy[list[Any]]:
 @contextmanager
 def route(compiled: bool, diagonals: bool = False) -> Iterator[None]:
     """Small data take the compiled loops too, or large data take NumPy; of the compiled ways for many masks, one."""
-    engine, threshold = "mercer.kernels.strings.engine", 0 if compiled else 2**62
+    windows, threshold = "mercer.kernels.strings.windows", 0 if compiled else 2**62
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mercer.numeric.compiling.LOADING", threshold)
-        patch.setattr(f"{engine}.masks.TABLE_COLUMNS", threshold)
+        patch.setattr(f"{windows}.TABLE_COLUMNS", threshold)
         for name in ("BALANCE", "WITHOUT_CODES"):
-            patch.setattr(f"{engine}.diagonals.{name}", 2**40 if diagonals else -1)
+            patch.setattr(f"{windows}.{name}", 2**40 if diagonals else -1)
         yield
 
 
-def agrees(
-    kernel: Kernel, twin: naive.Twin, X: list[Any], Z: list[Any], compiled: bool, diagonals: bool = False
-) -> None:
+def agrees(kernel: Kernel, twin: naive.Twin, X: list[Any], Z: list[Any], compiled: bool, diagonals: bool = False) -> None:
     """k(X, Z), k(X) and the diagonal are the naive values."""
     with route(compiled, diagonals):
         cross, gram, diag = kernel(X, Z), kernel(X), kernel.diag(X)

@@ -14,9 +14,9 @@ from tests.kernels.strings.cases import EXAMPLES, agrees, named, route, same_col
 
 from mercer import GappedSpectrum, KernelRidge, Mismatch, Spectrum
 from mercer.errors import InputError
-from mercer.kernels.strings.engine.diagonals import Diagonals
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.masks import Windows
+from mercer.kernels.strings.letters import Letters
+from mercer.kernels.strings.windows import Diagonals
+from mercer.numeric.sparse_products import KeyedRows
 from mercer.testing import check_kernel, naive
 
 KINDS = ["dna", "unicode", "two", "tokens"]
@@ -49,9 +49,9 @@ def test_the_diagonals_give_what_the_masks_give(p: int, gaps: int, letters: int)
         "".join(map(chr, 65 + rng.integers(0, letters, size))) for size in (300, 4100, 0, 1, p + gaps, 600, 257, 33, 512)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.kernels.strings.engine.diagonals.BALANCE", 0)
-        patch.setattr("mercer.kernels.strings.engine.diagonals.WITHOUT_CODES", 0)
-        masks = GappedSpectrum(p, gaps=gaps)._windows(Letters.of(words))
+        patch.setattr("mercer.kernels.strings.windows.BALANCE", 0)
+        patch.setattr("mercer.kernels.strings.windows.WITHOUT_CODES", 0)
+        masks = GappedSpectrum(p, gaps=gaps)._direct(Letters.of(words))
     way = Diagonals.of(Letters.of(words), p + gaps, np.array([float(comb(m, p)) for m in range(p + gaps + 1)]))
     every = np.arange(len(words))
     values = way.between(every, every)
@@ -66,8 +66,8 @@ def test_the_diagonals_give_what_the_masks_give(p: int, gaps: int, letters: int)
                 matches = np.bincount((window == right).sum(axis=1), minlength=p + gaps + 1)
                 expected += sum(comb(m, p) * int(times) for m, times in enumerate(matches))
         assert values[i, j] == expected, (i, j)
-    assert isinstance(masks, Windows) == (letters not in (23, 2))  # 23^7 codes are too many, and 2 columns too few
-    if isinstance(masks, Windows):
+    assert isinstance(masks, KeyedRows) == (letters not in (23, 2))  # 23^7 codes are too many, and 2 columns too few
+    if isinstance(masks, KeyedRows):
         assert np.array_equal(masks.between(every, every), values)
         assert np.array_equal(masks.own(every), values.diagonal())
 
@@ -75,12 +75,12 @@ def test_the_diagonals_give_what_the_masks_give(p: int, gaps: int, letters: int)
 def test_which_way_is_taken() -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 200)) for _ in range(100)]
-    assert isinstance(GappedSpectrum(4, gaps=8)._windows(Letters.of(words)), Diagonals)
-    assert isinstance(GappedSpectrum(4, gaps=2)._windows(Letters.of(words)), Windows)
-    assert isinstance(GappedSpectrum(7, gaps=2)._windows(Letters.of(words)), Diagonals)  # 20^7 codes fit in no array
-    assert GappedSpectrum(2, gaps=1)._windows(Letters.of(words[:2])) is None  # nothing is worth a compiler here
+    assert isinstance(GappedSpectrum(4, gaps=8)._direct(Letters.of(words)), Diagonals)
+    assert isinstance(GappedSpectrum(4, gaps=2)._direct(Letters.of(words)), KeyedRows)
+    assert isinstance(GappedSpectrum(7, gaps=2)._direct(Letters.of(words)), Diagonals)  # 20^7 codes fit in no array
+    assert GappedSpectrum(2, gaps=1)._direct(Letters.of(words[:2])) is None  # nothing is worth a compiler here
     bases = ["".join(rng.choice(list("ACGT"), 200)) for _ in range(100)]
-    assert isinstance(GappedSpectrum(6, gaps=4, reverse_complement=True)._windows(Letters.of(bases)), Windows)
+    assert isinstance(GappedSpectrum(6, gaps=4, reverse_complement=True)._direct(Letters.of(bases)), KeyedRows)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -148,7 +148,7 @@ def test_lists_and_sets_of_bits_count_alike(few: int, strands: bool, monkeypatch
     kernel = GappedSpectrum(2, gaps=2, reverse_complement=strands)
     with route(False):
         expected = kernel(X, X[:40])
-    monkeypatch.setattr("mercer.kernels.strings.engine.masks.FEW", few)
+    monkeypatch.setattr("mercer.numeric.sparse_products.FEW", few)
     with route(True):
         assert np.array_equal(kernel(X, X[:40]), expected)
         assert np.array_equal(kernel(X)[:, :40], expected)
@@ -165,7 +165,7 @@ def test_sums_beyond_32_bits() -> None:
 def test_many_codes_take_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the cat sat", "on the mat", "a cat on a mat"]
     expected = GappedSpectrum(3, gaps=2)(texts)
-    monkeypatch.setattr("mercer.kernels.strings.engine.masks.MOST_CODES", 10)
+    monkeypatch.setattr("mercer.kernels.strings.windows.MOST_CODES", 10)
     with route(True):
         assert np.array_equal(GappedSpectrum(3, gaps=2)(texts), expected)
 

@@ -199,7 +199,7 @@ def test_laws(kernel: Kernel) -> None:
 def test_terms_of_a_sum_share_their_letters() -> None:
     rows = Rows(["abab", "ba"])
     one, two = (Spectrum(2)._encode(rows), Spectrum(3)._encode(rows))
-    assert one.letters is two.letters
+    assert one.items is two.items
     assert Spectrum(2)._encode(rows) is one
 
 

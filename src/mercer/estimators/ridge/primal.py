@@ -17,9 +17,9 @@ import scipy.sparse
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.kernels.strings.engine.sparse_products import columns_gram
 from mercer.linalg.cholesky import Factor, Factored, cholesky
 from mercer.linalg.solution import RidgeSolution, penalties, relative_residual, row_weights, targets
+from mercer.numeric.sparse_products import columns_gram
 
 Block = tuple[Any, Array] | tuple[Any, Array, Array | None]  # Z (b, d) dense or CSR, y (b, *t), weights (b,)
 

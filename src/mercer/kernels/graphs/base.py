@@ -6,15 +6,11 @@ import abc
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-import numpy as np
-import scipy.sparse as sp
-
 from mercer.inputs import Graph, Rows
+from mercer.kernels.counting.profile import CountKernel, Profile, Recipe
+from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.fields import one_of
 from mercer.kernels.graphs.batch import Batch
-from mercer.kernels.strings.counts import CountKernel
-from mercer.kernels.strings.engine.profiles import Profile, Recipe
-from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.encodings import Encoding
 
 #: The rules for graphs without labels.
@@ -50,7 +46,7 @@ class GraphCounts(CountKernel):
         return Batch([item], getattr(self, "unlabeled", None), self._labels_read(), "x")
 
     @abc.abstractmethod
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         """phi(x) of every graph."""
 
 
@@ -66,18 +62,3 @@ def label_text(label: Hashable) -> str:
     """
     plain = isinstance(label, str) and label[:1].isalpha() and all(c.isalnum() or c in "+-_" for c in label)
     return str(label) if plain and label not in ("None", "True", "False", "inf", "nan") else repr(label)
-
-
-def numbered_table(keys: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], first: Any, name: Any) -> Table:
-    """The table of (key, count) lists by graph; columns in the order of the keys, called name(key)."""
-    from mercer.kernels.strings.engine._compiled_counting import numbered
-
-    column = np.empty(len(keys), dtype=np.int32)
-    found = numbered(keys, column)
-    order = np.argsort(found)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    shape = (len(first) - 1, len(found))
-    matrix = sp.csr_array((counts.astype(np.float64), rank[column], first), shape=shape)
-    matrix.sort_indices()
-    return Table(matrix, lambda: [name(key) for key in found[order].tolist()])

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.arrays import Codes, Ints
+from mercer.kernels.counting.table import FeatureTable, layered_counts
 from mercer.kernels.graphs.base import label_text
 from mercer.kernels.graphs.batch import Batch
-from mercer.kernels.strings.engine.substrings import Table
 from mercer.numeric.threads import cpu_count, run
 
 #: Names of colors are spelled out up to this many characters; longer ones end in a digest of the whole.
@@ -36,18 +35,10 @@ class Colors:
         """Where the colors of each level begin among all colors."""
         return np.concatenate([[0], np.cumsum([len(nodes) for nodes in self.some])])
 
-    def table(self) -> Table:
+    def table(self) -> FeatureTable:
         """Counts of all colors of all levels by graph."""
-        from mercer.kernels.graphs._compiled_batch import counted_rows
-        from mercer.kernels.strings.engine._compiled_counting import transposed
-
-        first, n = self.first, len(self.batch)
-        keys = self.codes + first[:-1, None].astype(np.int32)
-        bound = int(first[-1])
-        indptr, indices, data = counted_rows(keys, self.batch.first, bound)
-        # to columns and back: sorted
-        indptr, indices, data = transposed(*transposed(indptr, indices, data, bound), n)
-        return Table(sp.csr_array((data, indices, indptr), shape=(n, bound)), self.names)
+        keys = self.codes + self.first[:-1, None].astype(np.int32)
+        return FeatureTable(layered_counts(keys, self.batch.first, int(self.first[-1])), self.names)
 
     def names(self) -> list[Hashable]:
         """What the colors stand for: "2:C(C(C,O),O(C))" is a C whose neighbors are such a C and such an O."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Graph, Rows
+from mercer.kernels.counting.table import FeatureTable, present
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import flag, one_of, whole_or_none
@@ -21,7 +22,6 @@ from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.counting import induced_counts
 from mercer.kernels.graphs.labeled import labeled_table, shape_name
-from mercer.kernels.strings.engine.substrings import Table, present
 from mercer.numeric.encodings import Dots, Encoding
 
 #: Sets of nodes whose places `explain` looks at one by one.
@@ -88,7 +88,7 @@ class Graphlet(GraphCounts):
         counts = batch.remember(key, lambda: induced_counts(batch, self.p, self.connected, self.samples))
         return (counts > 0).astype(np.float64) if self.presence else counts
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         found = labeled_table(batch, self.p, self.connected)
         return present(found) if self.presence else found
 

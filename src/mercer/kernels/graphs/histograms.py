@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Codes, Ints
+from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
-from mercer.kernels.strings.engine.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +36,7 @@ class VertexHistogram(GraphCounts):
 
     unlabeled: str | None = unlabeled_rule()
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         codes, names = batch.nodes
         return _histogram(codes, batch.first, names)
 
@@ -70,7 +70,7 @@ class EdgeHistogram(GraphCounts):
     unlabeled: str | None = unlabeled_rule()
     _reads: ClassVar[tuple[str, ...]] = ("edge",)
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         codes, names = batch.bonds
         return _histogram(codes, batch.edges_first, [f"edge {label_text(name)}" for name in names])
 
@@ -83,11 +83,11 @@ class EdgeHistogram(GraphCounts):
         return Derivation("explicit features", "<phi(x), phi(z)> with phi(x) the counts of edge labels")
 
 
-def _histogram(codes: Codes, first: Ints, names: list[Any]) -> Table:
+def _histogram(codes: Codes, first: Ints, names: list[Any]) -> FeatureTable:
     """How often each code occurs in each part."""
     n, width = len(first) - 1, max(len(names), 1)
     row = np.repeat(np.arange(n), np.diff(first))
     cells, counts = np.unique(row * width + codes, return_counts=True)
     indptr = np.searchsorted(cells, np.arange(n + 1) * width)
     matrix = sp.csr_array((counts.astype(np.float64), cells % width, indptr), shape=(n, len(names)))
-    return Table(matrix, lambda: list(names))
+    return FeatureTable(matrix, lambda: list(names))

@@ -8,10 +8,10 @@ import numpy as np
 
 from mercer.arrays import Ints
 from mercer.errors import InputError
-from mercer.kernels.graphs.base import label_text, numbered_table
+from mercer.kernels.counting.table import FeatureTable, table_of_counts
+from mercer.kernels.graphs.base import label_text
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import by_chunks
-from mercer.kernels.strings.engine.substrings import Table
 
 #: Different labels that one graph may have: the table of a graph has their number to the third.
 MOST_LABELS = 128
@@ -20,14 +20,14 @@ MOST_LABELS = 128
 BOND = "–"
 
 
-def labeled_table(batch: Batch, p: int, connected: bool) -> Table:
+def labeled_table(batch: Batch, p: int, connected: bool) -> FeatureTable:
     """Induced subgraphs of p = 2 or 3 nodes by their shape and the labels of their nodes."""
     vocabulary = batch.nodes[1]
     width = len(vocabulary) + 1
     if 4 * width**3 >= 2**62:
         raise InputError(f"Graphlet: {len(vocabulary)} labels are too many for exact keys; take labeled=False.")
     keys, counts, first = by_chunks(batch, lambda low, high: _counts(batch, low, high, p, connected, width))
-    return numbered_table(keys, counts, first, lambda key: key_name(key, p, width, vocabulary))
+    return table_of_counts(keys, counts, first, lambda key: key_name(key, p, width, vocabulary))
 
 
 def _counts(batch: Batch, low: int, high: int, p: int, connected: bool, width: int) -> tuple[Ints, Ints, Ints]:

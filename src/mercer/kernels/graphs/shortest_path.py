@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.kernels.counting.table import FeatureTable, table_of_counts
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
-from mercer.kernels.graphs.base import GraphCounts, label_text, numbered_table, unlabeled_rule
+from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.chunks import by_chunks
-from mercer.kernels.strings.engine.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class ShortestPath(GraphCounts):
 
     unlabeled: str | None = unlabeled_rule()
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         from mercer.kernels.graphs._compiled_paths import path_counts
 
         indptr, neighbors, _ = batch.adjacency
@@ -59,7 +59,7 @@ class ShortestPath(GraphCounts):
             ends, distance = divmod(key, longest)
             return _name(vocabulary[ends // width], vocabulary[ends % width], distance)
 
-        return numbered_table(keys, counts, first, name)
+        return table_of_counts(keys, counts, first, name)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         from mercer.kernels.graphs._compiled_paths import distances_from

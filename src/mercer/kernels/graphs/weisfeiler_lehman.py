@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Graph
+from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, whole
 from mercer.kernels.graphs.base import GraphCounts, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.kernels.graphs.colors import refine
-from mercer.kernels.strings.engine.substrings import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class WeisfeilerLehman(GraphCounts):
     def _labels_read(self) -> tuple[str, ...]:
         return ("node", "edge") if self.edge_labels else ("node",)
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         return refine(batch, self.iterations, self.edge_labels).table()
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
@@ -93,7 +93,7 @@ class WLOptimalAssignment(GraphCounts):
     def _labels_read(self) -> tuple[str, ...]:
         return ("node", "edge") if self.edge_labels else ("node",)
 
-    def _table(self, batch: Batch) -> Table:
+    def _table(self, batch: Batch) -> FeatureTable:
         """min(a, b) = sum over t >= 1 of [a >= t] [b >= t]: every count becomes that many ones."""
         from mercer.kernels.graphs._compiled_colors import unary
 
@@ -106,7 +106,7 @@ class WLOptimalAssignment(GraphCounts):
             times = np.diff(first).tolist()
             return [f"{name} x{t}" for name, most in zip(colors.names(), times, strict=True) for t in range(1, most + 1)]
 
-        return Table(matrix, names)
+        return FeatureTable(matrix, names)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         places = list(colored_nodes(self, item))

@@ -1,1 +1,1 @@
-"""Kernels on strings and the engine behind them."""
+"""Kernels on strings: common substrings, gapped substrings, subsequences, and substrings at the same place."""

@@ -14,23 +14,23 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.counting.table import FeatureTable, side_by_side
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import alphabet, flag, whole
-from mercer.kernels.strings.engine.diagonals import Diagonals
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.masks import MOST_CODES, Masks, Windows, prepared
-from mercer.kernels.strings.engine.mismatches import mismatch_masks, mismatch_table, neighbors
-from mercer.kernels.strings.engine.substrings import (
-    COMPLEMENT,
-    Table,
-    complements,
-    masked_table,
-    mirrored,
-    pattern,
-    side_by_side,
+from mercer.kernels.strings.letters import Letters, letters_of
+from mercer.kernels.strings.spectrum import SubstringKernel, canonical, whole_item
+from mercer.kernels.strings.substrings import COMPLEMENT, complements, masked_table, mirrored, pattern
+from mercer.kernels.strings.windows import (
+    MOST_CODES,
+    Diagonals,
+    Masks,
+    masked_windows,
+    mismatch_masks,
+    mismatch_table,
+    neighbors,
 )
-from mercer.kernels.strings.spectrum import SubstringKernel, canonical, letters_of, whole_item
+from mercer.numeric.sparse_products import KeyedRows
 
 #: Alphabets that `Mismatch` takes by itself.
 ALPHABETS = ("ACGT", "acgt", "ACDEFGHIKLMNPQRSTVWY", "acdefghiklmnpqrstvwy")
@@ -68,18 +68,18 @@ class GappedSpectrum(SubstringKernel):
         masks = list(combinations(range(self.p + self.gaps), self.p))
         return [m for m in masks if m <= mirrored(m, self.p + self.gaps)] if self.reverse_complement else masks
 
-    def _table(self, letters: Letters) -> Table:
+    def _table(self, letters: Letters) -> FeatureTable:
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         return side_by_side([masked_table(letters, mask, self.p + self.gaps, opposite) for mask in self._masks()])
 
-    def _windows(self, letters: Letters) -> Windows | Diagonals | None:
+    def _direct(self, letters: Letters) -> KeyedRows | Diagonals | None:
         width, ways = self.p + self.gaps, comb(self.p + self.gaps, self.p)
         codes_fit = len(letters.alphabet) ** self.p <= MOST_CODES
         if not self.reverse_complement and Diagonals.pay(letters, width, ways, codes_fit):
             return Diagonals.of(letters, width, np.array([float(comb(m, self.p)) for m in range(width + 1)]))
         masks = tuple(self._masks())
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
-        return prepared(letters, Masks(self.p + self.gaps, masks, (1.0,) * len(masks)), opposite)
+        return masked_windows(letters, Masks(self.p + self.gaps, masks, (1.0,) * len(masks)), opposite)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         item, width = whole_item(item), self.p + self.gaps
@@ -142,7 +142,7 @@ class Mismatch(SubstringKernel):
                     f"Mismatch: reverse_complement=True needs the complement of {missing[0]!r} in the alphabet."
                 )
 
-    def _table(self, letters: Letters) -> Table:
+    def _table(self, letters: Letters) -> FeatureTable:
         chosen = self.alphabet if self.alphabet is not None else self._alphabet_of(letters)
         return mismatch_table(letters, chosen, self.p, self.mismatches, self.reverse_complement)
 
@@ -157,12 +157,12 @@ class Mismatch(SubstringKernel):
             "depend on the alphabet; give it: alphabet='ACGT' (windows with other letters are left out)."
         )
 
-    def _windows(self, letters: Letters) -> Windows | None:
+    def _direct(self, letters: Letters) -> KeyedRows | None:
         if self.reverse_complement or len(letters.alphabet) == 0:
             return None
         chosen = self.alphabet if self.alphabet is not None else self._alphabet_of(letters)
         known = np.array([letter in chosen for letter in letters.alphabet])
-        return prepared(letters, mismatch_masks(self.p, self.mismatches, len(chosen)), known=known)
+        return masked_windows(letters, mismatch_masks(self.p, self.mismatches, len(chosen)), known=known)
 
     @property
     def _adapts(self) -> bool:

@@ -1,4 +1,4 @@
-"""Kernels on strings: inner products of counts of substrings. This family: substrings of given lengths, as they stand."""
+"""Kernels on strings: inner products of counts of substrings. This file: substrings of given lengths."""
 
 from __future__ import annotations
 
@@ -10,23 +10,13 @@ from typing import Any
 
 from mercer.errors import InputError
 from mercer.inputs import Rows
+from mercer.kernels.counting.profile import CountKernel, DirectProducts, Profile, Recipe
+from mercer.kernels.counting.table import FeatureTable, present, scaled, side_by_side
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
-from mercer.kernels.strings.counts import CountKernel
-from mercer.kernels.strings.engine.diagonals import Diagonals
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.masks import Windows
-from mercer.kernels.strings.engine.profiles import Profile, Recipe
-from mercer.kernels.strings.engine.substrings import (
-    COMPLEMENT,
-    Table,
-    complements,
-    masked_table,
-    present,
-    scaled,
-    side_by_side,
-)
+from mercer.kernels.strings.letters import Letters, letters_of
+from mercer.kernels.strings.substrings import COMPLEMENT, complements, masked_table
 from mercer.numeric.encodings import Encoding
 
 
@@ -37,20 +27,15 @@ class SubstringKernel(CountKernel):
     _quiet = ("reverse_complement",)
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("profile", self), lambda: Profile(letters_of(rows), Recipe(self._table, self._windows)))
+        return rows.remember(("profile", self), lambda: Profile(letters_of(rows), Recipe(self._table, self._direct)))
 
     @abc.abstractmethod
-    def _table(self, letters: Letters) -> Table:
+    def _table(self, letters: Letters) -> FeatureTable:
         """phi(x) of every string."""
 
-    def _windows(self, letters: Letters) -> Windows | Diagonals | None:
-        """Windows to compare instead of making the table, for kernels with many more features than windows."""
+    def _direct(self, letters: Letters) -> DirectProducts | None:
+        """Products without the table, for kernels with many more features than windows."""
         return None
-
-
-def letters_of(rows: Rows) -> Letters:
-    """The strings of a collection as numbers, shared by all terms that ask."""
-    return rows.remember("letters", lambda: Letters.of(rows.strings()))
 
 
 def whole_item(item: Any) -> Any:
@@ -118,7 +103,7 @@ class Spectrum(SubstringKernel):
         weights = self.weights or (1.0,) * len(self._lengths)
         return [(length, weight**0.5) for length, weight in zip(self._lengths, weights, strict=True)]
 
-    def _table(self, letters: Letters) -> Table:
+    def _table(self, letters: Letters) -> FeatureTable:
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         parts = []
         for length, root in self._roots():

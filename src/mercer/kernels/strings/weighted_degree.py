@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Array, Floats
+from mercer.kernels.counting.table import FeatureTable, Keys, counted, scaled, side_by_side
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import whole
-from mercer.kernels.strings.engine.aligned import match_block, match_diag, placed_table
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.substrings import Table
+from mercer.kernels.strings.letters import Letters
 from mercer.kernels.strings.spectrum import SubstringKernel, whole_item
+from mercer.kernels.strings.substrings import spelled
+from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Encoding
+
+#: Nanoseconds that a compiled loop saves per comparison of letters: from 2^23 on it is worth loading.
+#: Row: strkernels-weighted-degree-*.
+PER_STEP = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,12 +53,12 @@ class WeightedDegree(SubstringKernel):
         return 2.0 * (self.degree - degrees + 1) / (self.degree * (self.degree + 1))
 
     def _block(self, pair: Pair) -> Array:
-        return match_block(pair.A.letters, pair.rows, pair.B.letters, pair.cols, self._weights)
+        return match_block(pair.A.items, pair.rows, pair.B.items, pair.cols, self._weights)
 
     def _diag(self, encoding: Encoding) -> Array:
-        return np.asarray(match_diag(encoding.letters, self._weights))
+        return np.asarray(match_diag(encoding.items, self._weights))
 
-    def _table(self, letters: Letters) -> Table:
+    def _table(self, letters: Letters) -> FeatureTable:
         return placed_table(letters, self._weights)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
@@ -65,3 +70,49 @@ class WeightedDegree(SubstringKernel):
     def _derivation(self) -> Derivation:
         because = f"<phi(x), phi(z)> with phi(x) weighted indicators of (place, substring of at most {self.degree} letters)"
         return Derivation("explicit features", because)
+
+
+def match_block(A: Letters, rows: slice, B: Letters, cols: slice, weights: Floats) -> Floats:  # (degree,) -> (n, m)
+    """The sum over places of the weights of all substrings that end there and are equal in both strings.
+
+    After a run of r equal letters these are substrings of 1 … min(r, degree) letters: one number per length of the run.
+    """
+    left, right = A.take(rows).padded(-1), B.take(cols).padded(-2)
+    width = min(left.shape[1], right.shape[1])
+    gain = np.concatenate([[0.0], np.cumsum(weights)])
+    out = np.zeros((len(left), len(right)))
+    if worth(left.shape[0] * right.shape[0] * width, PER_STEP):
+        from mercer.kernels.strings._compiled_strings import matches
+
+        matches(left, np.ascontiguousarray(right.T), gain, out)
+        return out
+    run = np.zeros(out.shape, dtype=np.int64)
+    for i in range(width):
+        run = np.minimum(run + 1, len(weights)) * (left[:, i, None] == right[None, :, i])
+        out += gain[run]
+    return out
+
+
+def match_diag(letters: Letters, weights: Floats) -> Floats:  # -> (n,)
+    """k(x, x): every substring of up to `degree` letters agrees with itself."""
+    degrees = np.arange(1, len(weights) + 1)
+    return np.asarray(np.maximum(letters.lengths[:, None] - degrees + 1, 0) @ weights)
+
+
+def placed_table(letters: Letters, weights: Floats) -> FeatureTable:
+    """Indicators of (place, substring), times the root of the weight of its length."""
+    return side_by_side([scaled(_placed(letters, d), float(weights[d - 1]) ** 0.5) for d in range(1, len(weights) + 1)])
+
+
+def _placed(letters: Letters, width: int) -> FeatureTable:
+    row, place = letters.windows(width)
+    offset = place - letters.starts[row]
+    columns = [offset, *[letters.codes[place + q] for q in range(width)]]
+    code, bound = spelled(columns, max(len(letters.alphabet), int(offset.max(initial=0)) + 1))
+
+    def name(at: int) -> Hashable:
+        string = int(np.searchsorted(letters.starts, at, side="right")) - 1
+        return int(at - letters.starts[string]), letters.written(letters.codes[at : at + width])
+
+    first = np.searchsorted(row, np.arange(len(letters) + 1))
+    return counted(Keys(code, bound, first, lambda k: place[k]), name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -19,7 +21,7 @@ VECTOR, LANES = 4, 16
 
 
 @numba.njit(cache=True, nogil=True)
-def block(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: float, out: Floats) -> None:
+def subsequence_pairs(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i, j] = K_p(string i of a, string j of b), one string of a against LANES strings of b."""
     m = b_starts.shape[0] - 1
     order = np.argsort(b_starts[1:] - b_starts[:-1])  # strings of one batch have about the same length
@@ -43,7 +45,7 @@ def block(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: flo
 
 
 @numba.njit(cache=True, nogil=True)
-def diagonal(codes: Codes, starts: Ints, p: int, decay: float, out: Floats) -> None:
+def subsequence_diagonal(codes: Codes, starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i] = K_p of string i with itself."""
     sums = np.empty((2, VECTOR))
     for i in range(starts.shape[0] - 1):
@@ -117,3 +119,39 @@ def sweep(
                     o = np.uintp(8 * k)
                     place = codes + np.uintp(4) * (at * np.uintp(lanes) + np.uintp(k))
                     advance(target + o, below + line * at + o, own + line * at + o, place, letter, rate, square)  # type: ignore[call-arg]
+
+
+@numba.njit(cache=True, nogil=True)
+def matches(left: Codes, right: Codes, gain: Floats, out: Floats) -> None:  # (n, L), (M, m), (degree + 1,), (n, m)
+    """out[i, j] = sum over places of gain[length of the run of equal letters that ends there, at most degree]."""
+    width, degree, m = min(left.shape[1], right.shape[0]), gain.shape[0] - 1, out.shape[1]
+    run = np.empty(m, np.int32)
+    for i in range(left.shape[0]):
+        run[:] = 0
+        row = out[i]
+        row[:] = 0.0
+        for k in range(width):
+            letter = left[i, k]
+            others = right[k]
+            for j in range(m):
+                r = min(run[j] + 1, degree) if others[j] == letter else 0
+                run[j] = r
+                row[j] += gain[r]
+
+
+@numba.njit(cache=True, nogil=True)
+def spell(codes: Codes, starts: Ints, mask: Ints, width: int, base: int, first: Ints, out: Ints) -> None:
+    """out[first[i] + k] = the number that the letters at `mask` of the k-th window of string i spell."""
+    for i in range(starts.shape[0] - 1):
+        begin = starts[i]
+        for k in range(first[i + 1] - first[i]):
+            code = 0
+            for q in mask:
+                code = code * base + codes[begin + k + q]
+            out[first[i] + k] = code
+
+
+@cache
+def compiled_branches(loop: Callable[[Ints], tuple[Ints, Ints, Ints]]) -> Callable[[Ints], tuple[Ints, Ints, Ints]]:
+    """The loop `all_substrings.branches`, compiled."""
+    return numba.njit(nogil=True)(loop)

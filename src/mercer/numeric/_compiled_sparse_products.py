@@ -17,8 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
-from mercer.arrays import Codes, Floats, Ints
-from mercer.kernels.strings.engine._compiled_vectors import at_addresses
+from mercer.arrays import Array, Codes, Floats, Ints
 
 Marks = NDArray[np.uint32]  # unsigned: an index that cannot be negative is used as it is
 Words = NDArray[np.uint64]
@@ -37,6 +36,20 @@ BATCH = 16
 
 #: Sets that are added in one go (2^d - 1, so that no digit is left over), and how many groups have a sum of eight digits.
 GROUP, GROUPS = 15, 17
+
+
+def at_addresses(builder: Any, kind: Any, align: int) -> tuple[Any, Any]:
+    """load(address) and store(value, address) of vectors of a kind; addresses need no proof that they differ."""
+
+    def load(address: Any) -> Any:
+        found = builder.load(builder.inttoptr(address, kind.as_pointer()))
+        found.align = align
+        return found
+
+    def store(value: Any, address: Any) -> None:
+        builder.store(value, builder.inttoptr(address, kind.as_pointer())).align = align
+
+    return load, store
 
 
 def _vector_tools(builder: Any) -> Any:
@@ -271,7 +284,7 @@ def stream(
 
 
 @numba.njit(cache=True, nogil=True)
-def shared_windows(
+def shared_keys(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, others: Ints, few: int,
     places: int, out: Floats, weight: float,
 ) -> None:  # (q, M), (q, M or 0), (masks, q, S), (masks,), (n + 1,), (R,), (m,), (R, m)  # fmt: skip
@@ -334,7 +347,7 @@ def spread_bits() -> Words:  # -> (256,)
 
 
 @numba.njit(cache=True, nogil=True)
-def own_windows(
+def own_keys(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, weight: float,
     out: Floats,
 ) -> None:  # fmt: skip
@@ -355,3 +368,58 @@ def own_windows(
             for k in range(got):
                 seen[keys[k]] = 0
         out[r] += weight * total
+
+
+@numba.njit(cache=True, nogil=True)
+def transposed(
+    indptr: Ints, indices: Codes, data: Array, width: int
+) -> tuple[Ints, Codes, Array]:  # CSR of (n, width) -> CSR of (width, n), sorted
+    """The same matrix by columns; rows of a column ascend."""
+    pointer = np.zeros(width + 1, np.int64)
+    for k in range(indices.shape[0]):
+        pointer[indices[k] + 1] += 1
+    for c in range(width):
+        pointer[c + 1] += pointer[c]
+    place = pointer[:-1].copy()
+    rows = np.empty(indices.shape[0], np.int32)
+    values = np.empty(indices.shape[0], data.dtype)
+    for i in range(indptr.shape[0] - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            at = place[indices[k]]
+            place[indices[k]] = at + 1
+            rows[at] = i
+            values[at] = data[k]
+    return pointer, rows, values
+
+
+@numba.njit(cache=True, nogil=True)
+def lower_bound(rows: Codes, start: int, stop: int, value: int) -> int:
+    """The first place in rows[start:stop], ascending, with an entry >= value."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if rows[middle] < value:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@numba.njit(cache=True, nogil=True)
+def add_common(
+    indptr: Ints, indices: Codes, data: Array, picked: Ints,
+    pointer: Ints, rows: Codes, values: Array, low: int, high: int, out: Floats,
+) -> None:  # CSR (n, D), (r,), lists of D columns, (r, high - low)  # fmt: skip
+    """out[i, j - low] += sum over columns c of data[i, c] values[c, j], for rows `picked` and low <= j < high."""
+    for i in range(picked.shape[0]):
+        total = out[i]
+        for k in range(indptr[picked[i]], indptr[picked[i] + 1]):
+            start, stop = pointer[indices[k]], pointer[indices[k] + 1]
+            if start == stop:
+                continue
+            if rows[start] < low:
+                start = lower_bound(rows, start, stop, low)
+            if start < stop and rows[stop - 1] >= high:
+                stop = lower_bound(rows, start, stop, high)
+            weight = data[k]
+            for at in range(start, stop):
+                total[rows[at] - low] += weight * values[at]

@@ -1,4 +1,4 @@
-"""The parts below string kernels: letters, codes, sets of bits, suffixes, products of sparse rows."""
+"""What string kernels are built from: letters, codes, suffixes, masks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.kernels.strings.engine import suffixes
-from mercer.kernels.strings.engine.letters import Letters
-from mercer.kernels.strings.engine.mismatches import mismatch_masks
-from mercer.kernels.strings.engine.sparse_products import Listed, columns_gram
-from mercer.kernels.strings.engine.substrings import spelled
+from mercer.kernels.strings import all_substrings
+from mercer.kernels.strings.letters import Letters
+from mercer.kernels.strings.substrings import spelled
+from mercer.kernels.strings.windows import mismatch_masks
 
 
 @given(
@@ -48,7 +46,7 @@ def test_codes_are_equal_exactly_where_the_letters_are() -> None:
 def test_suffixes_are_sorted_and_their_common_letters_counted(X: list[str]) -> None:
     letters = Letters.of(X)
     end = np.repeat(letters.starts[1:], letters.lengths)
-    order, shared = suffixes.suffix_array(letters.codes.astype(np.int64), end)
+    order, shared = all_substrings.suffix_array(letters.codes.astype(np.int64), end)
     flat = "".join(X)
     found = [flat[i : end[i]] for i in order]
     assert found == sorted(found)
@@ -58,10 +56,11 @@ def test_suffixes_are_sorted_and_their_common_letters_counted(X: list[str]) -> N
 
 
 def test_the_compiled_tree_is_the_same() -> None:
-    from mercer.kernels.strings.engine._compiled_suffixes import branches
+    from mercer.kernels.strings._compiled_strings import compiled_branches
 
+    branches = all_substrings.branches
     shared = np.array([0, 2, 1, 3, 3, 0, 0, 5, 4, 4, 1])
-    for one, other in zip(suffixes.branches(shared), branches(shared), strict=True):
+    for one, other in zip(branches(shared), compiled_branches(branches)(shared), strict=True):
         assert np.array_equal(one, other)
 
 
@@ -78,25 +77,3 @@ def test_masks_count_the_words_near_two_windows(p: int, mismatches: int, alphabe
     for u, v in combinations(words[:20], 2):
         agree = sum(w for m, w in zip(masks.masks, masks.weights, strict=True) if all(u[q] == v[q] for q in m))
         assert agree == sum(near(u, w) and near(v, w) for w in words)
-
-
-@pytest.mark.parametrize("kind", ["counts", "large counts", "weights", "presence", "empty"])
-def test_products_of_sparse_rows(kind: str) -> None:
-    """Common columns go through a dense product, small counts through sets of bits, the rest along lists."""
-    rng = np.random.default_rng(0)
-    shares = np.r_[np.full(12, 0.6), np.full(150, 0.03), np.full(100, 0.005)]
-    values = (rng.random((350, len(shares))) < shares) * rng.integers(
-        1, 9 if kind == "counts" else 2, size=(350, len(shares))
-    )
-    values = values * {"large counts": 5000.0, "weights": 0.3, "empty": 0.0}.get(kind, 1.0)
-    matrix = sp.csr_array(values)
-    listed = Listed(matrix)
-    picked = np.array([0, 5, 349, 17])
-    expected = values[picked] @ values[20:300].T
-    exact = kind != "weights"
-    found = listed.between(picked, 20, 300)
-    assert np.array_equal(found, expected) if exact else np.allclose(found, expected, rtol=1e-14)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.numeric.compiling.LOADING", 0)
-        assert np.allclose(columns_gram(matrix), values.T @ values, rtol=1e-13)
-    assert np.allclose(columns_gram(matrix), values.T @ values, rtol=1e-13)

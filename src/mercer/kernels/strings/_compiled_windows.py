@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
-from mercer.kernels.strings.engine._compiled_vectors import at_addresses
+from mercer.numeric._compiled_sparse_products import at_addresses
 
 Bytes = NDArray[np.uint8]
 

@@ -11,11 +11,12 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import Ints
+from mercer.arrays import Codes, Ints
 from mercer.errors import InputError
+from mercer.inputs import Rows
 from mercer.numeric.encodings import Encoded, Index
 
-#: Nanoseconds that compiled loops save per letter: from 2^15 letters on they are worth loading. Row: spectrum-*.
+#: Nanoseconds that compiled loops save per letter: they pay from 2^15 letters on. Row: spectrum-*.
 PER_LETTER = 256
 
 
@@ -24,7 +25,7 @@ class Letters(Encoded):
 
     __slots__ = ("alphabet", "codes", "starts", "text")
 
-    def __init__(self, codes: NDArray[np.int32], starts: Ints, alphabet: Sequence[Hashable], text: bool) -> None:
+    def __init__(self, codes: Codes, starts: Ints, alphabet: Sequence[Hashable], text: bool) -> None:
         self.codes = codes  # (N,)
         self.starts = starts  # (n + 1,)
         self.alphabet = alphabet
@@ -91,13 +92,24 @@ class Letters(Encoded):
         first = np.concatenate([[0], np.cumsum(counts)])
         return row, np.arange(first[-1]) + np.repeat(self.starts[:-1] - first[:-1], counts)
 
+    def padded(self, filler: int) -> Codes:  # -> (n, L)
+        """The strings as rows of one array; shorter ones are filled up with `filler`."""
+        out = np.full((len(self), int(self.lengths.max(initial=0))), filler, dtype=np.int32)
+        out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.codes
+        return out
+
     def written(self, codes: Sequence[int] | NDArray[np.integer]) -> Hashable:
         """A sequence of codes as a str, or as a tuple of tokens."""
         letters = [self.alphabet[code] for code in codes]
         return "".join(letters) if self.text else tuple(letters)  # type: ignore[arg-type]
 
 
-def _numbered(text: str) -> tuple[list[int], NDArray[np.int32]]:
+def letters_of(rows: Rows) -> Letters:
+    """The strings of a collection as numbers, computed once for all terms of a kernel."""
+    return rows.remember("letters", lambda: Letters.of(rows.strings()))
+
+
+def _numbered(text: str) -> tuple[list[int], Codes]:
     """The code points that occur, ascending, and the text as places in that list."""
     if text.isascii():
         raw: NDArray[np.integer] = np.frombuffer(text.encode("ascii"), dtype=np.uint8)

@@ -1,0 +1,1 @@
+"""Counts of parts of structured objects (substrings, subgraphs) and their inner products; used by strings and graphs."""

@@ -1,0 +1,201 @@
+"""Collections with counts of their features, and the kernels that are inner products of such counts.
+
+Two collections are compared by counting them together: both then have columns for every feature that occurs in either.
+For this an encoding keeps its objects. No vocabulary is learned, and no hash can collide.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.arrays import Array, Floats, Ints
+from mercer.errors import CapabilityError
+from mercer.kernels.base import Kernel
+from mercer.kernels.counting.table import FeatureTable
+from mercer.kernels.evaluation import Pair
+from mercer.kernels.features import FeatureMap
+from mercer.numeric.compiling import worth
+from mercer.numeric.encodings import Counts, Encoded, Encoding, Index, squared_norms
+from mercer.numeric.sparse_products import PER_PAIR, PER_STORED, SparseRows
+
+#: Rows of a tile: some hundreds of objects are compared with all others at once. Row: gapped-*.
+STRIP = 1024
+
+
+class Countable(Protocol):
+    """Objects whose features can be counted: strings as `Letters`, graphs as a `Batch`."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Index) -> Self: ...
+
+    def align(self, other: Self) -> tuple[Self, Self]: ...
+
+    def joined(self, other: Self) -> Self: ...
+
+
+class DirectProducts(Protocol):
+    """Inner products of features that are computed without a table of counts."""
+
+    @property
+    def strip(self) -> int | None:
+        """Rows of a tile; None for the default."""
+
+    def between(self, left: Ints, right: Ints) -> Floats:  # (r,), (m,) -> (r, m)
+        """Inner products of the objects `left` with the objects `right`."""
+
+    def own(self, rows: Ints) -> Floats:  # (r,) -> (r,)
+        """Inner product of each object with itself."""
+
+
+class Recipe(NamedTuple):
+    """How objects are counted: their table, and, if that is cheaper, products without making it."""
+
+    table: Callable[[Any], FeatureTable]
+    direct: Callable[[Any], DirectProducts | None]
+
+
+class Profile(Encoded):
+    """Objects and the table of their features, which are rows of a table that may be shared with other objects."""
+
+    blockwise = True
+
+    def __init__(self, items: Any, recipe: Recipe, shared: SharedTable | None = None, rows: Index | None = None) -> None:
+        self.items, self.recipe = items, recipe
+        self.shared = SharedTable(items, recipe) if shared is None else shared
+        self.rows = slice(0, len(items)) if rows is None else rows  # rows of these objects in the shared table
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def many(self) -> bool:
+        """Whether the table would be so large that products are computed without it."""
+        return self.shared.direct() is not None
+
+    @property
+    def strip(self) -> int:
+        """Rows of a tile: some hundreds of objects against all others, at most 2^24 values."""
+        direct = self.shared.direct()
+        if direct is not None and direct.strip is not None:
+            return direct.strip
+        return max(16, min(STRIP, max(256, len(self) // 8), 2**24 // len(self)))
+
+    @property
+    def names(self) -> list[Hashable]:
+        """What the columns count."""
+        return self.shared.table().names()
+
+    @property
+    def matrix(self) -> sp.csr_array:  # (n, D)
+        """phi(x), one row per object."""
+        whole = self.shared.table().matrix
+        if isinstance(self.rows, slice) and (self.rows.start, self.rows.stop) == (0, whole.shape[0]):
+            return whole
+        return whole[self.rows]
+
+    def take(self, rows: Index) -> Profile:
+        places = self._places(slice(0, len(self)))[rows]
+        run = isinstance(self.rows, slice) and isinstance(rows, slice) and rows.step in (None, 1) and len(places) > 0
+        where: Index = slice(int(places[0]), int(places[-1]) + 1) if run else places
+        return Profile(self.items.take(rows), self.recipe, self.shared, where)
+
+    def align(self, other: Profile) -> tuple[Profile, Profile]:
+        if self.shared is other.shared:
+            return self, other
+        left, right = self.items.align(other.items)
+        joint = SharedTable(left.joined(right), self.recipe)
+        n, m = len(self), len(other)
+        return Profile(left, self.recipe, joint, slice(0, n)), Profile(right, self.recipe, joint, slice(n, n + m))
+
+    def project(self, like: Profile) -> Counts:
+        """The same objects with exactly the columns of another collection."""
+        theirs, mine = like.align(self)
+        columns = np.unique(theirs.matrix.indices)
+        if len(columns) != like.matrix.shape[1]:  # a class of substrings splits if other strings tell its members apart
+            raise CapabilityError(
+                "the columns of this feature map are classes of substrings that occur together, which depend on the "
+                "collection; make the features of both collections at once."
+            )
+        return Counts(like.names, sp.csr_array(sp.csc_array(mine.matrix)[:, columns]))
+
+    def between(self, rows: slice, other: Profile, cols: slice) -> Floats:  # -> (r, c)
+        """Inner products of some of these objects with some of the others, which have the same columns."""
+        if self.shared is other.shared:
+            direct = self.shared.direct()
+            if direct is not None:
+                return direct.between(self._places(rows), other._places(cols))
+            prepared = self.shared.prepared() if isinstance(other.rows, slice) else None
+            if prepared is not None:
+                first = other.rows.start  # type: ignore[union-attr]
+                return prepared.between(self._places(rows), first + cols.start, first + cols.stop)
+        return np.asarray((self.take(rows).matrix @ other.take(cols).matrix.T).toarray())
+
+    def _places(self, rows: slice) -> Ints:
+        if isinstance(self.rows, slice):
+            return np.arange(self.rows.start + rows.start, self.rows.start + rows.stop)
+        return np.asarray(self.rows[rows], dtype=np.int64)
+
+    def norms(self) -> Floats:  # -> (n,)
+        direct = self.shared.direct()
+        if direct is not None:
+            return direct.own(self._places(slice(0, len(self))))
+        return squared_norms(self.matrix)
+
+
+class SharedTable:
+    """The table of one or two collections; each part is computed once, on first use by any thread."""
+
+    def __init__(self, items: Countable, recipe: Recipe) -> None:
+        self._items = items
+        self._recipe = recipe
+        self._table: FeatureTable | None = None
+        self._prepared: SparseRows | None = None
+        self._direct: DirectProducts | None = None
+        self._direct_known = False
+        self._lock = threading.RLock()
+
+    def table(self) -> FeatureTable:
+        """The counts."""
+        with self._lock:
+            if self._table is None:
+                self._table = self._recipe.table(self._items)
+            return self._table
+
+    def direct(self) -> DirectProducts | None:
+        """Products without the table, if that is cheaper."""
+        with self._lock:
+            if not self._direct_known:
+                self._direct, self._direct_known = self._recipe.direct(self._items), True
+            return self._direct
+
+    def prepared(self) -> SparseRows | None:
+        """The table prepared for products; None if it is so small that SciPy is as fast."""
+        with self._lock:
+            matrix = self.table().matrix
+            if self._prepared is None and (worth(matrix.nnz, PER_STORED) or worth(matrix.shape[0] ** 2, PER_PAIR)):
+                self._prepared = SparseRows(matrix)
+            return self._prepared
+
+
+class CountKernel(Kernel):
+    """Abstract: the inner product of explicit counts."""
+
+    def _block(self, pair: Pair) -> Array:
+        return pair.inner().copy()
+
+    def _diag(self, encoding: Encoding) -> Array:
+        return np.asarray(encoding.norms())
+
+    def _feature_map(self, *terms: FeatureMap) -> FeatureMap:
+        return FeatureMap(
+            lambda encoding, combined: encoding.matrix,
+            lambda encoding: int(encoding.matrix.shape[1]),
+            lambda encoding: list(encoding.names),
+            shared=False,
+        )

@@ -1,1 +1,0 @@
-"""Substrings as numbers, windows, masks and sparse products: arrays in, arrays out."""
