@@ -10,8 +10,7 @@ from mercer import Gaussian, Graph, Laplacian, Linear, Polynomial, Precomputed, 
 from mercer.inputs import Rows
 from mercer.kernels.evaluation import Bundle
 from mercer.twosample import mmd_test
-from mercer.twosample.forms import ROUNDING, Forms
-from mercer.twosample.labels import Permuted, Swapped, permutations, swaps
+from mercer.twosample.quadratic_forms import ROUNDING, Forms, Permutations, Swaps, permutations, swaps
 
 
 def _samples(m, n, d=3, seed=0, shift=0.3):
@@ -81,7 +80,7 @@ def test_ties_of_discrete_data_are_counted_as_in_the_naive_test(resampling):
     assert len(np.unique(np.round(null, 12))) < 20
 
 
-@pytest.mark.parametrize("labels", [Permuted(300, 300), Swapped(300, 300), Permuted(70, 530)])
+@pytest.mark.parametrize("labels", [Permutations(300, 300), Swaps(300, 300), Permutations(70, 530)])
 @pytest.mark.parametrize(
     "kernel", [Gaussian(0.3), Gaussian(1e3), Laplacian(2.0), Linear(), Polynomial(degree=4, offset=1.0)]
 )
@@ -101,7 +100,7 @@ def test_float32_forms_stay_within_the_stated_rounding(labels, kernel):
 def test_further_relabelings_are_those_of_one_pass(hold):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(530, 3))
-    forms = Forms(Bundle([Gaussian(1.0), Laplacian(2.0)], Rows(X)), Permuted(200, 330), hold)
+    forms = Forms(Bundle([Gaussian(1.0), Laplacian(2.0)], Rows(X)), Permutations(200, 330), hold)
     signs = permutations(rng, 200, 330, 40)
     whole, _ = forms.first(signs)
     assert np.allclose(forms.more(signs[10:25]), whole[:, 10:25], rtol=1e-5, atol=1e-3)

@@ -86,11 +86,11 @@ def test_graphs_have_no_default_kernel():
     [
         ({"n_permutations": 0}, "n_permutations must be a whole number >= 1"),
         ({"n_permutations": 10.5}, "n_permutations must be a whole number"),
-        ({"level": 0.0}, "level lies between 0 and 1"),
+        ({"level": 0.0}, "level must lie strictly between 0 and 1"),
         ({"aggregation": "mean"}, "aggregation must be one of quantile, softmax"),
         ({"resampling": "bootstrap"}, "resampling must be one of"),
         ({"resampling": "swaps"}, "both samples need the same size; got 20 and 30"),
-        ({"early_stopping": True, "aggregation": "softmax"}, "early_stopping goes with"),
+        ({"early_stopping": True, "aggregation": "softmax"}, "early_stopping needs"),
         ({"method": "fast"}, "method must be one of"),
         ({"kernel": []}, "empty list"),
         ({"kernel": [Linear(), Linear()]}, "given twice"),

@@ -10,8 +10,8 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, one_axes
+from mercer.twosample.explanation import Explanation
 from mercer.twosample.result import MMDTestResult
-from mercer.twosample.why import Explanation
 
 #: Points per axis of a drawn witness.
 LINE, GRID = 400, 80
@@ -40,7 +40,7 @@ class WitnessDisplay(Drawing):
     @classmethod
     def from_result(cls, result: MMDTestResult, *, ax: Any = None) -> WitnessDisplay:
         """Ask the witness of a test on one or two columns over the range of the data, and draw it."""
-        pooled = result._pooled.at_hand("WitnessDisplay")
+        pooled = result.samples.in_memory("WitnessDisplay")
         data = np.asarray(pooled.rows.vectors() if pooled.kind in ("numbers", "frame") else [[]], dtype=np.float64)
         if data.shape[1] not in (1, 2):
             raise InputError(

@@ -1,8 +1,8 @@
-"""`hsic_test`: are the rows of X and Y independent?
+"""`hsic_test`: a test of independence of the rows of X and Y.
 
 HSIC is the MMD between the joint distribution of (x, y) and the product of its marginals, with the kernel k(x, x') l(y, y').
-Its unbiased estimate is a mean of products of entries of two centered Gram matrices; permuting the rows of Y breaks every
-dependence and nothing else, so the permutation test is valid for every sample size.
+Its unbiased estimate is a mean of products of entries of two centered Gram matrices. Permuting the rows of Y removes every
+dependence and changes nothing else, which makes the permutation test valid for every sample size.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.text import as_kernel
 from mercer.numeric.threads import cpu_count, run
-from mercer.twosample.block_means import landmark_features
-from mercer.twosample.chunk_samples import is_chunked
-from mercer.twosample.combine import by_quantiles
-from mercer.twosample.procedure import TIES
-from mercer.twosample.units import gram_in_units
+from mercer.twosample.chunks import is_chunked
+from mercer.twosample.feature_blocks import landmark_features
+from mercer.twosample.pvalues import by_quantiles
+from mercer.twosample.relabeling import TIES
+from mercer.twosample.scaled_grams import gram_in_units
 
-#: Above this many rows, features of landmarks stand for the Gram matrices.
+#: Above this many rows, features of landmarks approximate the Gram matrices.
 EXACT_ROWS = 4000
 
-#: Permutations handed to a thread at a time.
+#: Permutations per task of a thread.
 PERMUTATIONS_AT_A_TIME = 32
 
 #: Length scales of the default kernels, in units of the median distance.
@@ -63,12 +63,12 @@ class HSICTestResult:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel on X of the pair that speaks most clearly."""
+        """The kernel on X of the pair with the smallest p-value."""
         return self._leading().kernel
 
     @property
     def kernel_y(self) -> Kernel:
-        """The kernel on Y of the pair that speaks most clearly."""
+        """The kernel on Y of the pair with the smallest p-value."""
         return self._leading().kernel_y
 
     @property
@@ -83,7 +83,7 @@ class HSICTestResult:
         return self.summary()
 
     def summary(self) -> str:
-        """The result in words."""
+        """Return the result as text."""
         best = self._leading()
         return "\n".join([
             f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} permutations)",
@@ -114,12 +114,12 @@ def hsic_test(
     X, Y : collections of the same length >= 4
         Row i of X belongs to row i of Y; the two may be of different types.
     kernel, kernel_y : Kernel, text, or sequences of the same length, optional
-        Kernels on X and on Y; several pairs share one joint level. None takes Gaussian kernels at 1/2, 1 and 2 times the
-        median distance.
+        Kernels on X and on Y; several pairs share one joint level. The default is Gaussian kernels at 1/2, 1 and 2 times
+        the median distance.
     n_permutations, random_state
         The number of permutations and their seed.
     method : "auto", "exact" or "features"
-        "features" takes memory and time linear in the rows, with `n_features` landmarks for either side.
+        "features" needs memory and time linear in the rows, with `n_features` landmarks for each side.
 
     >>> import numpy as np
     >>> from mercer import hsic_test
@@ -129,7 +129,7 @@ def hsic_test(
     """
     if is_chunked(X, Y):
         raise CapabilityError(
-            "hsic_test permutes the rows of Y against those of X, which it needs in memory; draw the same rows of both and "
+            "hsic_test permutes the rows of Y against those of X and needs both in memory. Draw the same rows of both and "
             "compute() them."
         )
     left, right = Rows(X, "X"), Rows(Y, "Y")
@@ -151,28 +151,28 @@ def hsic_test(
             sizes = [float(np.abs(features).max()) or 1.0 for features in (first, second)]
             units[i] = (sizes[0] * sizes[1]) ** 2
             columns[i], peak[i] = _by_features(first / sizes[0], second / sizes[1], n_permutations, seed)
-    words = "all pairs of rows" if exact else f"{n_features} landmarks"
-    return _assemble(pairs, columns, TIES * peak, units, words)
+    how = "all pairs of rows" if exact else f"{n_features} landmarks"
+    return _assemble(pairs, columns, TIES * peak, units, how)
 
 
 def _assemble(
-    pairs: Sequence[tuple[Kernel, Kernel]], columns: Floats, ties: Any, units: Any, words: str
+    pairs: Sequence[tuple[Kernel, Kernel]], columns: Floats, ties: Any, units: Any, how: str
 ) -> HSICTestResult:  # (q, 1 + B), (q,), (q,)
-    if not np.isfinite(columns).all():  # a NaN compares as smaller than everything: p would be 0
-        raise NumericalError("hsic_test: kernel values on these data give a statistic that is no number; scale the data.")
-    verdict = by_quantiles(columns, ties, 0.05)
-    rows = zip(pairs, columns[:, 0] * units, verdict.single, verdict.adjusted, strict=True)
+    if not np.isfinite(columns).all():  # NaN compares as smaller than every number, and p would be 0
+        raise NumericalError("hsic_test: kernel values on these data give a statistic of NaN or infinity. Scale the data.")
+    joint = by_quantiles(columns, ties, 0.05)
+    rows = zip(pairs, columns[:, 0] * units, joint.single, joint.adjusted, strict=True)
     details = tuple(PairDetail(k, m, float(s), float(p), float(a)) for (k, m), s, p, a in rows)
     count = columns.shape[1] - 1
     if len(pairs) == 1:
         null = columns[0, 1:] * units[0]
-        return HSICTestResult(details[0].statistic, float(verdict.single[0]), details, null, count, words)
-    method = f"{len(pairs)} pairs of kernels with one joint level (smallest p-value), {words}"
-    return HSICTestResult(verdict.statistic, verdict.pvalue, details, verdict.null, count, method)
+        return HSICTestResult(details[0].statistic, float(joint.single[0]), details, null, count, how)
+    method = f"{len(pairs)} pairs of kernels with one joint level (smallest p-value), {how}"
+    return HSICTestResult(joint.statistic, joint.pvalue, details, joint.null, count, method)
 
 
 def centered(K: Array) -> Floats:  # (n, n) -> (n, n)
-    """K without its diagonal, centered so that off-diagonal rows sum to zero (U-centering)."""
+    """Return K with zero diagonal, centered to zero off-diagonal row sums (U-centering)."""
     K = np.array(K, dtype=np.float64)
     n = len(K)
     np.fill_diagonal(K, 0.0)
@@ -185,14 +185,14 @@ def centered(K: Array) -> Floats:  # (n, n) -> (n, n)
 
 
 def draw_orders(seed: int, n: int, count: int) -> Ints:  # -> (1 + count, n)
-    """The identity, then random permutations."""
+    """Return the identity, then random permutations."""
     orders = np.tile(np.arange(n), (count + 1, 1))
     orders[1:] = np.random.default_rng(seed).permuted(orders[1:], axis=1)
     return orders
 
 
 def _by_pairs_of_rows(K: Array, L: Array, orders: Ints) -> tuple[Floats, float]:
-    from mercer.twosample._compiled_permutations import permuted_products
+    from mercer.twosample._compiled_sums import permuted_products
 
     K, L = centered(K), centered(L)
     n = len(K)
@@ -207,13 +207,13 @@ def _by_pairs_of_rows(K: Array, L: Array, orders: Ints) -> tuple[Floats, float]:
 
 
 def _by_features(left: Array, right: Array, count: int, seed: int) -> tuple[Floats, float]:
-    """The squared norm of the cross-covariance of centered features; biased, by the same amount for all permutations."""
+    """Return squared norms of the cross-covariance of centered features; the bias is equal for all permutations."""
     left, right = left - left.mean(axis=0), right - right.mean(axis=0)
     n = len(left)
     out = np.empty(count + 1)
 
     def work(b: int, _: int) -> None:
-        # made where it is used, since all permutations together may not fit; the first is the identity
+        # drawn where it is used, because all permutations together may not fit in memory; the first is the identity
         order = np.random.default_rng([seed, b]).permutation(n) if b else slice(None)
         out[b] = np.square(left.T @ right[order]).sum()
 
@@ -232,11 +232,11 @@ def _pairs(kernel: Any, kernel_y: Any, X: Rows, Y: Rows) -> list[tuple[Kernel, K
             several = given if isinstance(given, (list, tuple)) else [given]
             sides.append([as_kernel(one).resolve(rows) for one in several])
     first, second = sides
-    if len(first) != len(second) and 1 in (len(first), len(second)):  # one kernel goes with each of the other side
+    if len(first) != len(second) and 1 in (len(first), len(second)):  # one kernel is paired with each of the other side
         first, second = first * max(1, len(second) // len(first)), second * max(1, len(first) // len(second))
     if not first or len(first) != len(second):
         raise InputError(
-            f"hsic_test: {len(first)} kernels on X and {len(second)} on Y; give as many for Y as for X, or one for either."
+            f"hsic_test: {len(first)} kernels on X and {len(second)} on Y. Give equal numbers, or one for one side."
         )
     return list(zip(first, second, strict=True))
 

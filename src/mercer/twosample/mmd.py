@@ -1,4 +1,4 @@
-"""`mmd_test`: the two-sample test by the difference of feature means."""
+"""`mmd_test`: the two-sample test by the distance of mean feature vectors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.text import as_kernel
-from mercer.twosample.blocks import by_blocks
-from mercer.twosample.chunk_mmd import by_chunks
-from mercer.twosample.chunk_samples import is_chunked
-from mercer.twosample.collection import as_light, default_kernels
-from mercer.twosample.procedure import Settings, check, choose_labels, choose_way, run
+from mercer.twosample.chunks import chunk_test, is_chunked
+from mercer.twosample.default_kernels import as_float32, default_kernels
+from mercer.twosample.relabeling import MMDOptions, check, choose_labels, choose_method, feature_test, relabeling_test
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.samples import pool
-from mercer.twosample.units import InUnits, refuse_underflow, with_room
+from mercer.twosample.scaled_grams import ScaledGrams, refuse_underflow, widened
 
 
 def mmd_test(
@@ -46,7 +44,7 @@ def mmd_test(
         Two samples of one type, of any sizes >= 2: arrays, CSR, data frames, lists of strings or graphs; or `chunks`, Dask
         arrays, data frames or bags, whose test has the relabelings and the p-value of the same rows in memory.
     kernel : Kernel, text, or a sequence of them, optional
-        Several kernels share one joint level. None takes Gaussian and Laplacian kernels at ten length scales each
+        Several kernels share one joint level. The default is Gaussian and Laplacian kernels at ten length scales each
         (for strings: Spectrum kernels of p = 1 … 4).
     n_permutations : int
         B, the number of relabelings.
@@ -58,12 +56,12 @@ def mmd_test(
         How several kernels make one statistic: minus the logarithm of the smallest p-value (MMDAgg), or the soft
         maximum of the standardized MMD^2 (MMD-FUSE).
     resampling : "auto", "permutations" or "swaps"
-        "swaps" exchanges x_i and y_i at random, for equal sizes: a quarter of the work. "auto" does so where it can.
+        "swaps" exchanges x_i and y_i at random, for equal sizes, at a quarter of the work. "auto" uses swaps if possible.
     method : "auto", "exact" or "features"
-        "exact" looks at all pairs of rows; "features" takes time and memory linear in the rows, with `n_features`
+        "exact" evaluates all pairs of rows; "features" needs time and memory linear in the rows, with `n_features`
         random frequencies per family (or landmarks, for other kernels), and relabels blocks of rows.
     level : float
-        For the summary, the power, and early stopping.
+        Level of the test in the summary, the power and early stopping.
     early_stopping : bool
         Stop drawing when p > level is certain (Besag and Clifford's sequential p-value, still valid). Several kernels
         are then aggregated by the smallest p-value, measured against 499 relabelings drawn first.
@@ -80,38 +78,38 @@ def mmd_test(
     >>> result.pvalue
     0.0005
     """
-    chosen = Settings(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
+    chosen = MMDOptions(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
     return _test(X, Y, kernel, chosen, random_state)
 
 
-def _test(X: Any, Y: Any, kernel: Any, chosen: Settings, random_state: Any) -> MMDTestResult:
+def _test(X: Any, Y: Any, kernel: Any, chosen: MMDOptions, random_state: Any) -> MMDTestResult:
     given = _given(kernel)
     if is_chunked(X, Y):
-        return by_chunks(X, Y, given, chosen, random_state)
+        return chunk_test(X, Y, given, chosen, random_state)
     pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
     check(chosen, pooled)
     rng = np.random.default_rng(random_state)
     kernels = tuple(one.resolve(pooled.rows) for one in given) or default_kernels(pooled, rng)
     seed = int(rng.integers(2**63))
-    if choose_way(chosen, pooled, len(kernels)) == "features":
-        return by_blocks(pooled, None if kernel is None else kernels, chosen, rng, seed)
-    # a collection of vector kernels is aggregated by ranks and needs no digits beyond float32
+    if choose_method(chosen, pooled, len(kernels)) == "features":
+        return feature_test(pooled, None if kernel is None else kernels, chosen, rng, seed)
+    # ranks of the default vector kernels need no digits beyond float32
     light = kernel is None and pooled.kind != "objects"
-    bundle = Bundle(*(as_light(pooled, kernels) if light else (kernels, with_room(pooled.rows))))
+    bundle = Bundle(*(as_float32(pooled, kernels) if light else (kernels, widened(pooled.rows))))
     check_symmetric(bundle)
-    matrices = InUnits(bundle, kernels)
+    matrices = ScaledGrams(bundle, kernels)
     refuse_underflow(kernels, matrices.diag(), pooled.rows)
     labels = choose_labels(chosen.resampling, pooled.m, pooled.n)
-    return run(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
+    return relabeling_test(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
 
 
 def _given(kernel: Any) -> tuple[Kernel, ...]:
-    """The kernels that were asked for; none for the default."""
+    """Return the given kernels; an empty tuple for the default."""
     if kernel is None:
         return ()
     kernels = tuple(as_kernel(one) for one in (kernel if isinstance(kernel, (list, tuple)) else [kernel]))
     if not kernels:
-        raise InputError("mmd_test: kernel is an empty list; give at least one kernel, or None for the default collection.")
+        raise InputError("mmd_test: kernel is an empty list. Give at least one kernel, or None for the default kernels.")
     if len(set(kernels)) < len(kernels):
-        raise InputError("mmd_test: a kernel is given twice; every kernel of an aggregated test must differ.")
+        raise InputError("mmd_test: a kernel is given twice. The kernels of an aggregated test must differ.")
     return kernels

@@ -1,4 +1,15 @@
-"""What a two-sample test says: numbers first, then the reasons on request."""
+"""The result of a two-sample test, with its power and the sample size for a target power.
+For a difference MMD^2 > 0 the unbiased statistic is nearly normal around it. Its variance has two parts,
+
+    4 (var w(x) / m + var w(y) / n) + v0,
+
+where w is the witness and v0 is the variance under relabelings, which falls with 1 / n^2. The test rejects above the
+1 - level quantile q of the relabelings, which falls with 1 / n. With both samples t times as large,
+
+    power(t) = Phi((MMD^2 - q / t) / sqrt(4 (…) / t + v0 / t^2)).
+
+The estimate is as uncertain as MMD^2 itself: a p-value of 0.05 always goes with a power near one half.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +22,76 @@ from mercer.arrays import Floats, Ints
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
-from mercer.twosample.power import PowerEstimate, interval
 from mercer.twosample.samples import Pooled, Samples
 
 if TYPE_CHECKING:
-    from mercer.twosample.column_shares import ColumnShares
-    from mercer.twosample.why import Explanation, Prototypes
+    from mercer.twosample.explanation import ColumnShares, Explanation, Prototypes
+
+
+#: Largest factor of the sample size in the search for the target power.
+LARGEST_FACTOR = 2.0**40
+
+
+@dataclass(frozen=True)
+class PowerEstimate:
+    """Power of a test with one kernel at its corrected level."""
+
+    achieved: float
+    sample_sizes: tuple[int, int] | None  # for the target power; None if the estimated difference is not positive
+    target: float
+    effect: float  # unbiased MMD^2; this and the next three in units of `unit`, because squares could underflow
+    first_order: float  # variance that falls with 1 / n
+    second_order: float  # variance that falls with 1 / n^2
+    quantile: float  # of the null distribution at these sizes
+    sizes: tuple[int, int]
+    unit: float = 1.0  # the largest kernel value
+
+    def at(self, factor: float) -> float:
+        """Return the power with both samples `factor` times as large."""
+        from scipy.special import ndtr
+
+        spread = np.sqrt(self.first_order / factor + self.second_order / factor**2)
+        if spread == 0:
+            return float(self.effect > self.quantile / factor)
+        return float(ndtr((self.effect - self.quantile / factor) / spread))
+
+
+def estimate_power(
+    effect: float, witness: Floats, cut: int, sizes: tuple[int, int], null: Floats,
+    level: float, target: float = 0.8,
+) -> PowerEstimate:  # fmt: skip
+    """Return the power of a test from its statistic, the witness at its rows, and its null distribution.
+
+    The first `cut` values of the witness belong to X. Values are of rows, or of blocks of rows.
+    """
+    m, n = sizes
+    first = 4.0 * (float(np.var(witness[:cut])) / cut + float(np.var(witness[cut:])) / (len(witness) - cut))
+    quantile = float(np.quantile(null, 1.0 - level))
+    known = PowerEstimate(0.0, None, target, effect, first, float(np.var(null)), quantile, sizes)
+    factor = _factor(known, target)
+    needed = None if factor is None else (max(2, int(np.ceil(m * factor))), max(2, int(np.ceil(n * factor))))
+    return PowerEstimate(known.at(1.0), needed, target, effect, first, known.second_order, quantile, sizes)
+
+
+def _factor(known: PowerEstimate, target: float) -> float | None:
+    """Return the smallest factor with the target power, by bisection on its logarithm."""
+    if known.effect <= 0 or known.at(LARGEST_FACTOR) < target:
+        return None
+    low, high = 2.0 / min(known.sizes), LARGEST_FACTOR
+    if known.at(low) >= target:
+        return low
+    for _ in range(100):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if known.at(middle) >= target else (middle, high)
+    return high
+
+
+def interval(known: PowerEstimate, confidence_level: float) -> tuple[float, float]:
+    """Return the normal interval around the estimated MMD^2."""
+    from scipy.special import ndtri
+
+    half = float(ndtri(0.5 + confidence_level / 2.0) * np.sqrt(known.first_order + known.second_order))
+    return known.unit * (known.effect - half), known.unit * (known.effect + half)
 
 
 #: Prototypes are chosen among at most this many rows, drawn at random.
@@ -25,7 +100,7 @@ CANDIDATES = 5000
 
 @dataclass(frozen=True)
 class KernelDetail:
-    """One kernel of a test: MMD^2 both ways, its p-value alone, and corrected for the number of kernels."""
+    """One kernel of a test: unbiased and biased MMD^2, its p-value alone and corrected for the number of kernels."""
 
     kernel: Kernel
     unbiased: float
@@ -35,20 +110,20 @@ class KernelDetail:
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A confidence interval, as scipy.stats gives them."""
+class ConfidenceInterval:
+    """A confidence interval with the fields of scipy.stats."""
 
     low: float
     high: float
 
 
 @dataclass(frozen=True)
-class Monte:
-    """How the null distribution was sampled."""
+class MonteCarlo:
+    """Sampling of the null distribution."""
 
     resampling: str  # "permutations", "swaps" or "permutations of blocks"
     drawn: int  # relabelings used
-    planned: int  # relabelings asked for
+    planned: int  # relabelings requested
     level: float
 
 
@@ -56,8 +131,8 @@ class Monte:
 class MMDTestResult:
     """The result of `mercer.mmd_test`; unpacks into statistic and pvalue.
 
-    `statistic` is MMD^2 of the kernel, or the aggregated statistic of several; `details` lists each kernel, `kernel` is
-    the one that speaks most clearly, and the witness, the power and the explanation are its.
+    `statistic` is MMD^2 of the kernel, or the aggregated statistic of several kernels, which `details` lists. `kernel` is
+    the one with the smallest p-value; the witness, the power and the explanation use it.
     """
 
     statistic: float
@@ -65,11 +140,11 @@ class MMDTestResult:
     kernel: Kernel
     details: tuple[KernelDetail, ...]
     null_distribution: Floats = field(repr=False)
-    monte_carlo: Monte
-    method: str  # which route, in words
+    monte_carlo: MonteCarlo
+    method: str  # how the statistic was computed
     power: PowerEstimate = field(repr=False)
-    _pooled: Samples = field(repr=False)
-    _seed: int = field(repr=False)
+    samples: Samples = field(repr=False)
+    seed: int = field(repr=False)
 
     def __iter__(self) -> Any:
         return iter((self.statistic, self.pvalue))
@@ -86,60 +161,60 @@ class MMDTestResult:
 
     @property
     def mmd2_biased(self) -> float:
-        """The biased MMD^2 of `kernel`: the squared distance of the two mean feature vectors, never negative."""
+        """The biased MMD^2 of `kernel`, the squared distance of the two mean feature vectors; never negative."""
         return self._leading().biased
 
     def _leading(self) -> KernelDetail:
         return next(detail for detail in self.details if detail.kernel == self.kernel)
 
     def witness(self, Z: Any) -> Floats:  # (r, d) -> (r,)
-        """mean_i k(x_i, z) - mean_j k(y_j, z): positive where X has more mass, negative where Y has."""
-        return self._pooled.witness(self.kernel, Z)
+        """Return mean_i k(x_i, z) - mean_j k(y_j, z): positive where X has more mass, negative where Y has."""
+        return self.samples.witness(self.kernel, Z)
 
-    def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
-        """A normal-approximation interval for the population's MMD^2 under `kernel`; good when the samples differ."""
-        return Interval(*interval(self.power, confidence_level))
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Return a normal interval for the population MMD^2 of `kernel`; accurate if the samples differ."""
+        return ConfidenceInterval(*interval(self.power, confidence_level))
 
-    def pvalue_interval(self, confidence_level: float = 0.95) -> Interval:
-        """Clopper and Pearson's interval for the p-value that infinitely many relabelings would give."""
+    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Return the Clopper-Pearson interval for the p-value of infinitely many relabelings."""
         from scipy.stats import beta
 
         drawn, tail = self.monte_carlo.drawn, (1.0 - confidence_level) / 2.0
         hits = min(drawn, max(0, round(self.pvalue * (drawn + 1)) - 1))
         low = beta.ppf(tail, hits, drawn - hits + 1) if hits else 0.0
         high = beta.ppf(1.0 - tail, hits + 1, drawn - hits) if hits < drawn else 1.0
-        return Interval(float(low), float(high))
+        return ConfidenceInterval(float(low), float(high))
 
     def explain(self, n_permutations: int = 999) -> Explanation:
-        """Which columns, substrings or examples carry the difference, with p-values corrected for their number."""
-        from mercer.twosample.why import explain
+        """Rank columns, substrings or examples by their part in the difference, with corrected p-values."""
+        from mercer.twosample.explanation import explain
 
-        return explain(self._pooled.at_hand("explain()"), self.kernel, n_permutations, np.random.default_rng(self._seed))
+        return explain(self.samples.in_memory("explain()"), self.kernel, n_permutations, np.random.default_rng(self.seed))
 
     def columns(self) -> ColumnShares:
-        """MMD^2 shared out among the columns by exact Shapley values; for kernels that are sums of products over columns."""
-        from mercer.twosample.column_shares import column_shares
+        """Return exact Shapley values of MMD^2 by column, for kernels that are sums of products over columns."""
+        from mercer.twosample.explanation import column_shares
 
-        return column_shares(self._pooled.at_hand("columns()"), self.kernel, np.random.default_rng(self._seed))
+        return column_shares(self.samples.in_memory("columns()"), self.kernel, np.random.default_rng(self.seed))
 
     def prototypes(self, count: int = 5) -> Prototypes:
-        """The rows of each sample at the extremes of the witness: what one side has and the other lacks."""
-        from mercer.twosample.why import prototypes
+        """Return the rows of each sample with the most extreme witness values."""
+        from mercer.twosample.explanation import prototypes
 
-        pooled = self._pooled.at_hand("prototypes()")
+        pooled = self.samples.in_memory("prototypes()")
         chosen = np.arange(len(pooled))
-        if len(pooled) > CANDIDATES:  # the witness costs a pass over the data for every row it is asked at
-            chosen = np.sort(np.random.default_rng(self._seed).choice(len(pooled), CANDIDATES, replace=False))
+        if len(pooled) > CANDIDATES:  # each witness value costs a pass over the data
+            chosen = np.sort(np.random.default_rng(self.seed).choice(len(pooled), CANDIDATES, replace=False))
         return prototypes(pooled, self._witness_at(pooled, chosen), chosen, count)
 
     def _witness_at(self, pooled: Pooled, chosen: Ints) -> Floats:
-        """The witness at some pooled rows."""
+        """Return the witness at some pooled rows."""
         values = Evaluation(self.kernel, pooled.rows)
         shape = (len(chosen), len(pooled))
         return tiles.product(values.rows(chosen), shape, pooled.weights()[:, None], False)[:, 0]
 
     def summary(self) -> str:
-        """The result in words."""
+        """Return the result as text."""
         return "\n".join(self._lines())
 
     def __str__(self) -> str:
@@ -147,24 +222,25 @@ class MMDTestResult:
 
     def _lines(self) -> list[str]:
         level, best = self.monte_carlo.level, self._leading()
-        word = "differ" if self.pvalue <= level else "are not shown to differ"
+        found = "differ" if self.pvalue <= level else "are not shown to differ"
         chance = self.pvalue_interval()
         drawn = f"{self.monte_carlo.drawn} {self.monte_carlo.resampling}"
         if self.monte_carlo.drawn < self.monte_carlo.planned:
             drawn += f" (stopped early, of {self.monte_carlo.planned})"
         lines = [
-            f"Two samples of {self._pooled.m} and {self._pooled.n}: they {word} at level {level:g}, p = {self.pvalue:.4g}",
+            f"Two samples of {self.samples.m} and {self.samples.n}: they {found} at level {level:g}, p = {self.pvalue:.4g}",
             f"  p-value      {drawn}; 95 % Monte Carlo interval {chance.low:.4g} to {chance.high:.4g}",
             f"  method       {self.method}",
-            f"  kernel       {self.kernel}" + (f", the clearest of {len(self.details)}" if len(self.details) > 1 else ""),
+            f"  kernel       {self.kernel}"
+            + (f", smallest p-value of {len(self.details)}" if len(self.details) > 1 else ""),
             f"  MMD^2        {best.unbiased:.6g} unbiased, {best.biased:.6g} biased",
-            *([f'  it compares  {self._seen()}; Gaussian("median") sees every difference'] if self._seen() else []),
+            *([f'  it compares  {self._compared()}; Gaussian("median") sees all differences'] if self._compared() else []),
             f"  power        {self.power.achieved:.2f} at these sizes; for {self.power.target:g}: {self._needed()}",
         ]
         return lines
 
-    def _seen(self) -> str:
-        """What the kernel compares, where that is less than the whole distribution."""
+    def _compared(self) -> str:
+        """Return what the kernels compare, if that is less than the whole distribution."""
         orders = [detail.kernel._moments() for detail in self.details]
         highest = max((order for order in orders if order is not None), default=0)
         if None in orders:
@@ -174,6 +250,6 @@ class MMDTestResult:
     def _needed(self) -> str:
         sizes = self.power.sample_sizes
         if sizes is None:
-            seen = self._seen()
-            return "no sample size, the estimated difference is zero" + (f" ({seen})" if seen else "")
+            compared = self._compared()
+            return "no sample size, the estimated difference is zero" + (f" ({compared})" if compared else "")
         return f"about {sizes[0]} and {sizes[1]} rows"

@@ -1,4 +1,4 @@
-"""Two samples as one pooled collection: checked one by one, so that messages name the right one, then put together."""
+"""Two samples as one pooled collection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mercer.numeric import tiles
 
 @dataclass(frozen=True)
 class Pooled:
-    """The rows of X followed by those of Y; `m` of them come from X, `n` from Y."""
+    """The m rows of X followed by the n rows of Y."""
 
     rows: Rows
     m: int
@@ -28,28 +28,28 @@ class Pooled:
     def __len__(self) -> int:
         return self.m + self.n
 
-    def at_hand(self, what: str) -> Pooled:
-        """Itself: the rows are in memory."""
+    def in_memory(self, what: str) -> Pooled:
+        """Return itself, because the rows are in memory."""
         return self
 
     def weights(self) -> Floats:  # -> (m + n,)
-        """Those of the witness: 1 / m for the rows of X, -1 / n for those of Y."""
+        """Return the weights of the witness: 1 / m for rows of X, -1 / n for rows of Y."""
         return np.repeat([1.0 / self.m, -1.0 / self.n], [self.m, self.n])
 
     def witness(self, kernel: Kernel, Z: Any) -> Floats:  # (r, d) -> (r,)
-        """mean_i k(x_i, z) - mean_j k(y_j, z)."""
+        """Return mean_i k(x_i, z) - mean_j k(y_j, z) for every row z."""
         values = Evaluation(kernel, Z, self.rows)
         return tiles.product(values.block, values.shape, self.weights()[:, None], False)[:, 0]
 
     def column_names(self) -> list[Any] | None:
-        """What the columns are called, for a table of numbers; None for strings, graphs and sparse data."""
+        """Return the names of the columns of a table; None for strings, graphs and sparse data."""
         if self.kind == "frame":
             return list(self.rows.data.columns)
         return list(range(self.rows.data.shape[1])) if self.kind == "numbers" else None
 
 
 class Samples(Protocol):
-    """What a result needs to know of two samples, wherever their rows are."""
+    """Two samples, in memory or in chunks, as a result needs them."""
 
     @property
     def m(self) -> int: ...
@@ -57,20 +57,21 @@ class Samples(Protocol):
     @property
     def n(self) -> int: ...
 
-    def at_hand(self, what: str) -> Pooled:
-        """Both samples in memory, or the word that `what` needs them there."""
+    def in_memory(self, what: str) -> Pooled:
+        """Return both samples in memory, or raise an error that says `what` needs them there."""
 
     def witness(self, kernel: Kernel, Z: Any) -> Floats:  # (r, d) -> (r,)
-        """mean_i k(x_i, z) - mean_j k(y_j, z)."""
+        """Return mean_i k(x_i, z) - mean_j k(y_j, z) for every row z."""
 
 
 def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
-    """Return X and Y as one collection, or say what makes them incomparable; `tokens`: lists of numbers are sequences."""
+    """Return X and Y as one collection, or raise if they cannot be compared; `tokens`: lists of numbers are sequences."""
     first, second = Rows(X, "X"), Rows(Y, "Y")
     kinds = kind_of(X, tokens), kind_of(Y, tokens)
     if kinds[0] != kinds[1]:
         raise InputError(
-            f"X is {_words(X, kinds[0])}, Y is {_words(Y, kinds[1])}; two samples must be of one type. Convert one of them."
+            f"X is {_description(X, kinds[0])}, Y is {_description(Y, kinds[1])}; both samples must be of one type. "
+            "Convert one of them."
         )
     for rows in (first, second):
         if len(rows) < 2:
@@ -78,12 +79,12 @@ def pool(X: Any, Y: Any, tokens: bool = False) -> Pooled:
                 f"{rows.name} has 1 row; the unbiased statistic averages over pairs of different rows, so each sample "
                 "needs at least 2."
             )
-    data = {"numbers": _numbers, "sparse": _sparse, "frame": _frame, "objects": _objects}[kinds[0]](X, Y)
+    data = {"numbers": _numbers, "sparse": _numbers, "frame": _frame, "objects": _objects}[kinds[0]](X, Y)
     return Pooled(Rows(data, "the pooled sample"), len(first), len(second), kinds[0])
 
 
 def kind_of(data: Any, tokens: bool) -> str:
-    """What a collection is: "numbers", "sparse", "frame" or "objects"; `tokens`: lists of numbers are sequences."""
+    """Return the kind of a collection: "numbers", "sparse", "frame" or "objects"."""
     if sp.issparse(data):
         return "sparse"
     if is_frame(data):
@@ -98,11 +99,11 @@ def kind_of(data: Any, tokens: bool) -> str:
 
 
 def _holds_text(data: Any) -> bool:
-    """Rows of tokens or (adjacency, labels) pairs, as kernels on strings and graphs take them."""
+    """Return whether rows hold tokens or (adjacency, labels) pairs."""
     return any(not isinstance(value, (int, float, np.number, np.bool_)) for row in data for value in row)
 
 
-def _words(data: Any, kind: str) -> str:
+def _description(data: Any, kind: str) -> str:
     if kind == "objects":
         return f"a collection of {type(data[0]).__name__}"
     return {"numbers": "a table of numbers", "sparse": "a sparse table", "frame": "a data frame"}[kind]
@@ -121,12 +122,6 @@ def _numbers(X: Any, Y: Any) -> Any:
     return append(left, right)
 
 
-def _sparse(X: Any, Y: Any) -> Any:
-    left, right = as_vectors(X, "X"), as_vectors(Y, "Y")
-    _check_widths(left, right)
-    return append(left, right)
-
-
 def _frame(X: Any, Y: Any) -> Any:
     if list(X.columns) != list(Y.columns):
         extra = sorted({str(c) for c in X.columns} ^ {str(c) for c in Y.columns})
@@ -138,6 +133,6 @@ def _frame(X: Any, Y: Any) -> Any:
 def _objects(X: Any, Y: Any) -> Any:
     if type(X[0]) is not type(Y[0]) and (isinstance(X[0], str) or isinstance(Y[0], str)):
         raise InputError(
-            f"X holds {type(X[0]).__name__}, Y holds {type(Y[0]).__name__}; two samples must be of one type. Convert one."
+            f"X holds {type(X[0]).__name__}, Y holds {type(Y[0]).__name__}; both samples must be of one type. Convert one."
         )
     return append(list(X), list(Y))

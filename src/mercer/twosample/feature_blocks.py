@@ -1,9 +1,8 @@
-"""Mean feature vectors of blocks of rows, in time and memory linear in the rows.
+"""The two-sample test in time and memory linear in the rows: relabeling blocks of rows by their mean features.
 
-A block of g rows is replaced by the mean of their features. Blocks are made without regard to anything but chance, all
-of one size, so under the null hypothesis blocks are exchangeable, and relabeling blocks is a valid test. The inner
-product of two block means is the mean of k over pairs of rows, so MMD^2 between blocks loses only the pairs inside one
-block, one in a few hundred.
+A block of g rows is replaced by the mean of their features. Blocks are drawn at random and have one size. Under the null
+hypothesis blocks are therefore exchangeable, and relabeling blocks is a valid test. The inner product of two block means
+is the mean of k over pairs of rows. MMD^2 between blocks loses only the pairs inside one block, one in a few hundred.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric.encodings import dense
 from mercer.numeric.threads import cpu_count, run
-from mercer.twosample.collection import Scales
+from mercer.twosample.default_kernels import Scales
 
 #: Blocks of the smaller sample; the unbiased statistic leaves out one pair in this many.
 BLOCKS = 256
 
-#: Blocks of the larger sample are at most this many; rows beyond are left out, and the result says so.
+#: Largest number of blocks of one sample; the result reports rows that are left out.
 MOST_BLOCKS = 4096
 
-#: Rows turned into features at a time: their cosines stay in a core's cache. Row: mmd-million.
+#: Rows whose features are computed together; their cosines fit a core's cache. Row: mmd-million.
 CACHED_ROWS = 256
 
-#: Explicit features are used up to this many columns (any number, where they are sparse).
+#: Largest number of columns of dense explicit features; sparse features have no limit.
 EXPLICIT = 4096
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which rows make up which block: `index[b]` are the pooled rows of block b, blocks of X first."""
+class BlockLayout:
+    """Rows of each block: `index[b]` holds the pooled rows of block b, with blocks of X first."""
 
     index: Ints  # (blocks, g)
     m: int
@@ -51,83 +50,85 @@ class Layout:
         return int(self.index.shape[1])
 
 
-def lay_out(m: int, n: int, rng: np.random.Generator) -> Layout:
-    """Cut both samples, shuffled, into blocks of one size."""
+def lay_out(m: int, n: int, rng: np.random.Generator) -> BlockLayout:
+    """Shuffle both samples and cut them into blocks of one size."""
     size = max(1, min(m, n) // BLOCKS)
     first, second = min(m // size, MOST_BLOCKS), min(n // size, MOST_BLOCKS)
     left = rng.permutation(m)[: first * size].reshape(first, size)
     right = m + rng.permutation(n)[: second * size].reshape(second, size)
-    return Layout(np.concatenate([left, right]), first, second)
+    return BlockLayout(np.concatenate([left, right]), first, second)
 
 
-def over_blocks(layout: Layout, work: Callable[[slice], None]) -> None:
-    """Call work(blocks) on all cores: as many blocks together as make up a portion of rows, at least one."""
+def over_blocks(layout: BlockLayout, work: Callable[[slice], None]) -> None:
+    """Call work(blocks) on all cores, for groups of blocks with about CACHED_ROWS rows."""
     step = max(1, CACHED_ROWS // layout.size)
     starts = range(0, len(layout.index), step)
     parts = [slice(start, min(start + step, len(layout.index))) for start in starts]
     run(parts, lambda part, _: work(part), min(cpu_count(), len(parts)))
 
 
-def grams_of_waves(X: Any, scales: Scales, layout: Layout, count: int, rng: np.random.Generator) -> list[Array]:
-    """Gram matrices of block means for Gaussian and Laplacian kernels, by random Fourier features (Bochner).
+def fourier_grams(X: Any, scales: Scales, layout: BlockLayout, count: int, rng: np.random.Generator) -> list[Array]:
+    """Return Gram matrices of block means for Gaussian and Laplacian kernels, by random Fourier features.
 
     Frequencies are drawn once per family for its largest length scale; halving the scale doubles them.
     """
     center = X.mean(axis=0, dtype=np.float64)
-    families = draw_waves(X.shape[1], scales, count, rng)
+    families = draw_frequencies(X.shape[1], scales, count, rng)
     sums = [_family(X, center, frequencies, levels, layout) for frequencies, levels in families]
     return [gram for family in sums for gram in grams_of_sums(family, layout, count)]
 
 
-def draw_waves(width: int, scales: Scales, count: int, rng: np.random.Generator) -> tuple[tuple[Floats, int], ...]:
-    """The (d, count) frequencies of either family for its largest length scale, and how often they are doubled."""
+def draw_frequencies(width: int, scales: Scales, count: int, rng: np.random.Generator) -> tuple[tuple[Floats, int], ...]:
+    """Draw the (d, count) frequencies of each family for its largest length scale, with the number of doublings."""
     draws = rng.standard_normal((width, count)), rng.standard_cauchy((width, count))
     families = scales.gaussian, scales.laplacian
     return tuple((drawn / family[-1], len(family)) for drawn, family in zip(draws, families, strict=True))
 
 
-def grams_of_sums(sums: Floats, layout: Layout, count: int) -> list[Array]:  # (blocks, L, 2 count)
-    """The Gram matrices of block means, length scales ascending, from sums of cosines and sines."""
+def grams_of_sums(sums: Floats, layout: BlockLayout, count: int) -> list[Array]:  # (blocks, L, 2 count)
+    """Return Gram matrices of block means from sums of cosines and sines, with ascending length scales."""
     means = sums / (layout.size * np.sqrt(count))
     return [means[:, level] @ means[:, level].T for level in range(means.shape[1])][::-1]
 
 
-def near_zero(angles: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # -> cosines, sines
-    """Cosines and sines; the angles are overwritten.
+def cosines_and_sines(angles: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # -> cosines, sines
+    """Return cosines and sines as float32; the angles are overwritten.
 
-    They are brought near zero in float64: NumPy's fast float32 sine wants small angles, and octaves want exact ones.
+    Angles are reduced to [-pi, pi] in float64, because NumPy's fast float32 sine is accurate for small angles only.
     """
     angles -= 2.0 * np.pi * np.rint(angles / (2.0 * np.pi))
     near = angles.astype(np.float32)
     return np.cos(near), np.sin(near)
 
 
-def add_waves(cosines: Array, sines: Array, out: Floats) -> None:  # (r, D), (r, D), (L, 2D)
-    """Add the cosines and sines of some rows, and of their doubled angles, to the sums of their block."""
-    from mercer.twosample._compiled_block_means import add_octaves
+def add_octaves_of(cosines: Array, sines: Array, out: Floats) -> None:  # (r, D), (r, D), (L, 2D)
+    """Add the cosines and sines of rows, and of their doubled angles, to the sums of a block."""
+    from mercer.twosample._compiled_sums import add_octaves
 
     add_octaves(cosines, sines, out)
 
 
-def _family(X: Any, center: Floats, frequencies: Floats, levels: int, layout: Layout) -> Floats:  # -> (blocks, levels, 2 D)
+def _family(
+    X: Any, center: Floats, frequencies: Floats, levels: int, layout: BlockLayout
+) -> Floats:  # -> (blocks, levels, 2 D)
     count = frequencies.shape[1]
     sums = np.zeros((len(layout.index), levels, 2 * count))
 
     def work(blocks: slice) -> None:
         index = layout.index[blocks]
         for start in range(0, layout.size, CACHED_ROWS):
-            rows = index[:, start : start + CACHED_ROWS]  # all of every block, or a portion of the only one
-            found = near_zero((X[rows.ravel()] - center) @ frequencies)
+            rows = index[:, start : start + CACHED_ROWS]  # whole blocks, or a part of one large block
+            found = cosines_and_sines((X[rows.ravel()] - center) @ frequencies)
             cosines, sines = (part.reshape(*rows.shape, count) for part in found)
             for i in range(len(rows)):
-                add_waves(cosines[i], sines[i], sums[blocks.start + i])
+                add_octaves_of(cosines[i], sines[i], sums[blocks.start + i])
 
     over_blocks(layout, work)
     return sums
 
 
 def octaves(scales: Scales) -> Scales:
-    """Length scales in steps of two that cover the given ones, ascending."""
+    """Return ascending length scales in steps of two that cover the given ones."""
 
     def steps(family: tuple[float, ...]) -> tuple[float, ...]:
         count = 1 + int(np.ceil(np.log2(family[-1] / family[0]) - 1e-9)) if len(family) > 1 else 1
@@ -136,8 +137,8 @@ def octaves(scales: Scales) -> Scales:
     return Scales(steps(scales.gaussian), steps(scales.laplacian))
 
 
-def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: np.random.Generator) -> Array:
-    """The Gram matrix of block means for any kernel: its explicit features, or else `count` landmarks (Nystroem)."""
+def gram_of_kernel(kernel: Kernel, rows: Rows, layout: BlockLayout, count: int, rng: np.random.Generator) -> Array:
+    """Return the Gram matrix of block means by explicit features of the kernel, or by `count` landmarks (Nystroem)."""
     if kernel.features is not None:
         few = kernel.feature_map(rows.take(np.arange(2)))
         if sp.issparse(few):
@@ -149,7 +150,7 @@ def gram_of_kernel(kernel: Kernel, rows: Rows, layout: Layout, count: int, rng: 
 
 
 def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> Array:
-    """Nystroem features of all rows, whose inner products are k on and near the landmarks."""
+    """Return Nystroem features of all rows; their inner products approximate k."""
     width, features = _nystroem(kernel, rows, count, rng)
     out = np.empty((len(rows), width))
     parts = [slice(start, min(start + CACHED_ROWS, len(rows))) for start in range(0, len(rows), CACHED_ROWS)]
@@ -162,14 +163,14 @@ def landmark_features(kernel: Kernel, rows: Rows, count: int, rng: np.random.Gen
 
 
 def _nystroem(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> tuple[int, Callable[[Rows], Array]]:
-    """k(x, landmarks) times the inverse root of k(landmarks), as a function of rows, and how many columns it has."""
+    """Return the width of Nystroem features and the function that maps rows to them."""
     landmarks = rows.take(np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False)))
     whitening = whitened(kernel, landmarks)
     return whitening.shape[1], lambda part: np.asarray(landmark_values(kernel, part, landmarks) @ whitening)
 
 
 def whitened(kernel: Kernel, landmarks: Rows) -> Floats:  # -> (landmarks, r)
-    """The inverse root of k(landmarks), as wide as its rank."""
+    """Return the inverse root of k(landmarks), with as many columns as its rank."""
     values, vectors = np.linalg.eigh(kernel(landmarks).astype(np.float64))
     dtype = kernel.diag(landmarks).dtype
     kept = values > len(values) * max(np.finfo(np.float64).eps, np.finfo(dtype).eps) * max(values[-1], 0.0)
@@ -177,12 +178,12 @@ def whitened(kernel: Kernel, landmarks: Rows) -> Floats:  # -> (landmarks, r)
 
 
 def landmark_values(kernel: Kernel, part: Rows, landmarks: Rows) -> Array:  # -> (r, landmarks)
-    """k(x, landmarks) for a few rows, on the thread that asks."""
+    """Return k(x, landmarks) for a few rows, on the calling thread."""
     pair = Evaluation(kernel, part, landmarks)
     return pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1]))
 
 
-def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> Array:
+def _sparse(kernel: Kernel, rows: Rows, layout: BlockLayout) -> Array:
     features = sp.csr_array(kernel.feature_map(rows))
     blocks = len(layout.index)
     where = layout.index.ravel(), np.repeat(np.arange(blocks), layout.size)
@@ -191,7 +192,7 @@ def _sparse(kernel: Kernel, rows: Rows, layout: Layout) -> Array:
     return np.asarray((means @ means.T).toarray())
 
 
-def _by_portions(rows: Rows, layout: Layout, width: int, features: Callable[[Rows], Array]) -> Array:
+def _by_portions(rows: Rows, layout: BlockLayout, width: int, features: Callable[[Rows], Array]) -> Array:
     means = np.zeros((len(layout.index), width))
 
     def work(blocks: slice) -> None:

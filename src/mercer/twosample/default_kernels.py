@@ -1,8 +1,7 @@
-"""The kernels of a test without tuning: Gaussian and Laplacian, each at length scales from fine to coarse.
+"""Default kernels of a two-sample test: Gaussian and Laplacian kernels at a range of length scales.
 
-Length scales run geometrically between half the 5 % and twice the 95 % quantile of the distances within the pooled
-sample (of at most 500 rows, drawn without regard to the labels). Nothing here looks at which sample a row came from,
-so no level is spent on the choice.
+Length scales run geometrically from half the 5 % quantile to twice the 95 % quantile of the distances within the pooled
+sample (at most 500 rows, drawn at random). The choice does not use the labels and therefore keeps the level.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from mercer.numeric.encodings import dense
 from mercer.numeric.points import in_units
 from mercer.twosample.samples import Pooled
 
-#: Rows whose distances set the length scales.
+#: Largest number of rows whose distances are used.
 ROWS_FOR_SCALES = 500
 
 #: Length scales per family.
 SCALES = 10
 
-#: Length scales between these have squares that are floats with all their digits.
+#: Range of length scales whose squares are floats without loss of digits.
 SMALLEST, LARGEST = 1e-140, 1e140
 
 
@@ -40,7 +39,7 @@ class Scales:
     laplacian: tuple[float, ...]
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """Gaussian kernels, then Laplacian ones."""
+        """Return the Gaussian kernels, then the Laplacian ones."""
         return tuple(Gaussian(s) for s in self.gaussian) + tuple(Laplacian(s) for s in self.laplacian)
 
 
@@ -50,60 +49,60 @@ def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scal
 
 
 def rows_for_scales(n: int, rng: np.random.Generator) -> Indices:
-    """The rows, of n, whose distances are looked at."""
+    """Return the rows, out of n, whose distances are used."""
     return np.arange(n) if n <= ROWS_FOR_SCALES else rng.choice(n, ROWS_FOR_SCALES, replace=False)
 
 
 def scales_of(rows: Array, count: int = SCALES) -> Scales:  # (r, d)
-    """The length scales of both families from all distances between these rows."""
+    """Return length scales of both families from all distances between these rows."""
     from scipy.spatial.distance import pdist
 
     sample, unit = in_units(rows)
-    # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are what distances are compared with
+    # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are compared with distances
     widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)
     manhattan = _grid(unit * pdist(sample, "cityblock"), count)
     if min(widths[0], manhattan[0]) < SMALLEST or not max(widths[-1], manhattan[-1]) < LARGEST:
         raise InputError(
             f"mmd_test: distances within the pooled sample are about {widths[len(widths) // 2]:.1e}; their squares leave "
-            "the range of floats. Multiply both samples by one constant first."
+            "the range of floats. Multiply both samples by the same constant."
         )
     return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()))
 
 
 def _grid(distances: Floats, count: int) -> Floats:
     distances = distances[distances > 0]
-    if len(distances) == 0:  # constant data: every kernel is constant, whatever its scale
+    if len(distances) == 0:  # constant data: the kernel is constant for every length scale
         return np.ones(1)
     low, high = np.quantile(distances, [0.05, 0.95])
     return np.geomspace(low / 2.0, high * 2.0, count)
 
 
 def default_kernels(pooled: Pooled, rng: np.random.Generator) -> tuple[Kernel, ...]:
-    """The kernels to aggregate over when none is given."""
+    """Return the default kernels for a pooled sample."""
     if pooled.kind == "objects":
         return object_kernels(pooled.rows.data)
     return scale_kernels(length_scales(pooled.rows.vectors(), rng), pooled.kind)
 
 
 def scale_kernels(scales: Scales, kind: str) -> tuple[Kernel, ...]:
-    """The kernels of both families; of sparse rows, which have no Manhattan distances, those of the first."""
+    """Return the kernels of both families; for sparse rows, the Gaussian ones only."""
     return tuple(Gaussian(s) for s in scales.gaussian) if kind == "sparse" else scales.kernels()
 
 
 def object_kernels(data: Any) -> tuple[Kernel, ...]:
-    """The kernels for strings; there are none for other objects."""
+    """Return Spectrum kernels for strings; raise for other objects."""
     if all(isinstance(item, str) for item in data):
         return tuple(Spectrum(p).normalized() for p in (1, 2, 3, 4))
     raise InputError(
-        f"mmd_test: there is no default kernel for a collection of {type(data[0]).__name__}; give one, for "
-        "graphs e.g. kernel=VertexHistogram(), for lists of tokens kernel=Spectrum(p=2)."
+        f"mmd_test: there is no default kernel for a collection of {type(data[0]).__name__}. Give one, for example "
+        "kernel=VertexHistogram() for graphs or kernel=Spectrum(p=2) for lists of tokens."
     )
 
 
-def as_light(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel, ...], Rows]:
-    """The pooled vectors as float32, without their mean and in units of their spread, and the kernels in these units.
+def as_float32(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel, ...], Rows]:
+    """Return kernels and centered float32 vectors, both divided by the largest absolute entry.
 
-    The same values as before, for kernels of the default collection; in its own units float32 has room for any data.
+    Values of the default kernels are the same as before. Scaling keeps all data within the range of float32.
     """
     X = pooled.rows.vectors()
     if pooled.kind == "sparse":
@@ -111,7 +110,7 @@ def as_light(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel,
         light = X / unit
     else:
         light = X - X.mean(axis=0, dtype=np.float64)
-        light[:, (X[0] == X).all(axis=0)] = 0.0  # not the rounding of its mean
+        light[:, (X[0] == X).all(axis=0)] = 0.0  # a constant column would keep the rounding error of its mean
         unit = float(np.abs(light).max()) or 1.0
         light /= unit
         light = light.astype(np.float32)

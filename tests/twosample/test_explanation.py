@@ -7,7 +7,7 @@ import pytest
 
 from mercer import Gaussian, Graph, Precomputed, Spectrum, VertexHistogram
 from mercer.errors import InputError
-from mercer.twosample import mmd_test
+from mercer.twosample import explanation, mmd_test
 
 
 def _planted(seed, d=20, n=200, shift=0.5):
@@ -117,9 +117,7 @@ def test_examples_when_nothing_else_can_be_named():
 
 
 def test_many_rows_are_explained_by_blocks(monkeypatch):
-    from mercer.twosample import why
-
-    monkeypatch.setattr(why, "MANY_ROWS", 500)
+    monkeypatch.setattr(explanation, "MANY_ROWS", 500)
     X, Y, column = _planted(0, n=600, d=5)
     found = mmd_test(X, Y, Gaussian(3.0), n_permutations=9, random_state=0).explain(199)
     assert found.reasons[0].name == column and found.reasons[0].pvalue <= 0.01

@@ -1,7 +1,7 @@
-"""From statistics under relabelings to p-values: one kernel, several kernels with one joint level, early stopping.
+"""P-values from statistics under relabelings: one kernel, several kernels with one joint level, early stopping.
 
-Every rule here is a symmetric function of the observed column and the B relabeled ones, which is all that the argument
-"the observed one is one more draw" needs: p-values are valid for every sample size, ties count against the observed.
+Every rule is a symmetric function of the observed column and the B relabeled ones. Under the null hypothesis the observed
+column is one more draw, which makes the p-values valid for every sample size. Ties count against the observed statistic.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from mercer.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A joint p-value with the p-value of every kernel alone (`single`) and corrected for their number (`adjusted`)."""
+class JointPvalue:
+    """Joint p-value, with the p-value of each kernel alone (`single`) and corrected for their number (`adjusted`)."""
 
     pvalue: float
     statistic: float
     null: Floats  # (B,) the statistic under relabelings
     single: Floats  # (q,)
     adjusted: Floats  # (q,)
-    cutoff: float  # a kernel alone has to reach this p-value for the joint test to reject at `level`
+    cutoff: float  # the joint test rejects at `level` if one kernel reaches this p-value
 
 
 def exceedances(observed: float, null: Floats, tolerance: float) -> int:
-    """How many relabeled statistics are >= the observed one, ties within rounding included."""
+    """Return the number of relabeled statistics >= the observed one, including ties within rounding."""
     return int(np.count_nonzero(null >= observed - tolerance))
 
 
 def ranks(columns: Floats, tolerance: Floats) -> Floats:  # (q, B+1) -> (q, B+1)
-    """The p-value of every column among all columns, kernel by kernel."""
+    """Return the p-value of every column among all columns, for each kernel."""
     out = np.empty_like(columns)
     for k, row in enumerate(columns):
         out[k] = len(row) - np.searchsorted(np.sort(row), row - tolerance[k], side="left")
     return out / columns.shape[1]
 
 
-def by_quantiles(columns: Floats, tolerance: Floats, level: float) -> Verdict:
-    """One joint level from the smallest p-value of all kernels (MMDAgg's correction, as a p-value).
+def by_quantiles(columns: Floats, tolerance: Floats, level: float) -> JointPvalue:
+    """Return the joint p-value of the smallest p-value over kernels (the correction of MMDAgg).
 
-    columns[:, 0] is observed. T_b = min_k p_k(b) is compared with T_0. T takes few values, so equal ones are ordered by
-    the largest standardized statistic, which is symmetric in the columns too.
+    columns[:, 0] is observed. T_b = min_k p_k(b) is compared with T_0. T takes few values; ties are broken by the largest
+    standardized statistic, which is symmetric in the columns too.
     """
     p = ranks(columns, tolerance)
     smallest = p.min(axis=0)
     spread = columns.std(axis=1, keepdims=True)
     steady = np.maximum(spread, tolerance[:, None])
     steady[steady == 0] = 1.0
-    # not smaller than the rounding: among columns that are all equal, nothing is large
+    # a spread below the rounding error would make equal columns look different
     standard = ((columns - columns.mean(axis=1, keepdims=True)) / steady).max(axis=0)
     slack = float((tolerance / steady[:, 0]).max())
     least = smallest[0]
@@ -58,17 +58,17 @@ def by_quantiles(columns: Floats, tolerance: Floats, level: float) -> Verdict:
     ordered = np.sort(smallest)
     adjusted = np.searchsorted(ordered, p[:, 0], side="right") / len(ordered)
     cutoff = float(ordered[max(int(np.floor(level * len(ordered))) - 1, 0)])
-    return Verdict(
+    return JointPvalue(
         float(counted.mean()), float(-np.log(least)), -np.log(smallest[1:]), p[:, 0], np.maximum(adjusted, p[:, 0]), cutoff
     )
 
 
-def by_soft_maximum(columns: Floats, tolerance: Floats, scale: Floats, level: float) -> Verdict:
-    """One joint level from log mean_k exp(MMD^2_k / scale_k), the soft maximum of MMD-FUSE.
+def by_soft_maximum(columns: Floats, tolerance: Floats, scale: Floats, level: float) -> JointPvalue:
+    """Return the joint p-value of log mean_k exp(MMD^2_k / scale_k), the soft maximum of MMD-FUSE.
 
-    scale_k is made of the sum of squares of the pooled Gram matrix, which no relabeling changes.
+    scale_k comes from the sum of squares of the pooled Gram matrix, which no relabeling changes.
     """
-    scale = np.where(scale > 0, scale, np.inf)  # a kernel without any variation adds nothing
+    scale = np.where(scale > 0, scale, np.inf)  # a constant kernel adds nothing
     exponents = columns / scale[:, None]
     top = exponents.max(axis=0)
     fused = top + np.log(np.exp(exponents - top).mean(axis=0))
@@ -78,13 +78,13 @@ def by_soft_maximum(columns: Floats, tolerance: Floats, scale: Floats, level: fl
     ordered = np.sort(p.min(axis=0))
     adjusted = np.searchsorted(ordered, p[:, 0], side="right") / len(ordered)
     cutoff = float(ordered[max(int(np.floor(level * len(ordered))) - 1, 0)])
-    return Verdict(
+    return JointPvalue(
         (1 + count) / columns.shape[1], float(fused[0]), fused[1:], p[:, 0], np.maximum(adjusted, p[:, 0]), cutoff
     )
 
 
 def stopping_count(level: float, most: int) -> int:
-    """The number of exceedances h after which h / l > level for every l <= most: the decision can no longer change.
+    """Return the number of exceedances h with h / l > level for every l <= most, after which the decision is fixed.
 
     >>> stopping_count(0.05, 999)
     50
@@ -93,9 +93,9 @@ def stopping_count(level: float, most: int) -> int:
 
 
 def sequential(exceeds: NDArray[np.bool_], enough: int, most: int) -> tuple[float, int] | None:
-    """Besag and Clifford's p-value and how many relabelings it used, or None while it asks for more.
+    """Return the p-value of Besag and Clifford and the relabelings used, or None if more relabelings are needed.
 
-    h / l if the h-th exceedance comes at draw l <= B, else (1 + number) / (1 + B): valid like the fixed-size one.
+    It is h / l if the h-th exceedance comes at draw l <= B, otherwise (1 + number) / (1 + B).
     """
     count = np.cumsum(exceeds)
     if len(count) and count[-1] >= enough:
@@ -106,11 +106,11 @@ def sequential(exceeds: NDArray[np.bool_], enough: int, most: int) -> tuple[floa
     return None
 
 
-class Yardstick:
-    """How extreme a labeling is over several kernels, measured against a pilot set of relabelings.
+class PilotMeasure:
+    """Extremeness of a labeling over several kernels, measured against a pilot set of relabelings.
 
-    The pilot is drawn like the others and used for nothing else, so given the pilot, the observed labeling and further
-    relabelings are measured by one fixed function: a sequential test on these measures is valid.
+    The pilot set is used for nothing else. Given the pilot, one fixed function measures the observed labeling and all
+    further relabelings, and a sequential test on these measures is valid.
     """
 
     def __init__(self, pilot: Floats, tolerance: Floats) -> None:  # (q, P)
@@ -121,7 +121,7 @@ class Yardstick:
         self.slack = float((tolerance / self.spread[:, 0]).max())
 
     def measure(self, columns: Floats) -> tuple[Floats, Floats]:  # (q, B)
-        """The smallest p-value over kernels, and the largest standardized statistic to order equal ones."""
+        """Return the smallest p-value over kernels, and the largest standardized statistic, which breaks ties."""
         size = self.sorted.shape[1]
         counts = [
             size - np.searchsorted(row, values - slack, side="left")
@@ -130,7 +130,7 @@ class Yardstick:
         return (1.0 + np.min(counts, axis=0)) / (1.0 + size), ((columns - self.mean) / self.spread).max(axis=0)
 
     def exceeds(self, columns: Floats, observed: Floats) -> NDArray[np.bool_]:
-        """Which columns are at least as extreme as the observed one, (q, 1)."""
+        """Return which columns are at least as extreme as the observed one, (q, 1)."""
         least, largest = self.measure(columns)
         (bar,), (height,) = self.measure(observed)
         return (least < bar) | ((least == bar) & (largest >= height - self.slack))

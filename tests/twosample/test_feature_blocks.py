@@ -9,9 +9,8 @@ import pytest
 
 from mercer import Gaussian, Laplacian, Linear, Polynomial, Spectrum
 from mercer.inputs import Rows
-from mercer.twosample import block_means as waves
-from mercer.twosample import mmd_test
-from mercer.twosample.collection import Scales, length_scales
+from mercer.twosample import feature_blocks, mmd_test, relabeling
+from mercer.twosample.default_kernels import Scales, length_scales
 
 
 def _averaged(K, layout):
@@ -23,7 +22,7 @@ def _averaged(K, layout):
 
 
 def test_blocks_partition_the_rows():
-    layout = waves.lay_out(1030, 2100, np.random.default_rng(0))
+    layout = feature_blocks.lay_out(1030, 2100, np.random.default_rng(0))
     assert layout.index.shape == (layout.m + layout.n, 4)
     rows = layout.index.ravel()
     assert len(np.unique(rows)) == len(rows)
@@ -31,7 +30,7 @@ def test_blocks_partition_the_rows():
 
 
 def test_octaves_are_cosines_and_sines():
-    from mercer.twosample._compiled_block_means import add_octaves
+    from mercer.twosample._compiled_sums import add_octaves
 
     angles = np.random.default_rng(0).uniform(-3, 3, (50, 7))
     out = np.zeros((8, 14))
@@ -45,16 +44,16 @@ def test_octaves_are_cosines_and_sines():
 def test_random_waves_approach_the_kernels():
     """Blocks of one row: the Gram matrix of waves is the kernel's, with an error that falls with the frequencies."""
     X = np.random.default_rng(0).normal(size=(40, 3))
-    layout = waves.Layout(np.arange(40)[:, None], 20, 20)
+    layout = feature_blocks.BlockLayout(np.arange(40)[:, None], 20, 20)
     scales = Scales((0.75, 1.5, 3.0), (2.0, 4.0))
-    grams = waves.grams_of_waves(X, scales, layout, 8000, np.random.default_rng(1))
+    grams = feature_blocks.fourier_grams(X, scales, layout, 8000, np.random.default_rng(1))
     for kernel, found in zip(scales.kernels(), grams, strict=True):
         assert np.abs(found - kernel(X)).max() < 0.08, kernel
 
 
 def test_octaves_cover_the_scales():
     scales = length_scales(np.random.default_rng(0).normal(size=(200, 3)), np.random.default_rng(0))
-    found = waves.octaves(scales)
+    found = feature_blocks.octaves(scales)
     for wanted, got in ((scales.gaussian, found.gaussian), (scales.laplacian, found.laplacian)):
         assert got[-1] == wanted[-1] and got[0] <= wanted[0] * (1 + 1e-9)
         assert np.allclose(np.diff(np.log2(got)), 1.0)
@@ -64,8 +63,8 @@ def test_octaves_cover_the_scales():
 def test_explicit_features_lose_only_pairs_within_blocks(kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    layout = waves.lay_out(300, 300, rng)
-    found = waves.gram_of_kernel(kernel, Rows(X), layout, 8, rng)
+    layout = feature_blocks.lay_out(300, 300, rng)
+    found = feature_blocks.gram_of_kernel(kernel, Rows(X), layout, 8, rng)
     K = kernel(X)
     expected = _averaged(K, layout)
     assert np.abs(found - expected).max() < 1e-12 * np.abs(K).max()
@@ -74,14 +73,14 @@ def test_explicit_features_lose_only_pairs_within_blocks(kernel):
 def test_sparse_features_and_landmarks_agree_with_the_kernel():
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("AB"), 6)) for _ in range(520)]
-    layout = waves.lay_out(260, 260, rng)
+    layout = feature_blocks.lay_out(260, 260, rng)
     K = Spectrum(2)(words)
     expected = _averaged(K, layout)
-    assert np.abs(waves.gram_of_kernel(Spectrum(2), Rows(words), layout, 8, rng) - expected).max() < 1e-12
+    assert np.abs(feature_blocks.gram_of_kernel(Spectrum(2), Rows(words), layout, 8, rng) - expected).max() < 1e-12
     X = rng.normal(size=(520, 1))
     K = Gaussian(1.0)(X)
     expected = _averaged(K, layout)
-    assert np.abs(waves.gram_of_kernel(Gaussian(1.0), Rows(X), layout, 60, rng) - expected).max() < 1e-3
+    assert np.abs(feature_blocks.gram_of_kernel(Gaussian(1.0), Rows(X), layout, 60, rng) - expected).max() < 1e-3
 
 
 def test_both_routes_find_the_same():
@@ -116,12 +115,10 @@ def test_memory_is_linear_in_the_rows():
 
 
 def test_the_route_is_chosen_by_the_work(monkeypatch):
-    from mercer.twosample import procedure
-
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(600, 2)), rng.normal(size=(600, 2))
     assert "all pairs" in mmd_test(X, Y, n_permutations=49, random_state=0).method
-    monkeypatch.setattr(procedure, "EXACT_WORK", 1e6)
+    monkeypatch.setattr(relabeling, "EXACT_WORK", 1e6)
     assert "blocks" in mmd_test(X, Y, n_permutations=49, random_state=0).method
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import Gaussian
 from mercer.twosample import mmd_test
-from mercer.twosample.combine import Yardstick, by_quantiles, by_soft_maximum, ranks, sequential, stopping_count
+from mercer.twosample.pvalues import PilotMeasure, by_quantiles, by_soft_maximum, ranks, sequential, stopping_count
 
 
 def _columns(q=4, count=50, seed=0):
@@ -109,15 +109,15 @@ def test_early_stopping_of_an_aggregated_test():
     assert far.monte_carlo.drawn == 999 and far.pvalue == 1 / 1000
 
 
-def test_the_yardstick_is_its_definition():
+def test_the_measure_is_its_definition():
     pilot, columns = _columns(3, 40, 1), _columns(3, 30, 2)
-    yardstick = Yardstick(pilot, np.zeros(3))
-    least, largest = yardstick.measure(columns)
+    measure = PilotMeasure(pilot, np.zeros(3))
+    least, largest = measure.measure(columns)
     for b in range(30):
         shares = [(1 + np.sum(pilot[k] >= columns[k, b])) / 41 for k in range(3)]
         assert least[b] == pytest.approx(min(shares))
         assert largest[b] == pytest.approx(((columns[:, b] - pilot.mean(axis=1)) / pilot.std(axis=1)).max())
-    assert yardstick.exceeds(columns[:, :1], columns[:, :1]).tolist() == [True]
+    assert measure.exceeds(columns[:, :1], columns[:, :1]).tolist() == [True]
 
 
 def test_the_summary_and_the_intervals():

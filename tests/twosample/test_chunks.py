@@ -13,7 +13,7 @@ import mercer
 from mercer.errors import CapabilityError, InputError, MemoryBudgetError
 from mercer.grams.chunks import journal
 from mercer.grams.chunks import rows as chunked
-from mercer.twosample.labels import Permuted, Swapped
+from mercer.twosample.quadratic_forms import Permutations, Swaps
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(120, 3)), RNG.normal(size=(120, 3)) * 1.15
@@ -56,7 +56,7 @@ def test_the_test_of_chunks_is_that_of_the_rows(options: dict[str, Any], other: 
 
 
 @pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize(("labels", "other"), [(Swapped(120, 120), Y), (Permuted(120, 83), SHORT)], ids=["swaps", "all"])
+@pytest.mark.parametrize(("labels", "other"), [(Swaps(120, 120), Y), (Permutations(120, 83), SHORT)], ids=["swaps", "all"])
 def test_against_the_dense_formula(labels: Any, other: Any, biased: bool) -> None:
     kernel = mercer.Laplacian(1.5)
     rng = np.random.default_rng(11)
@@ -137,7 +137,7 @@ def test_the_witness_is_there_and_what_looks_at_rows_is_not() -> None:
     assert found.confidence_interval().low == pytest.approx(whole.confidence_interval().low, abs=1e-6)
     assert "chunks" in str(found)
     for name in ("columns", "explain", "prototypes"):
-        with pytest.raises(CapabilityError, match=rf"{name}\(\) looks at the rows .* Draw some thousand rows"):
+        with pytest.raises(CapabilityError, match=rf"{name}\(\) needs the rows .* Draw a few thousand rows"):
             getattr(found, name)()
 
 
@@ -162,7 +162,7 @@ def test_a_test_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert (kept / "under-way.npz").exists()
     with pytest.raises(InputError, match="this checkpoint is of another fit"):
         run(1)
-    with pytest.raises(InputError, match="checkpoint= needs random_state="):
+    with pytest.raises(InputError, match="checkpoint= needs an integer random_state="):
         run(None)
     whole = mercer.mmd_test(cut(X), cut(SHORT), GAUSSIAN, 99, 0)
     np.testing.assert_array_equal(run().null_distribution, whole.null_distribution)
@@ -178,13 +178,13 @@ def test_what_cannot_be_is_said() -> None:
         ((cut(X), cut(OTHERS)), r"chunk 0 \(rows 0 … 26\) of Y holds str"),
         ((cut(X), X[:1]), "Y has 1 row;"),
         ((cut(X), lambda: iter([X[:0]])), "Y has 0 rows;"),
-        ((mercer.chunks(X, None, np.ones(len(X)), rows=40), SHORT), "have no weights"),
+        ((mercer.chunks(X, None, np.ones(len(X)), rows=40), SHORT), "does not take weights"),
     ):
         with pytest.raises(InputError, match=words):
             mercer.mmd_test(*given, GAUSSIAN, 19, 0)
     with pytest.raises(CapabilityError, match="hsic_test permutes the rows of Y"):
         mercer.hsic_test(cut(X), Y)
-    with pytest.raises(CapabilityError, match="Precomputed kernel values do not come in chunks"):
+    with pytest.raises(CapabilityError, match="Precomputed\\(\\) does not accept chunks"):
         mercer.mmd_test(cut(X), cut(Y), mercer.Precomputed(), 19, 0)
     with pytest.raises(MemoryBudgetError, match="relabelings of 203 rows needs"):
         mercer.mmd_test(cut(X), cut(SHORT), GAUSSIAN, 10**8, 0, method="exact")
