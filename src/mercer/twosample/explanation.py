@@ -123,7 +123,7 @@ PORTION, GROUP = 256, 16
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateScore:
     """One candidate: `score` in standard deviations over relabelings, `difference` positive where X has more."""
 
     name: Any
@@ -137,10 +137,10 @@ class Explanation:
     """Candidates in descending order of score; `kind` is "columns", "features" or "examples"."""
 
     kind: str
-    reasons: tuple[Candidate, ...]
+    reasons: tuple[CandidateScore, ...]
     n_permutations: int
 
-    def significant(self, level: float = 0.05) -> tuple[Candidate, ...]:
+    def significant(self, level: float = 0.05) -> tuple[CandidateScore, ...]:
         """Return the candidates with corrected p-values up to a level."""
         return tuple(reason for reason in self.reasons if reason.pvalue <= level)
 
@@ -229,7 +229,8 @@ def _ranked(kind: str, names: Sequence[Any], scores: Any, differences: Any, coun
     reached = len(largest) - np.searchsorted(largest, standard[:, 0] - 1e-9, side="left")
     order = np.argsort(-standard[:, 0], kind="stable")
     reasons = tuple(
-        Candidate(names[i], float(standard[i, 0]), float(reached[i] / len(largest)), float(differences[i])) for i in order
+        CandidateScore(names[i], float(standard[i, 0]), float(reached[i] / len(largest)), float(differences[i]))
+        for i in order
     )
     return Explanation(kind, reasons, count)
 
