@@ -194,5 +194,5 @@ def test_the_refusals_say_what_to_do():
     X, Y = samples()
     with pytest.raises(InputError, match="Multiply both samples by the same constant"):
         mmd_test(X * 1e-200, Y * 1e-200)
-    with pytest.raises(InputError, match="underflow on these data. Multiply"):
+    with pytest.raises(InputError, match=r"underflow on these data\. Multiply"):
         mmd_test(X * 1e-200, Y * 1e-200, Linear())
