@@ -51,6 +51,7 @@ from mercer.kernels.graphs import VertexHistogram as VertexHistogram
 from mercer.kernels.graphs import WeisfeilerLehman as WeisfeilerLehman
 from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.matern import Matern as Matern
+from mercer.kernels.molecules import CircularSubstructures as CircularSubstructures
 from mercer.kernels.names import register as register
 from mercer.kernels.periodic import Periodic as Periodic
 from mercer.kernels.power_exponential import PowerExponential as PowerExponential

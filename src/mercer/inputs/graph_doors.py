@@ -9,20 +9,22 @@ import scipy.sparse as sp
 
 from mercer.errors import InputError, describe
 from mercer.inputs.graphs import Graph
+from mercer.inputs.molecules import is_molecule, molecule_graph, read_molecule
 
 
 def as_graph(value: Any, where: str) -> Graph:
     """Return the Graph behind one of the forms that kernels on graphs take; `where` names it in messages.
 
     A Graph; a networkx graph, whose attribute "label" counts; a pair (adjacency, node labels or None) with a square matrix;
-    a list of edges, each a tuple of two node numbers; a pair (list of edges, node labels or None); a SMILES text.
+    a list of edges, each a tuple of two node numbers; a pair (list of edges, node labels or None); a SMILES text; a molecule
+    of RDKit.
     """
     if isinstance(value, Graph):
         return value
     if isinstance(value, str):
-        from mercer.inputs.molecules import read_molecule
-
-        return Graph(*read_molecule(value, where))
+        return Graph(*molecule_graph(read_molecule(value, where))).with_smiles(value)
+    if is_molecule(value):
+        return Graph(*molecule_graph(value))
     if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
         return _from_networkx(value, where)
     if is_edge_list(value):

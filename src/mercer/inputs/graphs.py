@@ -32,7 +32,7 @@ class Graph:
     True
     """
 
-    __slots__ = ("edge_codes", "edge_vocabulary", "n_nodes", "node_codes", "node_vocabulary", "pairs")
+    __slots__ = ("edge_codes", "edge_vocabulary", "n_nodes", "node_codes", "node_vocabulary", "pairs", "smiles")
 
     n_nodes: int
     pairs: NDArray[np.int32]  # (m, 2) smaller node first, sorted, read-only
@@ -40,6 +40,7 @@ class Graph:
     node_vocabulary: tuple[Hashable, ...]  # the different labels in the order of first use
     edge_codes: NDArray[np.int32] | None  # (m,)
     edge_vocabulary: tuple[Hashable, ...]
+    smiles: str | None  # the text that it was read from, for kernels on molecules; not part of its equality
 
     def __init__(
         self,
@@ -64,10 +65,10 @@ class Graph:
             labels = tuple(labels[i] for i in kept.tolist())
         node_codes, node_vocabulary = _coded(nodes, "node_labels")
         edge_codes, edge_vocabulary = _coded(labels, "edge_labels")
-        self._set(count, pairs, node_codes, node_vocabulary, edge_codes, edge_vocabulary)
+        self._set(count, pairs, node_codes, node_vocabulary, edge_codes, edge_vocabulary, None)
 
     def _set(self, *values: Any) -> None:
-        names = ("n_nodes", "pairs", "node_codes", "node_vocabulary", "edge_codes", "edge_vocabulary")
+        names = ("n_nodes", "pairs", "node_codes", "node_vocabulary", "edge_codes", "edge_vocabulary", "smiles")
         for name, value in zip(names, values, strict=True):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -110,9 +111,16 @@ class Graph:
         >>> Graph.from_smiles("C=O")  # doctest: +SKIP
         Graph(n_nodes=2, edges=((0, 1),), node_labels=('C', 'O'), edge_labels=('=',))
         """
-        from mercer.inputs.molecules import read_molecule
+        from mercer.inputs.molecules import molecule_graph, read_molecule
 
-        return cls(*read_molecule(text, "Graph.from_smiles", hydrogens))
+        return cls(*molecule_graph(read_molecule(text, "Graph.from_smiles"), hydrogens)).with_smiles(text)
+
+    def with_smiles(self, text: str | None) -> Graph:
+        """Return the same graph with the SMILES text that kernels on molecules read."""
+        same = object.__new__(Graph)
+        codes = (self.node_codes, self.node_vocabulary, self.edge_codes, self.edge_vocabulary)
+        same._set(self.n_nodes, self.pairs, *codes, text)
+        return same
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
@@ -128,13 +136,17 @@ class Graph:
         return hash((self.n_nodes, self.pairs.tobytes(), self.node_labels, self.edge_labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Graph, (self.n_nodes, self.pairs, self.node_labels, self.edge_labels)
+        return _restored, (self.n_nodes, self.pairs, self.node_labels, self.edge_labels, self.smiles)
 
     def __repr__(self) -> str:
         return (
             f"Graph(n_nodes={self.n_nodes}, edges={self.edges}, node_labels={self.node_labels}, "
             f"edge_labels={self.edge_labels})"
         )
+
+
+def _restored(n_nodes: int, pairs: Any, node_labels: Any, edge_labels: Any, smiles: str | None) -> Graph:
+    return Graph(n_nodes, pairs, node_labels, edge_labels).with_smiles(smiles)
 
 
 def _node_count(n_nodes: Any) -> int:

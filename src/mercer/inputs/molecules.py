@@ -1,4 +1,4 @@
-"""Molecules written in SMILES as graphs, read by RDKit."""
+"""Molecules read by RDKit: from SMILES text, from RDKit's own objects, and from graphs that were read from SMILES."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from mercer.errors import InputError, MissingExtraError, describe
 #: How bonds are labeled; others carry RDKit's own name, such as "DATIVE".
 BONDS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 
+#: The largest SMILES text that is read; RDKit needs time and memory beyond proportion for longer ones.
+LONGEST_SMILES = 20_000
 
-def read_molecule(text: Any, where: str, hydrogens: bool = False) -> tuple[int, list[tuple[int, int]], list[str], list[str]]:
-    """Number of atoms, bonds, labels of both: what makes the graph of a molecule; `where` names the text in messages."""
+
+def read_molecule(text: Any, where: str) -> Any:
+    """Return RDKit's molecule of a SMILES text; `where` names the text in messages."""
     if not isinstance(text, str):
         raise InputError(f"{where} takes a SMILES text such as 'CCO'; got {describe(text)}.")
     try:
@@ -21,11 +24,43 @@ def read_molecule(text: Any, where: str, hydrogens: bool = False) -> tuple[int, 
         raise MissingExtraError(
             f"{where} is a text, which is read as a molecule in SMILES by RDKit: pip install 'mercer[graphs]'."
         ) from None
-    with BlockLogs():  # what is wrong is said below, once
+    if len(text) > LONGEST_SMILES:
+        raise InputError(f"{where}: the SMILES has {len(text)} characters; at most {LONGEST_SMILES} are read.")
+    with BlockLogs():  # the message below replaces RDKit's output on the terminal
         molecule = Chem.MolFromSmiles(text)
     if molecule is None or not text.strip():
-        raise InputError(f"{where}: {text!r} is not a valid SMILES of a molecule; correct it or leave the row out.")
+        shown = text if len(text) <= 80 else text[:77] + "…"
+        raise InputError(f"{where}: {shown!r} is not a valid SMILES of a molecule; correct it or leave the row out.")
+    return molecule
+
+
+def as_molecule(value: Any, where: str) -> Any:
+    """Return RDKit's molecule behind a SMILES text, an RDKit molecule, or a graph that was read from SMILES."""
+    if is_molecule(value):
+        if value.GetNumAtoms() == 0:
+            raise InputError(f"{where} is a molecule without atoms; leave the row out.")
+        return value
+    if isinstance(value, str):
+        return read_molecule(value, where)
+    smiles = getattr(value, "smiles", None)
+    if isinstance(smiles, str):
+        return read_molecule(smiles, where)
+    raise InputError(
+        f"{where} is {describe(value)}, not a molecule. Give SMILES text such as 'CCO', an RDKit molecule, or "
+        "mercer.Graph.from_smiles(text); other graphs have too little chemistry."
+    )
+
+
+def is_molecule(value: Any) -> bool:
+    """Whether a value is a molecule of RDKit; RDKit is not imported for it."""
+    return type(value).__module__.startswith("rdkit.") and hasattr(value, "GetNumAtoms")
+
+
+def molecule_graph(molecule: Any, hydrogens: bool = False) -> tuple[int, list[tuple[int, int]], list[str], list[str]]:
+    """Return number of atoms, bonds, labels of atoms and of bonds: the arguments of `Graph`."""
     if hydrogens:
+        from rdkit import Chem
+
         molecule = Chem.AddHs(molecule)
     bonds = list(molecule.GetBonds())
     return (

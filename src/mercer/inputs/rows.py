@@ -19,6 +19,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.graph_doors import as_graph
 from mercer.inputs.graphs import Graph
+from mercer.inputs.molecules import as_molecule
 from mercer.inputs.vectors import Matrix, as_vectors, check_size, is_frame
 
 T = TypeVar("T")
@@ -73,6 +74,10 @@ class Rows:
         """The collection as graphs."""
         items = self._items("graphs")
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
+
+    def molecules(self) -> list[Any]:
+        """The collection as RDKit's molecules; equal texts are read once."""
+        return self.remember("molecules", self._molecules)
 
     def given(self) -> tuple[Array, Array | None]:
         """Kernel values from outside with all N training objects, (n, N), and which of these the rows are.
@@ -133,6 +138,18 @@ class Rows:
             if not (strings and isinstance(item, str)):  # the odd one out is to be named
                 _check_tokens(item, f"{self.name}[{position}]", strings)
         return [tuple(item) for item in items]
+
+    def _molecules(self) -> list[Any]:
+        known: dict[str, Any] = {}
+        found = []
+        for position, item in enumerate(self._items("molecules")):
+            molecule = known.get(item) if isinstance(item, str) else None
+            if molecule is None:
+                molecule = as_molecule(item, f"{self.name}[{position}]")
+                if isinstance(item, str):
+                    known[item] = molecule
+            found.append(molecule)
+        return found
 
     def _items(self, kind: str) -> list[Any]:
         """The rows as single objects: a list, a series, a one-dimensional array, or a frame of one column."""

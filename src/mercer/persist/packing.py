@@ -139,7 +139,8 @@ class Packer:
 
     def _graph(self, value: Graph, where: str) -> Any:
         labels = [self.pack(part, where) for part in (value.node_labels, value.edge_labels)]
-        return {"is": "graph", "nodes": value.n_nodes, "edges": value.edges, "labels": labels}
+        smiles = {} if value.smiles is None else {"smiles": value.smiles}
+        return {"is": "graph", "nodes": value.n_nodes, "edges": value.edges, "labels": labels, **smiles}
 
     def _kernel(self, value: Kernel, where: str) -> Any:
         text, parts = split(value)
@@ -250,7 +251,10 @@ class _Unpacker:
 
     def _graph(self, value: Any) -> Graph:
         node_labels, edge_labels = (self.unpack(part) for part in value["labels"])
-        return Graph(value["nodes"], value["edges"], node_labels, edge_labels)
+        smiles = value.get("smiles")
+        if not isinstance(smiles, str | None):
+            raise InputError(f"the SMILES of a graph must be a text; the file holds {describe(smiles)}.")
+        return Graph(value["nodes"], value["edges"], node_labels, edge_labels).with_smiles(smiles)
 
     def _kernel(self, value: Any) -> Kernel:
         return join(value["text"], [(path, self.unpack(part)) for path, part in value["parts"]])

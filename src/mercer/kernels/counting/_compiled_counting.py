@@ -58,3 +58,28 @@ def count(keys: Array, first: Ints, bound: int) -> tuple[Ints, Codes, Floats]:  
             seen[indices[k]] = 0
         indptr[i + 1] = filled
     return indptr, indices[:filled].copy(), data[:filled].copy()
+
+
+@numba.njit(cache=True, nogil=True)
+def unary(
+    indptr: Ints, indices: Codes, data: Floats, width: int
+) -> tuple[Ints, Ints, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each
+    """Counts as that many ones: column c becomes as many columns as its largest count."""
+    first = np.zeros(width + 1, np.int64)
+    for k in range(indices.shape[0]):
+        first[indices[k] + 1] = max(first[indices[k] + 1], np.int64(data[k]))
+    for c in range(width):
+        first[c + 1] += first[c]
+    n = indptr.shape[0] - 1
+    out_indptr = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        out_indptr[i + 1] = out_indptr[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            out_indptr[i + 1] += np.int64(data[k])
+    out = np.empty(out_indptr[n], np.int64)
+    at = 0
+    for k in range(indices.shape[0]):
+        for t in range(np.int64(data[k])):
+            out[at] = first[indices[k]] + t
+            at += 1
+    return out_indptr, out, first

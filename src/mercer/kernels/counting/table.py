@@ -127,6 +127,21 @@ def present(part: FeatureTable) -> FeatureTable:
     return _with_data(part, np.ones(part.matrix.nnz))
 
 
+def unary_table(part: FeatureTable) -> FeatureTable:
+    """Every count as that many ones, so that inner products are sums of min(a, b)."""
+    from mercer.kernels.counting._compiled_counting import unary
+
+    counts = part.matrix
+    indptr, indices, first = unary(counts.indptr.astype(np.int64), counts.indices, counts.data, counts.shape[1])
+    matrix = sp.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=(counts.shape[0], int(first[-1])))
+
+    def names() -> list[Hashable]:
+        times = np.diff(first).tolist()
+        return [f"{name} x{t}" for name, most in zip(part.names(), times, strict=True) for t in range(1, most + 1)]
+
+    return FeatureTable(matrix, names)
+
+
 def _with_data(part: FeatureTable, data: Array) -> FeatureTable:
     matrix = part.matrix
     return FeatureTable(sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape), part.names)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from mercer.inputs import Graph
-from mercer.kernels.counting.table import FeatureTable
+from mercer.kernels.counting.table import FeatureTable, unary_table
 from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, whole
@@ -95,18 +92,7 @@ class WLOptimalAssignment(GraphCounts):
 
     def _table(self, batch: Batch) -> FeatureTable:
         """min(a, b) = sum over t >= 1 of [a >= t] [b >= t]: every count becomes that many ones."""
-        from mercer.kernels.graphs._compiled_colors import unary
-
-        colors = refine(batch, self.iterations, self.edge_labels)
-        counts = colors.table().matrix
-        indptr, indices, first = unary(counts.indptr.astype(np.int64), counts.indices, counts.data, counts.shape[1])
-        matrix = sp.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=(len(batch), int(first[-1])))
-
-        def names() -> list[Hashable]:
-            times = np.diff(first).tolist()
-            return [f"{name} x{t}" for name, most in zip(colors.names(), times, strict=True) for t in range(1, most + 1)]
-
-        return FeatureTable(matrix, names)
+        return unary_table(refine(batch, self.iterations, self.edge_labels).table())
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         places = list(colored_nodes(self, item))

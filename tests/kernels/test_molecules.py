@@ -1,0 +1,141 @@
+"""Substructures of molecules: equal to RDKit's own counts and similarities, and readable from every form of a molecule."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import CircularSubstructures, Graph, KernelRidge, parse
+from mercer.errors import InputError
+from mercer.kernels.molecules import KINDS
+from mercer.testing import check_kernel
+
+Chem = pytest.importorskip("rdkit.Chem", reason="RDKit is not installed (extra graphs)")
+
+SMILES = ["CCO", "CCN", "c1ccccc1O", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].[Cl-]", "C*"]
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "mol_moleculeace.json.gz"
+
+
+def prints_of(kernel: CircularSubstructures, smiles: list[str]) -> list[dict[int, int]]:
+    """RDKit's own unfolded counts, made one molecule at a time."""
+    from rdkit.Chem import rdFingerprintGenerator
+
+    makers: dict[str, Any] = {
+        "circular": lambda: rdFingerprintGenerator.GetMorganGenerator(
+            radius=kernel.radius, includeChirality=kernel.chirality
+        ),
+        "features": lambda: rdFingerprintGenerator.GetMorganGenerator(
+            radius=kernel.radius,
+            includeChirality=kernel.chirality,
+            atomInvariantsGenerator=rdFingerprintGenerator.GetMorganFeatureAtomInvGen(),
+        ),
+        "pairs": lambda: rdFingerprintGenerator.GetAtomPairGenerator(includeChirality=kernel.chirality),
+        "torsions": lambda: rdFingerprintGenerator.GetTopologicalTorsionGenerator(includeChirality=kernel.chirality),
+    }
+    maker = makers[kernel.kind]()
+    return [maker.GetSparseCountFingerprint(Chem.MolFromSmiles(text)).GetNonzeroElements() for text in smiles]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("chirality", [True, False])
+def test_values_are_sums_over_rdkit_counts(kind: str, counts: bool, chirality: bool) -> None:
+    kernel = CircularSubstructures(2, counts=counts, chirality=chirality, kind=kind)
+    prints = prints_of(kernel, SMILES)
+
+    def twin(x: dict[int, int], z: dict[int, int]) -> int:
+        return sum(min(x[s], z[s]) if counts else 1 for s in x.keys() & z.keys())
+
+    expected = [[twin(x, z) for z in prints] for x in prints]
+    assert kernel(SMILES).tolist() == expected
+    assert kernel(SMILES[:3], SMILES[3:]).tolist() == [row[3:] for row in expected[:3]]
+    features = kernel.feature_map(SMILES)
+    assert (features @ features.T).toarray().tolist() == expected
+    assert len(kernel.feature_names(SMILES)) == features.shape[1]
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="the shared data are not here")
+@pytest.mark.parametrize("counts", [True, False])
+def test_tanimoto_equals_rdkit_on_five_thousand_molecules(counts: bool) -> None:
+    from rdkit import DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+
+    data = json.loads(gzip.decompress(SHARED.read_bytes()))
+    smiles = [text for assay in data.values() for text in assay["smiles"]][:5000]
+    maker = rdFingerprintGenerator.GetMorganGenerator(radius=2, includeChirality=True)
+    molecules = [Chem.MolFromSmiles(text) for text in smiles]
+    make = maker.GetSparseCountFingerprint if counts else maker.GetSparseFingerprint
+    prints = [make(molecule) for molecule in molecules]
+    K = CircularSubstructures(2, counts=counts).tanimoto()(smiles[:40], smiles)
+    for row in range(40):
+        assert K[row].tolist() == list(DataStructs.BulkTanimotoSimilarity(prints[row], prints))
+
+
+def test_a_molecule_has_several_forms() -> None:
+    kernel = CircularSubstructures(2)
+    texts = SMILES[:5]
+    forms: list[Any] = [[Chem.MolFromSmiles(text) for text in texts], [Graph.from_smiles(text) for text in texts]]
+    forms.append(np.array(texts, dtype=object))
+    for form in forms:
+        assert np.array_equal(kernel(form), kernel(texts))
+    assert pickle.loads(pickle.dumps(forms[1][3])).smiles == texts[3]
+
+
+def test_stereo_isomers_are_told_apart_on_request() -> None:
+    left, right = SMILES[3:5]
+    assert CircularSubstructures(2).tanimoto()([left, right])[0, 1] < 1.0
+    assert CircularSubstructures(2, chirality=False).tanimoto()([left, right])[0, 1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        CircularSubstructures(),
+        CircularSubstructures(1, counts=False).tanimoto(),
+        0.5 * CircularSubstructures(2).tanimoto() + CircularSubstructures(2, kind="pairs").normalized(),
+    ],
+)
+def test_laws(kernel: Any) -> None:
+    check_kernel(kernel, SMILES)
+    assert kernel.certificate().status == "valid" and parse(repr(kernel)) == kernel
+
+
+def test_places_of_substructures_cover_their_atoms() -> None:
+    molecule = "CC(=O)Oc1ccccc1C(=O)O"
+    for kind in KINDS:
+        kernel = CircularSubstructures(2, kind=kind)
+        found = list(kernel._occurrences(molecule))
+        assert sorted(str(one.feature) for one in found) == sorted(map(str, kernel.feature_names([molecule])))
+        assert all(0 <= atom < 13 for one in found for atom in one.positions)
+
+
+def test_models_of_molecules_are_saved(tmp_path: Path) -> None:
+    y = np.arange(5.0)
+    for rows in (SMILES[:5], [Graph.from_smiles(text) for text in SMILES[:5]]):
+        model = KernelRidge(CircularSubstructures(2).tanimoto(), alpha=0.1).fit(rows, y)
+        mercer.save(model, tmp_path / "model")
+        assert np.array_equal(mercer.load(tmp_path / "model").predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("", "not a valid SMILES"),
+        ("C(", r"X\[1\]: 'C\(' is not a valid SMILES"),
+        ("C" * 30_000, "30000 characters; at most 20000"),
+        (3.5, r"X\[1\] is .* not a molecule. Give SMILES text"),
+        (Graph(2, [(0, 1)]), "other graphs have too little chemistry"),
+    ],
+)
+def test_what_is_no_molecule_is_named(value: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        CircularSubstructures()(["CCO", value])
+    with pytest.raises(InputError, match="without atoms"):
+        CircularSubstructures()([Chem.Mol()])
