@@ -19,9 +19,9 @@ import numpy as np
 
 import mercer
 from mercer.estimators.ridge.large import feature_map, row_sums
-from mercer.estimators.ridge.primal import NormalEquations, solve_primal
 from mercer.estimators.ridge.problem import Problem
 from mercer.grams.chunks.tasks import GROUP, total_of
+from mercer.linalg.ridge.primal import NormalEquations, solve_primal
 from mercer.numeric.threads import one_thread
 
 #: Assumptions about the network and Dask, not measured: 10 Gbit/s, half a millisecond, a millisecond per task.

@@ -169,8 +169,7 @@ def leave_one_out_paths(n: int = 2000) -> Row:
         return TridiagonalPath.from_gram(data[0].copy(), overwrite=True).leave_one_out(ALPHAS, data[1])
 
     def eigenvectors(data: Any) -> Any:
-        from mercer.linalg.ridge.eigen import EigenPath
-        from mercer.linalg.ridge.eigen_fit import EigenFit
+        from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 
         return EigenFit(EigenPath.from_gram(data[0].copy(), overwrite=True), data[1]).leave_one_out(ALPHAS)
 

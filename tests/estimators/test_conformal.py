@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_rank, jackknife_plus, jackknife_radius
-from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.linalg.ridge.dual import solve_dual
 from mercer.linalg.ridge.eigen import EigenPath
 
@@ -36,7 +35,7 @@ def test_jackknife_plus_against_refits(kind, intercept):
     # Kernel rows of new points: mixtures of the old ones are as good as any.
     rows = rng.dirichlet(np.ones(25), size=6) @ K
     fit = solve_dual(K, y, 0.5, weights=w, fit_intercept=intercept)
-    prediction, loo = rows @ fit.value + fit.intercept, leave_one_out(fit)
+    prediction, loo = rows @ fit.value + fit.intercept, fit.leave_one_out()
     used = np.arange(25) if w is None else np.flatnonzero(w)
     for influence in (
         fit.influence(rows),
@@ -82,7 +81,7 @@ def test_coverage_on_fresh_data():
         train, test = np.arange(50), np.arange(50, 80)
         fit = solve_dual(K[np.ix_(train, train)], y[train], 0.5)
         rows = K[np.ix_(test, train)]
-        interval = jackknife_plus(rows @ fit.value, fit.influence(rows), leave_one_out(fit), 0.9)
+        interval = jackknife_plus(rows @ fit.value, fit.influence(rows), fit.leave_one_out(), 0.9)
         hits += ((interval[:, 0] <= y[test]) & (y[test] <= interval[:, 1])).sum()
         total += 30
     assert hits / total >= 0.8  # the theorem

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.errors import InputError
 from mercer.linalg.solution import lapack_view, split_rows

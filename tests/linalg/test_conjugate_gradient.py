@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.errors import InputError, NumericalError
 from mercer.linalg.cholesky import cholesky

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.errors import InputError, NumericalError
 from mercer.linalg.cholesky import append_rows, cholesky, remove_rows

@@ -228,6 +228,19 @@ class Factor:
         lauum(A, lower=1, overwrite_c=1)
         return Inverse(A, self.diagonal)
 
+    def last_inverse(self, m: int) -> Array:  # -> (m, m)
+        """Return ``G^-1`` on the last m rows, from the last block of L alone: the factor is kept.
+
+        >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+        >>> cholesky(K).last_inverse(1).round(12)  # of [[2, -1], [-1, 2]] / 3
+        array([[0.66666667]])
+        """
+        first = self.shape[0] - m
+        potri = lapack.dpotri if self.dtype == np.float64 else lapack.spotri
+        block: Array = potri(np.array(self.matrix[first:, first:], order="F"), lower=1, overwrite_c=1)[0]
+        mirror_lower(block)
+        return block
+
     def restore(self) -> Array:  # -> (n, n), K as it came
         """K itself, rebuilt from the untouched triangle in the same memory; consumes the factor.
 

@@ -22,6 +22,7 @@ import numpy as np
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.linalg.cholesky import Factor, cholesky
+from mercer.linalg.ridge import held_out as closed_form
 from mercer.linalg.solution import targets
 
 Tile = Callable[[slice, slice], Array]
@@ -170,10 +171,9 @@ def leave_one_out(factor: Factor, columns: Array, n_targets: int) -> HeldOutRows
     S = factor.solve(columns).astype(np.float64, copy=False)
     fitted = profile(columns.T @ S, t)
     whole = factor.diag_inverse()
-    diagonal = whole - np.einsum("ij,jk,ik->i", S[:, t:], fitted.covariance, S[:, t:])
-    diagonal[diagonal <= 8 * np.finfo(np.float64).eps * whole] = np.nan  # the mean cannot be fitted without this row
+    diagonal = closed_form.centered_diagonal(whole, np.einsum("ij,jk,ik->i", S[:, t:], fitted.covariance, S[:, t:]))
     V = S[:, :t] - S[:, t:] @ fitted.beta
-    variance = 1.0 / diagonal
+    variance = closed_form.leave_one_out(np.ones(len(V)), diagonal)  # NaN if the mean cannot be fitted without this row
     residuals = V * variance[:, None]
     log_density = -0.5 * (math.log(2.0 * math.pi) + np.log(variance)[:, None] + residuals * V)
     return HeldOutRows(residuals, variance, log_density)

@@ -14,8 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.ridge.summary import rms
 from mercer.grams import gram
 from mercer.kernels.text import as_kernel
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.report.drawing import BLUE, GRAY, GREEN, ORANGE, VERMILLION, Panels, log_axis, many_axes, positive
 from mercer.report.models import one_ridge
 from mercer.selection.surface import default_alphas

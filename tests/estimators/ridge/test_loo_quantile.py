@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.estimators.ridge import mixed as module
-from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.mixed import loo_quantile
 from mercer.linalg.cholesky import cholesky
 from mercer.linalg.ridge.dual import solve_dual
@@ -36,7 +35,7 @@ def test_it_is_the_one_that_sorting_finds(alpha, weighted, intercept):
     fit = solve_dual(K, Y, alpha, weights=weights, fit_intercept=intercept)
     u = np.linalg.solve(G, np.ones(N))
     taken = u**2 / u.sum() if intercept else 0.0
-    ordered = np.sort(np.abs(leave_one_out(fit)[:, 0]))
+    ordered = np.sort(np.abs(fit.leave_one_out()[:, 0]))
     for rank in (1, 450, 811, N):
         found = quantile(K, G, shift, fit.value, rank, taken)
         assert found is not None
@@ -49,7 +48,7 @@ def test_it_is_the_one_that_sorting_finds(alpha, weighted, intercept):
 def test_several_targets_at_once():
     K, Y, _, G, shift = problem(0.1, targets=3)
     fit = solve_dual(K, Y, 0.1)
-    wanted = np.sort(np.abs(leave_one_out(fit)), axis=0)[809]
+    wanted = np.sort(np.abs(fit.leave_one_out()), axis=0)[809]
     np.testing.assert_allclose(quantile(K, G, shift, fit.value, 810), wanted, rtol=1e-10)
 
 

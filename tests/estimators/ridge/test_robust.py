@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.optimize
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.errors import InputError
 from mercer.estimators.ridge.robust import huber, huber_loss, huber_weights

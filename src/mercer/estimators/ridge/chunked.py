@@ -12,7 +12,6 @@ from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import large
 from mercer.estimators.ridge.preconditioner import rank_for
-from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import Problem, RidgeFit
 from mercer.estimators.training import passes_before
 from mercer.grams.chunks.operator import ChunkOperator
@@ -21,6 +20,8 @@ from mercer.grams.low_rank import rows_drawn
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk, rows_of_chunk
 from mercer.kernels.base import Kernel
+from mercer.kernels.strings.engine.sparse_products import columns_gram
+from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features made at a time.
@@ -88,7 +89,7 @@ def explicit_sums(chunk: Chunk, kernel: Kernel, fit_intercept: bool, shift: Arra
         rows = slice(start, start + FEATURE_ROWS)
         blocks.append((rows, None if chunk.weights is None else chunk.weights[rows]))
     made = ((kernel.feature_map(take(chunk.X, rows)), chunk.y[rows], w) for rows, w in blocks)
-    found = normal_equations(made, fit_intercept=fit_intercept, shift=shift)
+    found = normal_equations(made, fit_intercept=fit_intercept, shift=shift, columns_gram=columns_gram)
     return found.gram, found.moment, found.sums, found.target_sums, np.array([found.weight])
 
 

@@ -23,6 +23,7 @@ from mercer.estimators.ridge.surface import Data, assemble
 from mercer.grams.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
+from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.planning import Route, Shape, gemm_rate
 from mercer.selection.scoring import Scores, Scoring, over_folds
@@ -168,7 +169,7 @@ def diagnose_grid(problem: Problem, residuals: Array) -> Diagnosis:
         mine = np.broadcast_to(problem.alpha == alpha, Y.shape[1:])
         dof[mine] = rows.effective_dof(grid, float(alpha), PROBES, 1e-3)
     share = rows.weights[:, None] * dof / rows.total  # a weight counts a row that often
-    loo = residuals.reshape(Y.shape) / (1.0 - share)
+    loo = leave_one_out(residuals.reshape(Y.shape), 1.0 - share)
     leverage = share if problem.alpha.ndim else share[:, 0]
     return Diagnosis(loo.reshape(problem.Y.shape), leverage, dof if problem.alpha.ndim else float(dof[0]))
 

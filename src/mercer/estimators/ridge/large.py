@@ -20,7 +20,6 @@ from mercer.errors import CapabilityError, InputError
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import many_landmarks
 from mercer.estimators.ridge.grid import diagnose_grid, fit_grid, grid_route, predict_grid
-from mercer.estimators.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
@@ -32,6 +31,8 @@ from mercer.inputs.chunks import Chunk
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.spectral.draws import draw
 from mercer.kernels.spectral.fourier_map import FourierMap
+from mercer.linalg.ridge.held_out import leave_one_out
+from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.numeric.tiles import fill
 from mercer.planning import LOADING, Route, Shape, entry_rate, gemm_rate
 from mercer.registry import record
@@ -326,7 +327,7 @@ def diagnose_large(problem: Problem, solver: str, fitted: RidgeFit, meter: Meter
             h = solved.leverage(Z, own)
             value = solved.value.reshape(len(solved.value), -1)[:, mine]
             errors = Y[rows][:, mine] - Z @ value - np.atleast_1d(solved.intercept)[mine]
-            loo[rows.start : rows.stop, mine] = errors / (1.0 - h)[:, None]
+            loo[rows.start : rows.stop, mine] = leave_one_out(errors, 1.0 - h)
             leverage[rows.start : rows.stop, mine if problem.alpha.ndim else slice(None)] = h[:, None]
     values = leverage if problem.alpha.ndim else leverage[:, 0]
     return Diagnosis(loo.reshape(problem.Y.shape), values, values.sum(axis=0))

@@ -25,6 +25,7 @@ from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.linalg.eigenpairs import eigenpairs
+from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface
 
@@ -53,7 +54,7 @@ def large_surface(
     found = []
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     for index, kernel in enumerate(kernels):
-        left = leave_one_out(kernel, data, alphas, solver, n_components)
+        left = fit_at_all(kernel, data, alphas, solver, n_components)
         if data.chunked:
             found.append(scoring.of_sums(*data.rows.sum(chunk_scores, left, scoring)))
         else:
@@ -88,11 +89,11 @@ class LeaveOneOut:
                 h *= weights[rows, None]
             for number in range(len(loo)):
                 fitted = U @ (self.shrink[:, number, None] * self.turned) + self.middle
-                loo[number, rows] = (T[rows] - fitted) / (1.0 - h[:, number])[:, None]
+                loo[number, rows] = leave_one_out(T[rows] - fitted, 1.0 - h[:, number])
         return loo.reshape(len(loo), *Y.shape)
 
 
-def leave_one_out(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> LeaveOneOut:
+def fit_at_all(kernel: Kernel, data: Data, alphas: Array, solver: str, n_components: int | None) -> LeaveOneOut:
     """The fit of one kernel at every alpha, from one pass."""
     problem = Problem(
         kernel, data.X, data.Y, np.asarray(alphas.min()), data.weights, data.fit_intercept, n_components=n_components

@@ -26,6 +26,7 @@ from mercer.grams.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
+from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.numeric.memory import within
 from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
@@ -200,7 +201,7 @@ def diagnose_many(problem: Problem, residuals: Array) -> Diagnosis:
         dof[mine] = ManyLandmarks(part, problem.features, problem.memory).effective_dof()
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     share = weights[:, None] * dof / float(weights.sum())
-    loo = residuals.reshape(Y.shape) / (1.0 - share)
+    loo = leave_one_out(residuals.reshape(Y.shape), 1.0 - share)
     leverage = share if problem.alpha.ndim else share[:, 0]
     return Diagnosis(loo.reshape(problem.Y.shape), leverage, dof if problem.alpha.ndim else float(dof[0]))
 

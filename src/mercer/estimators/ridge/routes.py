@@ -14,17 +14,17 @@ from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import chunked, large, many_landmarks, mixed
 from mercer.estimators.ridge.chunked import FEATURE_ROWS
-from mercer.estimators.ridge.crossval import leave_one_out
 from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
-from mercer.estimators.ridge.primal import minimum_norm, normal_equations, solve_primal
 from mercer.estimators.ridge.problem import COUNTED_ROWS, Diagnosis, Problem, RidgeFit, from_solution, right_sides
 from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import as_rows
+from mercer.kernels.strings.engine.sparse_products import columns_gram
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.ridge.dual import DualFit, fit_rows
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
+from mercer.linalg.ridge.held_out import centered_diagonal, leave_one_out
+from mercer.linalg.ridge.primal import minimum_norm, normal_equations, solve_primal
 from mercer.linalg.solution import split_rows
 from mercer.numeric.encodings import dense
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
@@ -113,7 +113,7 @@ def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter
         return _diagnose_path(problem, _path(problem, meter))
     loo, leverage = np.empty(problem.Y.shape), np.empty(problem.Y.shape if problem.alpha.ndim else problem.n)
     for columns, result in dual_fits(problem, meter):
-        loo[columns] = leave_one_out(result)
+        loo[columns] = result.leave_one_out()
         leverage[columns] = result.leverage()[:, None] if problem.alpha.ndim else result.leverage()
     return Diagnosis(loo, leverage, leverage.sum(axis=0))
 
@@ -255,7 +255,9 @@ def _primal(problem: Problem, meter: Meter) -> RidgeFit:
         converged, message = least.converged, least.message
     else:
         blocks = _blocks(problem, kept or feature_blocks(problem))
-        solved = solve_primal(normal_equations(blocks, fit_intercept=problem.fit_intercept), alpha)
+        solved = solve_primal(
+            normal_equations(blocks, fit_intercept=problem.fit_intercept, columns_gram=columns_gram), alpha
+        )
         value, intercept, jitter, rank = solved.value, solved.intercept, solved.jitter, None
         converged, message = solved.converged, solved.message
     residuals = np.empty(problem.Y.shape)
@@ -331,8 +333,8 @@ def _diagnose_cg(problem: Problem, fitted: RidgeFit, meter: Meter) -> Diagnosis:
     diagonal = np.clip(estimate, 1.0 / (np.asarray(K.diag(), dtype=np.float64) + shift), top)
     if problem.fit_intercept:
         ones = solved[:, -1]
-        diagonal = np.maximum(diagonal - ones**2 / ones.sum(), np.finfo(np.float64).tiny)
+        diagonal = np.maximum(centered_diagonal(diagonal, ones**2 / ones.sum()), np.finfo(np.float64).tiny)
     assert fitted.dual is not None
-    loo = (fitted.dual.reshape(problem.n, -1) / diagonal[:, None]).reshape(fitted.dual.shape)
+    loo = leave_one_out(fitted.dual, diagonal)
     leverage = 1.0 - shift * diagonal
     return Diagnosis(loo, leverage, leverage.sum())

@@ -11,8 +11,7 @@ from mercer.arrays import Array
 from mercer.errors import CapabilityError
 from mercer.estimators.ridge.formula import MOST_TERMS, written
 from mercer.estimators.summary import Summary
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.numeric.memory import format_bytes
 
 #: Linear ridge is shown beside the model while it costs next to nothing.

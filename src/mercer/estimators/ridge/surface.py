@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
-from mercer.estimators.ridge.crossval import cholesky_held_out
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.dual import cholesky_held_out
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 from mercer.numeric.encodings import dense
 from mercer.selection.scoring import Scores, Scoring

@@ -14,6 +14,7 @@ import scipy.linalg.lapack as lapack
 
 from mercer.arrays import Array
 from mercer.errors import InputError, NumericalError
+from mercer.linalg.ridge import held_out as closed_form
 from mercer.linalg.solution import penalties, split_rows, targets
 from mercer.numeric.threads import cpu_count, run
 
@@ -76,11 +77,9 @@ class TridiagonalPath:
             total = self.root @ ones
             intercept = np.einsum("al,at->lt", ones, scaled[:, :-1]) / total[:, None]
             inner = inner - ones[:, :, None] * intercept
-            taken = ones.T**2 / total[:, None]
-            # what rounding leaves of an exact zero (nothing else to fit the intercept on) is zero
-            left = np.where(left - taken > 8 * np.finfo(np.float64).eps * left, left - taken, 0.0)
+            left = closed_form.centered_diagonal(left, ones.T**2 / total[:, None])
         out = np.empty((values.size, len(columns), columns.shape[1]))
-        held = inner / (self.root[:, None] * np.where(left > 0, left, np.nan).T)[:, :, None]
+        held = closed_form.leave_one_out(inner, self.root[:, None] * left.T)
         out[:, self.active] = held.transpose(1, 0, 2)
         if self.idle.size:
             dual = (self.root[:, None, None] * inner).reshape(self.active.size, -1)

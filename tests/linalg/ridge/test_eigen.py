@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError, NumericalError
 from mercer.linalg.ridge.eigen import EigenPath, _eigh_in_place

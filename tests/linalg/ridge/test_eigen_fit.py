@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
-from tests.estimators.ridge.test_eigen import ALPHAS
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
+from tests.linalg.ridge.test_eigen import ALPHAS
 
 from mercer.errors import InputError
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 
 FOLDS = [np.array([3, 0, 7]), np.arange(10, 20), np.array([4, 24]), np.array([1])]
 

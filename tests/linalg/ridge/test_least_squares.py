@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.primal import minimum_norm
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
+from mercer.linalg.ridge.primal import minimum_norm
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)

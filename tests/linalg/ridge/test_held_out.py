@@ -2,14 +2,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
-from tests.estimators.ridge.test_eigen_fit import FOLDS
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
+from tests.linalg.ridge.test_eigen_fit import FOLDS
 
-from mercer.estimators.ridge.crossval import cholesky_held_out, held_out, leave_one_out
-from mercer.linalg.ridge.dual import solve_dual
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.errors import InputError
+from mercer.linalg.ridge.dual import cholesky_held_out, solve_dual
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 
 
 @pytest.mark.parametrize(("kind", "intercept"), CASES)
@@ -18,9 +17,9 @@ def test_closed_forms_equal_refits(kind, intercept):
     for alpha in (0.01, 1.0, 30.0):
         fit = solve_dual(K, Y, alpha, weights=w, fit_intercept=intercept)
         single = naive.held_out(K, Y, alpha, [[i] for i in range(25)], w, intercept)
-        assert np.allclose(leave_one_out(fit), np.concatenate(single), rtol=0, atol=1e-8)
+        assert np.allclose(fit.leave_one_out(), np.concatenate(single), rtol=0, atol=1e-8)
         wanted = naive.held_out(K, Y, alpha, FOLDS, w, intercept)
-        for got, exact in zip(held_out(fit, FOLDS), wanted, strict=True):
+        for got, exact in zip(fit.held_out(FOLDS), wanted, strict=True):
             assert np.allclose(got, exact, rtol=0, atol=1e-8)
 
 
@@ -72,5 +71,26 @@ def test_float32():
 
 def test_one_row_with_an_intercept_leaves_nothing():
     fit = solve_dual(np.eye(1), np.array([3.0]), 1.0, fit_intercept=True)
-    assert np.isnan(leave_one_out(fit)).all()
-    assert np.isnan(held_out(fit, [[0]])[0]).all()
+    assert np.isnan(fit.leave_one_out()).all()
+    assert np.isnan(fit.held_out([[0]])[0]).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_the_last_rows_by_groups(intercept, several):
+    K, Y, _ = problem(None)
+    Y = Y if several else Y[:, 0]
+    groups = np.array([4, 0, 4, 1, 2, 2, 2])
+    last = np.arange(18, 25)
+    got = solve_dual(K, Y, 0.3, fit_intercept=intercept).held_out_last(groups)
+    assert got.shape == (7, *Y.shape[1:])
+    for group in np.unique(groups):
+        (wanted,) = naive.held_out(K, Y.reshape(25, -1), 0.3, [last[groups == group]], None, intercept)
+        assert np.allclose(got[groups == group].reshape(len(wanted), -1), wanted, rtol=0, atol=1e-8)
+
+
+def test_no_last_rows_and_rows_of_weight_zero():
+    K, Y, w = problem("zeros")
+    assert solve_dual(K, Y, 1.0).held_out_last(np.empty(0, int)).shape == (0, *Y.shape[1:])
+    with pytest.raises(InputError, match="all weights are positive"):
+        solve_dual(K, Y, 1.0, weights=w).held_out_last(np.arange(3))

@@ -6,7 +6,7 @@ fitted by centering, on sums taken around a shift near the mean, so that a large
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import scipy.sparse
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.linalg.cholesky import Factor, Factored, cholesky
+from mercer.linalg.ridge import held_out as closed_form
 from mercer.linalg.solution import RidgeSolution, penalties, relative_residual, row_weights, targets
 from mercer.numeric.sparse_products import columns_gram
 
@@ -26,7 +27,7 @@ Block = tuple[Any, Array] | tuple[Any, Array, Array | None]  # Z (b, d) dense or
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """``Z'WZ``, ``Z'WY`` and what else a ridge fit needs of the rows, all round ``shift`` and in float64.
+    """``Z'WZ``, ``Z'WY`` and the other sums of a ridge fit, around ``shift`` and in float64.
 
     Sums over disjoint rows with one shift add and subtract: ``total.without(fold)`` are the equations of the other
     rows, which is m-fold cross-validation in one pass over the data.
@@ -44,7 +45,7 @@ class NormalEquations:
     def without(self, other: NormalEquations) -> NormalEquations:
         """The equations of the rows that are not in ``other``, which must have been summed with the same shift."""
         if not np.array_equal(self.shift, other.shift) or self.fit_intercept != other.fit_intercept:
-            raise InputError("normal equations can be subtracted only when they were accumulated round one shift.")
+            raise InputError("normal equations can be subtracted only when they were accumulated around one shift.")
         return NormalEquations(
             self.gram - other.gram,
             self.moment - other.moment,
@@ -68,8 +69,21 @@ class NormalEquations:
         return gram, moment, mean + self.shift, middle
 
 
-def normal_equations(blocks: Iterable[Block], *, fit_intercept: bool = False, shift: Array | None = None) -> NormalEquations:
+def sparse_gram(Z: Any) -> Array:  # (n, d) CSR -> (d, d)
+    """Return Z'Z of a sparse block as a dense array."""
+    return np.asarray((Z.T @ Z).toarray())
+
+
+def normal_equations(
+    blocks: Iterable[Block],
+    *,
+    fit_intercept: bool = False,
+    shift: Array | None = None,
+    columns_gram: Callable[[Any], Array] = sparse_gram,
+) -> NormalEquations:
     """Sum the normal equations over blocks ``(Z, y)`` or ``(Z, y, weights)``; float32 rows are summed in float64.
+
+    ``columns_gram`` returns Z'Z of a sparse block.
 
     >>> Z, y = np.array([[1.0], [2.0], [4.0]]), np.array([2.0, 4.0, 8.0])
     >>> sums = normal_equations([(Z[:2], y[:2]), (Z[2:], y[2:])])
@@ -83,7 +97,7 @@ def normal_equations(blocks: Iterable[Block], *, fit_intercept: bool = False, sh
             # The first mean is near enough to the mean to keep the digits; a sparse block must stay sparse.
             keep = fit_intercept and not scipy.sparse.issparse(Z) and bool(w.any())
             shift = np.average(Z, axis=0, weights=w) if keep else np.zeros(Z.shape[1])
-        part = _sum_block(Z, y, w, shift, fit_intercept, np.shape(block[1])[1:])
+        part = _sum_block(Z, y, w, shift, fit_intercept, np.shape(block[1])[1:], columns_gram)
         total = part if total is None else _add(total, part)
     if total is None:
         raise InputError("there are no rows: the normal equations need at least one block.")
@@ -108,7 +122,13 @@ def _checked(block: Block) -> tuple[Any, Array, Array]:  # -> Z (b, d) float64, 
 
 
 def _sum_block(  # Z (b, d), y (b, t), w (b,), shift (d,)
-    Z: Any, y: Array, w: Array, shift: Array, fit_intercept: bool, shape: tuple[int, ...]
+    Z: Any,
+    y: Array,
+    w: Array,
+    shift: Array,
+    fit_intercept: bool,
+    shape: tuple[int, ...],
+    columns_gram: Callable[[Any], Array],
 ) -> NormalEquations:
     if Z.shape[1] != shift.size:
         raise InputError(f"a block has {Z.shape[1]} features, the ones before it {shift.size}.")
@@ -191,9 +211,7 @@ class PrimalFit(Factored):
         left = 1.0 - self.leverage(Z, weights)
         # Leverages of exactly one come out less by the rounding of the factor, which the condition number measures.
         blur = 10 * self.value.shape[0] * np.finfo(np.float64).eps * (self.condition if self.alpha == 0 else 1.0)
-        left = np.where(left > blur, left, np.nan)
-        errors: Array = ((np.asarray(Y) - self.predict(Z)).T / left).T
-        return errors
+        return closed_form.leave_one_out(np.asarray(Y) - self.predict(Z), np.where(left > blur, left, 0.0))
 
 
 def solve_primal(equations: NormalEquations | Iterable[Block], alpha: float, *, fit_intercept: bool = False) -> PrimalFit:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError, NumericalError
-from mercer.linalg.ridge.eigen import EigenPath
-from mercer.linalg.ridge.eigen_fit import EigenFit
+from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 
 ALPHAS = np.logspace(-3, 2, 7)

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.estimators.ridge import naive
-from tests.estimators.ridge.test_dual import CASES, problem
+from tests.linalg.ridge import naive
+from tests.linalg.ridge.test_dual import CASES, problem
 
 from mercer.errors import InputError
-from mercer.estimators.ridge.crossval import leave_one_out
-from mercer.estimators.ridge.primal import normal_equations, solve_primal
 from mercer.linalg.ridge.dual import solve_dual
+from mercer.linalg.ridge.primal import normal_equations, solve_primal
 
 
 def features(kind, d=4, offset=0.0):
@@ -33,7 +32,7 @@ def test_primal_is_dual(kind, intercept, sparse):
     assert np.allclose(fit.predict(rows), Y - dual.residuals, rtol=0, atol=1e-10)
     assert np.allclose(fit.leverage(rows, w), dual.leverage(), rtol=0, atol=1e-10)
     assert np.isclose(fit.effective_dof, dual.effective_dof())
-    assert np.allclose(fit.leave_one_out(rows, Y, w), leave_one_out(dual), rtol=0, atol=1e-8)
+    assert np.allclose(fit.leave_one_out(rows, Y, w), dual.leave_one_out(), rtol=0, atol=1e-8)
     assert np.allclose(fit.norm_squared, dual.norm_squared, rtol=1e-8)
     assert fit.converged and fit.jitter == 0 and fit.condition < 1e4
 

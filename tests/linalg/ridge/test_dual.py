@@ -2,7 +2,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.estimators.ridge import naive
+from tests.linalg.ridge import naive
 
 from mercer.errors import InputError
 from mercer.linalg.ridge.dual import solve_dual
