@@ -20,7 +20,6 @@ from mercer.grams.low_rank import rows_drawn
 from mercer.inputs import take
 from mercer.inputs.chunks import Chunk, rows_of_chunk
 from mercer.kernels.base import Kernel
-from mercer.kernels.strings.engine.sparse_products import columns_gram
 from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, normal_equations, solve_primal
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
@@ -89,7 +88,7 @@ def explicit_sums(chunk: Chunk, kernel: Kernel, fit_intercept: bool, shift: Arra
         rows = slice(start, start + FEATURE_ROWS)
         blocks.append((rows, None if chunk.weights is None else chunk.weights[rows]))
     made = ((kernel.feature_map(take(chunk.X, rows)), chunk.y[rows], w) for rows, w in blocks)
-    found = normal_equations(made, fit_intercept=fit_intercept, shift=shift, columns_gram=columns_gram)
+    found = normal_equations(made, fit_intercept=fit_intercept, shift=shift)
     return found.gram, found.moment, found.sums, found.target_sums, np.array([found.weight])
 
 

@@ -19,7 +19,6 @@ from mercer.estimators.ridge.problem import COUNTED_ROWS, Diagnosis, Problem, Ri
 from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import as_rows
-from mercer.kernels.strings.engine.sparse_products import columns_gram
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.ridge.dual import DualFit, fit_rows
 from mercer.linalg.ridge.eigen import EigenFit, EigenPath
@@ -255,9 +254,7 @@ def _primal(problem: Problem, meter: Meter) -> RidgeFit:
         converged, message = least.converged, least.message
     else:
         blocks = _blocks(problem, kept or feature_blocks(problem))
-        solved = solve_primal(
-            normal_equations(blocks, fit_intercept=problem.fit_intercept, columns_gram=columns_gram), alpha
-        )
+        solved = solve_primal(normal_equations(blocks, fit_intercept=problem.fit_intercept), alpha)
         value, intercept, jitter, rank = solved.value, solved.intercept, solved.jitter, None
         converged, message = solved.converged, solved.message
     residuals = np.empty(problem.Y.shape)

@@ -6,7 +6,7 @@ fitted by centering, on sums taken around a shift near the mean, so that a large
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,21 +69,8 @@ class NormalEquations:
         return gram, moment, mean + self.shift, middle
 
 
-def sparse_gram(Z: Any) -> Array:  # (n, d) CSR -> (d, d)
-    """Return Z'Z of a sparse block as a dense array."""
-    return np.asarray((Z.T @ Z).toarray())
-
-
-def normal_equations(
-    blocks: Iterable[Block],
-    *,
-    fit_intercept: bool = False,
-    shift: Array | None = None,
-    columns_gram: Callable[[Any], Array] = sparse_gram,
-) -> NormalEquations:
+def normal_equations(blocks: Iterable[Block], *, fit_intercept: bool = False, shift: Array | None = None) -> NormalEquations:
     """Sum the normal equations over blocks ``(Z, y)`` or ``(Z, y, weights)``; float32 rows are summed in float64.
-
-    ``columns_gram`` returns Z'Z of a sparse block.
 
     >>> Z, y = np.array([[1.0], [2.0], [4.0]]), np.array([2.0, 4.0, 8.0])
     >>> sums = normal_equations([(Z[:2], y[:2]), (Z[2:], y[2:])])
@@ -97,7 +84,7 @@ def normal_equations(
             # The first mean is near enough to the mean to keep the digits; a sparse block must stay sparse.
             keep = fit_intercept and not scipy.sparse.issparse(Z) and bool(w.any())
             shift = np.average(Z, axis=0, weights=w) if keep else np.zeros(Z.shape[1])
-        part = _sum_block(Z, y, w, shift, fit_intercept, np.shape(block[1])[1:], columns_gram)
+        part = _sum_block(Z, y, w, shift, fit_intercept, np.shape(block[1])[1:])
         total = part if total is None else _add(total, part)
     if total is None:
         raise InputError("there are no rows: the normal equations need at least one block.")
@@ -122,13 +109,7 @@ def _checked(block: Block) -> tuple[Any, Array, Array]:  # -> Z (b, d) float64, 
 
 
 def _sum_block(  # Z (b, d), y (b, t), w (b,), shift (d,)
-    Z: Any,
-    y: Array,
-    w: Array,
-    shift: Array,
-    fit_intercept: bool,
-    shape: tuple[int, ...],
-    columns_gram: Callable[[Any], Array],
+    Z: Any, y: Array, w: Array, shift: Array, fit_intercept: bool, shape: tuple[int, ...]
 ) -> NormalEquations:
     if Z.shape[1] != shift.size:
         raise InputError(f"a block has {Z.shape[1]} features, the ones before it {shift.size}.")
