@@ -1,26 +1,29 @@
-# Every target sets up what it needs in .venv, once, and installs nothing outside it.
-# A stamp file per extra depends on pyproject.toml, so that a second call starts at once.
+# Every target installs what it needs into .venv once, and nothing outside it.
+# A stamp file per extra depends on pyproject.toml, so a second call starts at once.
 
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMPS := $(VENV)/.stamps
-# Two workers: the tests themselves use threads, and more workers only fight over the cores.
+# Two workers: the tests themselves use threads, and more workers compete for the cores.
 WORKERS ?= 2
 ROW    ?=
 PORT   ?= 8000
-# the revision that bench-old-new compares with
-OLD    ?= faaf473
+# The revision that bench-old-new compares with: version 0.2.0.
+OLD    ?= d71c9a1
+# Which claims `make evidence` runs: ids or sections, and the largest cost (quick, minutes, long).
+ONLY   ?=
+COST   ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# Two installs into one environment at once would trip over each other, whatever -j says.
+# Two installations into one environment must not run at the same time, whatever -j says.
 .NOTPARALLEL:
-# Every target with a line of help is a command, not a file.
-.PHONY: $(shell sed -nE 's/^([a-z-]+):.*## .*/\1/p' $(MAKEFILE_LIST))
+# These are commands, not files: every target with a line of help, and two steps of others.
+.PHONY: lint typecheck $(shell sed -nE 's/^([a-z-]+):.*## .*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@awk '/^##@ /{print "\n" substr($$0, 5)} /^[a-z%-]+:.*## /{name=$$0; sub(/:.*/, "", name); sub(/.*## /, ""); sub(/%/, "NAME", name); printf "  make %-14s %s\n", name, $$0}' $(MAKEFILE_LIST)
 
 $(STAMPS)/venv:
 	@command -v $(PYTHON) >/dev/null || { echo "mercer needs Python 3.11 or newer; '$(PYTHON)' was not found (try: make PYTHON=/path/to/python3)" >&2; exit 1; }
@@ -34,16 +37,37 @@ $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-# Compiled loops are kept beside the package: once here, and neither tests nor first calls wait for them.
+# Compiled loops are kept beside the package, so tests and first calls do not wait for the compiler.
 $(STAMPS)/compiled: $(STAMPS)/dev
 	$(VENV)/bin/mercer compile
 	@touch $@
 
-setup: $(STAMPS)/dev $(STAMPS)/compiled  ## make .venv with everything for development, compiled loops too
+##@ Every day
+
+setup: $(STAMPS)/dev $(STAMPS)/compiled  ## make .venv with everything for development, compiled loops included
+	@echo "Run the checks before each commit: $(VENV)/bin/pre-commit install (pip install pre-commit), or: make check"
+
+# Parts of the suite that need no data set, no browser and no cluster, chosen to end within 100 s on two cores.
+FAST_TESTS = tests/test_architecture.py tests/test_public_names.py tests/test_registry.py tests/test_writing.py \
+  tests/test_geometry.py tests/linalg tests/numeric tests/validity tests/selection tests/benchmarks/test_evidence.py
+
+check: lint typecheck  ## lint, format, types and a fast part of the tests, in less than 100 s
+	$(PY) -m ruff format --check src tests benchmarks examples scripts
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile $(FAST_TESTS)
+
+format: $(STAMPS)/dev  ## sort imports and format the code
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+lint: $(STAMPS)/dev
+	$(PY) -m ruff check .
+
+typecheck: $(STAMPS)/dev
+	$(PY) -m mypy
 
 DEMO := build/demo
 
-demo: $(STAMPS)/cli  ## from a real table to a model, a test and a report, then predictions
+demo: $(STAMPS)/cli  ## from a real table to a model, a report and predictions
 	$(PY) examples/demo_table.py $(DEMO)
 	@echo
 	$(VENV)/bin/mercer fit $(DEMO)/penguins.csv
@@ -53,25 +77,28 @@ demo: $(STAMPS)/cli  ## from a real table to a model, a test and a report, then 
 	$(VENV)/bin/mercer predict $(DEMO)/results $(DEMO)/penguins-new.csv --interval 0.9 --skip-missing --out $(DEMO)/results/new.csv
 	@head -4 $(DEMO)/results/new.csv
 	@echo
-	@echo "Look at $(DEMO)/results/report.html in a browser; the predictions are in $(DEMO)/results/new.csv"
+	@echo "Open $(DEMO)/results/report.html in a browser; the predictions are in $(DEMO)/results/new.csv"
 
-proofs: $(STAMPS)/cli  ## proofs and counter-examples for a set of expressions
-	$(PY) examples/is_it_a_kernel.py
+clean:  ## remove .venv, build products and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/api docs/gallery docs/repository docs/sg_execution_times.rst
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-test: lint typecheck $(STAMPS)/compiled  ## ruff, mypy, tests and doctests
+##@ Tests and packages
+
+test: lint typecheck $(STAMPS)/compiled  ## lint, types, all tests and doctests: what a change has to pass
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
-test-cluster: $(STAMPS)/dev  ## workers killed in the middle of every kind of fit, checkpoints after kill -9, files larger than memory
+test-cluster: $(STAMPS)/dev  ## killed workers, checkpoints after kill -9, files larger than memory
 	$(PY) -m pytest -n 0 -m "slow or not slow" tests/cluster
 
-# An environment of its own with every dependency at the lower bound of pyproject.toml, in the oldest Python where that is here.
-# Wheels only: an old version without one for this Python would be compiled for an hour, or fail in a way that is not ours.
+# A separate environment with every dependency at the lower bound of pyproject.toml, in the oldest Python that is installed.
+# Wheels only: an old version without a wheel for this Python would have to be compiled.
 OLDEST := build/oldest
 OLDEST_PYTHON = $(shell python3.11 -c 'print("python3.11")' 2>/dev/null || echo $(PYTHON))
-OLDEST_TESTS  = tests/kernels tests/gram tests/linalg tests/numeric tests/inputs tests/estimators tests/persist tests/cli/test_app.py
+OLDEST_TESTS  = tests/kernels tests/grams tests/linalg tests/numeric tests/inputs tests/estimators tests/persist tests/cli/test_app.py
 
 $(OLDEST)/ready: pyproject.toml scripts/lower_bounds.py
 	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
@@ -80,52 +107,52 @@ $(OLDEST)/ready: pyproject.toml scripts/lower_bounds.py
 	  --constraint $(OLDEST)/bounds.txt --editable '.[dev]'
 	@touch $@
 
-# Compiled loops go elsewhere, since those of two numbas in one folder replace each other. *as_sklearn.py reads scikit-learn's
-# own tests, which are others in every version.
-test-oldest: $(OLDEST)/ready  ## a fast part of the tests with every dependency at its lower bound
+# Compiled loops go to another folder, because two versions of numba would replace each other's files. *as_sklearn.py runs
+# scikit-learn's own tests, which differ between its versions.
+test-oldest: $(OLDEST)/ready  ## a part of the tests with every dependency at its lower bound
 	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/compiled $(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile \
 	  --ignore-glob '*as_sklearn.py' $(OLDEST_TESTS)
 
-dist: $(STAMPS)/release  ## wheel and sdist into dist, each installed outside the tree in a fresh environment and tried there
+dist: $(STAMPS)/release  ## wheel and sdist into dist, each installed in a fresh environment and tried there
 	rm -rf dist
 	$(VENV)/bin/pyproject-build --outdir dist
 	$(PY) -m twine check --strict dist/*
 	$(PY) scripts/check_dist.py dist
 
+##@ Documentation
+
 SITE := build/site
 
-docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gallery; warnings are errors, no network
+docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gallery; warnings are errors
 	$(PY) -m sphinx -b html -n -W --keep-going -d build/doctrees docs $(SITE)
-	@echo "Look at $(SITE)/index.html, or: make show-docs"
+	@echo "Open $(SITE)/index.html, or run: make show-docs"
 
-show-docs: docs  ## serve the documentation site on this machine alone: make show-docs PORT=8000
+show-docs: docs  ## serve the documentation site on this machine: make show-docs PORT=8000
 	$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
 
-test-docs: docs  ## the site and its links, reports, pages and the lab in a browser, the chapters' examples, every script of examples/
+test-docs: docs  ## the site, reports and the lab in a browser, the chapters' examples, every example script
 	$(PY) -m pytest -n $(WORKERS) -m site tests/site
 	$(PY) -m pytest -rs -m browser tests/browser
 	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures
 	$(PY) -m pytest -n $(WORKERS) -m slow tests/lectures/test_every_example.py
 
-lint: $(STAMPS)/dev  ## ruff check
-	$(PY) -m ruff check .
+##@ Measurements
 
-typecheck: $(STAMPS)/dev  ## mypy, strict on src
-	$(PY) -m mypy
-
-format: $(STAMPS)/dev  ## let ruff sort imports and format the code
-	$(PY) -m ruff check --fix .
-	$(PY) -m ruff format .
+evidence: $(STAMPS)/dev $(STAMPS)/bench  ## check stale claims, write docs/evidence.md: make evidence ONLY='ridge-*' COST=quick
+	$(PY) -m benchmarks.evidence $(foreach name,$(ONLY),--only '$(name)') $(if $(COST),--cost $(COST))
 
 # One process at a time and nothing else running: a benchmark beside a test run measures the test run.
 # In quotes, because a name may hold a * that is meant for the rows: make bench ROW='sum-*'.
 CHOSEN = $(foreach name,$(ROW),--row '$(name)')
 
-bench: $(STAMPS)/bench  ## race against the peers; make bench ROW=name for one row
+bench: $(STAMPS)/bench  ## speed beside other libraries; make bench ROW=name for one row
 	$(PY) -m benchmarks $(CHOSEN)
 
 bench-long: $(STAMPS)/bench  ## the rows that take minutes
 	$(PY) -m benchmarks --long $(CHOSEN)
+
+bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows beside other Gaussian process libraries
+	$(PY) -m benchmarks --group gp $(CHOSEN)
 
 bench-small: $(STAMPS)/dev  ## small models beside scikit-learn's: fit, predict, predict one row
 	$(PY) -m benchmarks.small
@@ -133,63 +160,12 @@ bench-small: $(STAMPS)/dev  ## small models beside scikit-learn's: fit, predict,
 bench-untuned: $(STAMPS)/bench  ## classification and Gaussian processes on data that nothing was tuned on
 	$(PY) -m benchmarks.untuned
 
-bench-gp: $(STAMPS)/bench $(STAMPS)/bench-gp  ## the rows against Gaussian process peers
-	$(PY) -m benchmarks --group gp $(CHOSEN)
-
-bench-old-new: $(STAMPS)/bench  ## this tree against an older revision, alternating: make bench-old-new OLD=v0.1.0
+bench-old-new: $(STAMPS)/bench  ## this tree against version 0.2.0: make bench-old-new OLD=d71c9a1 ROW='svc-*'
 	$(PY) -m benchmarks.old_new $(OLD) $(CHOSEN)
 
-show-large: $(STAMPS)/dev  ## memory of fits on millions of rows, and what plan says of large fits
-	$(PY) -m benchmarks.large_memory
-	$(PY) -m benchmarks.large_plan
+show: $(STAMPS)/dev  ## list what make show-NAME can print: walks, house, attacks, quality on real data, memory
+	@$(PY) -m benchmarks.show
 
-fuzz-load: $(STAMPS)/dev  ## 20,000 forged model files, with bounds checks on and off; only mercer's errors
-	$(PY) -m pytest -q -s -m slow tests/persist/test_forged.py
-
-show-plan: $(STAMPS)/dev  ## what plan says of every route against the measured peak
-	$(PY) -m benchmarks.plan_memory
-
-show-memory: $(STAMPS)/dev  ## peak memory of the large Gram and of K @ v without K
-	$(PY) -m benchmarks.memory
-
-show-attack: $(STAMPS)/dev  ## 100,000 random attacks on the prover, no false answer
-	$(PY) -m tests.validity.attack
-
-show-mmd: $(STAMPS)/bench  ## level and power of the two-sample tests, thousands of draws
-	$(PY) -m pytest -s -q -m slow tests/twosample
-
-show-gp: $(STAMPS)/bench  ## test errors, densities and interval coverage of Gaussian processes on real tables, resumable
-	$(PY) -m benchmarks.gp_quality
-
-show-pca: $(STAMPS)/bench  ## denoising, components as features and novelty scores of kernel PCA beside published ones, resumable
-	$(PY) -m benchmarks.pca_quality
-
-show-graphs: $(STAMPS)/bench $(STAMPS)/graphs  ## accuracy of graph kernels on real sets beside published ones, resumable
-	$(PY) -m benchmarks.graph_quality
-
-show-ridge: $(STAMPS)/bench  ## test errors and interval coverage of ridge on real tables
-	$(PY) -m benchmarks.ridge_quality
-
-show-strings: $(STAMPS)/bench  ## errors and areas of string kernels on real strings beside published ones, resumable
-	$(PY) -m benchmarks.string_quality
-
-show-tables: $(STAMPS)/bench  ## TableRegressor and TableClassifier beside tuned gradient boosting on real tables, resumable
-	$(PY) -m benchmarks.table_quality
-	$(PY) -m benchmarks.table_quality --task classification
-
-show-shell: $(STAMPS)/bench  ## mercer fit and predict on real tables beside tuned gradient boosting, seconds to the report; resumable
-	$(PY) -m benchmarks.shell_quality
-	$(PY) -m benchmarks.shell_large
-
-show-svm: $(STAMPS)/bench  ## SVC beside LIBSVM on real data: dual objectives, predictions, test errors; resumable
-	$(PY) -m benchmarks.svm_quality
-
-show-walk: $(STAMPS)/dev  ## the files that a call passes through, in order
-	$(PY) -m benchmarks.walk
-
-show-lab: $(STAMPS)/dev  ## milliseconds from an event to the new picture of the lab, in chromium
-	$(PY) -m benchmarks.lab_speed
-
-clean:  ## remove .venv and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/api docs/gallery docs/repository docs/sg_execution_times.rst
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+# The names and their commands are one table, in benchmarks/show.py.
+show-%: $(STAMPS)/dev $(STAMPS)/bench
+	$(PY) -m benchmarks.show $*

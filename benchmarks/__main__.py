@@ -131,6 +131,32 @@ def summary(found: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
+def evidence(record: Record) -> str:
+    """Return the result of a row in one line, as the evidence page shows it."""
+    ours = record["mercer"]
+    parts = []
+    for peer in record["peers"]:
+        if "ratio" in peer:
+            parts.append(
+                f"{_digits(peer['ratio'])}x {peer['name']} ({_digits(ours['median'])} s against {_digits(peer['median'])} s)"
+            )
+    if not parts and "median" in ours:
+        parts.append(f"{_digits(ours['median'])} s")
+    if "peak_bytes" in ours:
+        parts.append(f"peak {ours['peak_bytes'] / 1e6:.0f} MB")
+    parts += [f"{name} {value:.4g}" for name, value in ours.get("quality", {}).items()]
+    for claim in record["claims"]:
+        if claim["verdict"] != "met":
+            value = "no value" if claim["value"] is None else f"{claim['value']:.3g}"
+            parts.append(f"NOT REACHED: {claim['text']} (is {value})")
+    return f"evidence: {record['name']}: {', '.join(parts) or 'no result'}"
+
+
+def _digits(value: float) -> str:
+    """Three digits without an exponent where possible: 1676, 22.7, 2.55, 0.0281."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _say(text: str) -> None:
     """Progress goes to stderr: on a terminal it stays on one line."""
     if sys.stderr.isatty():
@@ -165,6 +191,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path = results.FOLDER) 
     found = run_all(asked, rows, declared, folder)
     print()
     print(summary(found))
+    print("\n".join(evidence(record) for record in found))
     wrong = [line for record in found for line in troubles(record)]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0

@@ -1,8 +1,8 @@
 """Rows beyond memory and beyond one process: a stream of 20 GB, a folder larger than its memory, two workers against one.
 
-    python -m benchmarks.cluster stream            50,000,000 x 50 rows in float64, generated, under 2 GB resident
-    python -m benchmarks.cluster folder            a folder of Parquet files larger than the memory that the fit may have
-    python -m benchmarks.cluster workers           the feature pass on two workers of one thread against one
+python -m benchmarks.cluster stream            50,000,000 x 50 rows in float64, generated, under 2 GB resident
+python -m benchmarks.cluster folder            a folder of Parquet files larger than the memory that the fit may have
+python -m benchmarks.cluster workers           the feature pass on two workers of one thread against one
 """
 
 from __future__ import annotations

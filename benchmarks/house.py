@@ -109,6 +109,7 @@ def main() -> None:
     print(f"private attributes of others outside kernels: {total['foreign'] - table['kernels']['foreign']}")
     doubled = {name: places for name, places in classes.items() if len(places) > 1}
     print(f"class names in more than one place: {len(doubled)}")
+    print(f"code lines: {total['code']:,} in {total['files']} files")
     for name, places in sorted(doubled.items()) if chosen.where else []:
         print(f"  {name}: {', '.join(places)}")
 

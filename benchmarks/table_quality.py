@@ -96,14 +96,14 @@ def _xrfm(name: str, entry: Record, trained: int) -> str:
     return f"{known[name]['rmse']:.4f} ({entry['0']['rmse']:.4f})"
 
 
-def _intervals(measured: list[Record]) -> tuple[str, list[tuple[float, float]]]:
-    """Two cells of the table, and the coverages of the worst fifth, pooled over the splits whose fifths were counted."""
+def _intervals(measured: list[Record]) -> tuple[str, list[tuple[float, float, float]]]:
+    """Two cells of the table, and the coverages of all rows and of the worst fifth, pooled over splits."""
     if not measured:
         return " | ", []
     covered = sum(found["inside"] for found in measured) / sum(found["tested"] for found in measured)
     worst, flat = (float(np.mean([found[k] for found in measured], axis=0).min()) for k in ("fifths", "fifths_constant"))
     cells = f"{100 * covered:.1f} %, {len(measured)} splits | {100 * worst:.1f} % ({100 * flat:.1f} %)"
-    return cells, [(worst, flat)]
+    return cells, [(covered, worst, flat)]
 
 
 def _regression(entries: Record, rivals: Record) -> list[str]:
@@ -137,9 +137,12 @@ def _regression(entries: Record, rivals: Record) -> list[str]:
         ]
     if conditional:
         lines += [
+            "Coverage of the 90 % intervals: {:.1f} % to {:.1f} %.".format(
+                *(100 * end(c[0] for c in conditional) for end in (min, max))
+            ),
             f"Coverage of the worst fifth by size of prediction, pooled over splits: better on "
-            f"{sum(own > flat for own, flat in conditional)} sets than the best constant width in hindsight, "
-            "mean {:.1f} % against {:.1f} %.".format(*100 * np.mean(conditional, axis=0)),
+            f"{sum(own > flat for _, own, flat in conditional)} sets than the best constant width in hindsight, "
+            "mean {:.1f} % against {:.1f} %.".format(*100 * np.mean(conditional, axis=0)[1:]),
         ]
     return lines
 
@@ -187,6 +190,18 @@ def main() -> None:
     text = show(results, rivals)
     write_whole(QUALITY / "table_quality.md", f"# Tables: mercer beside tuned gradient boosting\n\n{text}")
     print(text)
+    print("\n".join(verdicts(text)))
+
+
+def verdicts(text: str) -> list[str]:
+    """The summary lines of the tables, each with the heading of its table."""
+    found, heading = [], ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ")
+        elif line.startswith(("Geometric mean", "Coverage")):
+            found.append(f"{heading}: {line}")
+    return found
 
 
 def run(options: Any, results: Record) -> None:

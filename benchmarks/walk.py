@@ -104,6 +104,7 @@ def actions(folder: str) -> dict[str, Callable[[], Any]]:
 
     return {
         "k(X)": lambda: mercer.Gaussian()(X),
+        "KernelRidge.fit": lambda: mercer.KernelRidge().fit(X, y),
         "KernelRidgeCV.fit": lambda: mercer.KernelRidgeCV().fit(X, y),
         "SVC.fit": lambda: mercer.SVC().fit(X, labels),
         "SVC.predict": lambda: fitted.predict(X),
@@ -114,12 +115,15 @@ def actions(folder: str) -> dict[str, Callable[[], Any]]:
 
 def main() -> None:
     """Print every walk."""
+    counts = []
     with tempfile.TemporaryDirectory() as folder:
         for name, action in actions(folder).items():
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 action()  # the first run loads modules, whose class bodies are no steps of the walk
                 found = walk(action)
             print(f"== {name}\n{found}\n")
+            counts.append(f"{name} {len(found.files)}")
+        print("Files: " + ", ".join(counts))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Is it a kernel? Proofs and counter-examples
 
-Proofs and counter-examples for a set of expressions, as `make proofs` prints them; with a folder, a picture of spectra.
+Proofs and counter-examples for a set of expressions, as `make show-proofs` prints them; with a folder, a picture of spectra.
 
     python examples/is_it_a_kernel.py [--out FOLDER]
 """
