@@ -183,8 +183,8 @@ def test_an_overall_scale_is_found_where_there_is_one(rng: np.random.Generator) 
     X = rng.normal(size=(5, 2))
     having = (2.0 * Gaussian(), Constant(3.0), 2.0 * Gaussian() + Constant(1.0), Gaussian() * (2.0 * Linear()))
     for kernel in having:
-        louder = kernel._amplified(3.0)
+        louder = kernel.amplified(3.0)
         assert louder is not None
         np.testing.assert_allclose(louder(X), 3.0 * kernel(X), rtol=1e-12)
     lacking = (Gaussian(), 2.0 * Gaussian() + Linear(), (2.0 * Gaussian()).normalized(), 0.0 * Gaussian(), Constant(0.0))
-    assert all(kernel._amplified(3.0) is None for kernel in lacking)
+    assert all(kernel.amplified(3.0) is None for kernel in lacking)

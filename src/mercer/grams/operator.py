@@ -121,3 +121,20 @@ class GramOperator(LinearOperator):
             first, chosen = int(columns[0]), self._values.rows(rows)
             return fill_wide(lambda r, c: chosen(r, slice(c.start + first, c.stop + first)), out)
         return fill_wide(self._values.crossings(rows, cols), out)
+
+    def row_diag(self) -> Floats:  # -> (n,)
+        """k(x_i, x_i) of the rows, also for an operator between two collections."""
+        return np.asarray(self._values.diag(), dtype=np.float64)
+
+    def pullback(self, start: int, W: Array) -> Floats:  # (r, m) -> (p,)
+        """d <W, K[start : start + r]> / d theta, for weights of r consecutive rows."""
+        kernel, pair = self.kernel, self._values.pair
+
+        def term(r: slice, c: slice) -> Floats:
+            return kernel._pullback(pair.tile(slice(start + r.start, start + r.stop), c), W[r, c])
+
+        return tiles.total(term, (W.shape[0], W.shape[1]), len(kernel.theta))
+
+    def diag_pullback(self, weights: Array) -> Floats:  # (n,) -> (p,)
+        """d sum_i weights_i k(x_i, x_i) / d theta."""
+        return self.kernel._diag_pullback(self._values.pair.A, weights)

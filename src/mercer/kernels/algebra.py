@@ -123,8 +123,8 @@ class Sum(Combination):
     def _summands(self, rows: Rows) -> list[Summand]:
         return [summand for term in self.terms for summand in term._summands(rows)]
 
-    def _amplified(self, factor: float) -> Kernel | None:
-        terms = [term._amplified(factor) for term in self.terms]
+    def amplified(self, factor: float) -> Kernel | None:
+        terms = [term.amplified(factor) for term in self.terms]
         known = tuple(term for term in terms if term is not None)
         return self._with_children(known) if len(known) == len(terms) else None
 
@@ -197,9 +197,9 @@ class Product(Combination):
             lambda encoding: prod(t.count(e) for t, e in zip(terms, encoding, strict=True)),
         )
 
-    def _amplified(self, factor: float) -> Kernel | None:
+    def amplified(self, factor: float) -> Kernel | None:
         for i, term in enumerate(self.terms):
-            louder = term._amplified(factor)
+            louder = term.amplified(factor)
             if louder is not None:
                 return self._with_children((*self.terms[:i], louder, *self.terms[i + 1 :]))
         return None
@@ -285,7 +285,7 @@ class Scaled(Wrapper):
         own = [self.scale * np.vdot(w, self.inner._diag(encoding))] if n_own(self) else []
         return np.concatenate([own, below])
 
-    def _amplified(self, factor: float) -> Kernel | None:
+    def amplified(self, factor: float) -> Kernel | None:
         return dataclasses.replace(self, scale=self.scale * factor) if self.scale > 0 else None
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:

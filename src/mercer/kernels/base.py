@@ -331,7 +331,7 @@ class Kernel(Operators, abc.ABC):
             return frozenset({self._domain})
         return frozenset.union(*[child._views() for child in self.children])
 
-    def _amplified(self, factor: float) -> Kernel | None:
+    def amplified(self, factor: float) -> Kernel | None:
         """The kernel `factor` times this one by moving its own numbers, or None where none of them is an overall scale."""
         return None
 

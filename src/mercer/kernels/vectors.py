@@ -312,7 +312,7 @@ class Constant(Kernel):
     def _diag_pullback(self, encoding: Encoding, w: Array) -> Floats:
         return np.array([self.value * w.sum(dtype=np.float64)]) if self.value > 0 else np.empty(0)
 
-    def _amplified(self, factor: float) -> Kernel | None:
+    def amplified(self, factor: float) -> Kernel | None:
         return Constant(self.value * factor) if self.value > 0 else None
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap:

@@ -208,21 +208,21 @@ EXCUSES: list[Excuse] = [
     ),
     (
         "    with pytest.warns(ConvergenceWarning, match=warning_message):\n        gpr.fit(X, y)\n",
-        "    assert 'length_scale ran to its high bound 0.001' in ' '.join(gpr.fit(X, y).inner_.diagnosis_.notes)\n",
+        "    assert 'length_scale is at its high bound 0.001' in ' '.join(gpr.fit(X, y).inner_.diagnosis_.notes)\n",
         _NOTE,
     ),
     (
         "        gpr_sum.fit(X, y)\n\n        assert len(record) == 2\n…\n\n    X_tile",
         "        notes = gpr_sum.fit(X, y).inner_.diagnosis_.notes\n"
         "    assert [note.split(';')[0] for note in notes] == [\n"
-        "        'length_scale ran to its low bound 1e+03', 'noise ran to its high bound 0.001']\n\n    X_tile",
+        "        'length_scale is at its low bound 1e+03', 'noise is at its high bound 0.001']\n\n    X_tile",
         _NOTE,
     ),
     (
         "        gpr_dims.fit(X_tile, y)\n\n        assert len(record) == 2\n…\n\n\ndef test_bound_check",
         "        notes = gpr_dims.fit(X_tile, y).inner_.diagnosis_.notes\n"
         "    assert [note.split(';')[0] for note in notes] == [\n"
-        "        'length_scale[0] ran to its low bound 10', 'length_scale[1] ran to its low bound 10']\n\n\n"
+        "        'length_scale[0] is at its low bound 10', 'length_scale[1] is at its low bound 10']\n\n\n"
         "def test_bound_check",
         _NOTE,
     ),

@@ -163,7 +163,7 @@ def test_a_joint_covariance_of_too_many_rows_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr("mercer.estimators.gp.vecchia.JOINT", 10)
     given = problem()
     posterior = VecchiaEngine(EngineSettings(n_neighbors=9)).posterior(given, KERNELS[0], 0.1)
-    with pytest.raises(InputError, match="Ask for fewer rows at a time"):
+    with pytest.raises(InputError, match="Predict fewer rows at a time"):
         posterior.covariance(given.X)
 
 

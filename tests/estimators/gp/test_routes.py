@@ -62,7 +62,7 @@ def test_many_rows_leave_the_exact_route_with_a_word(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(gp_routes, "EXACT_ROWS", 100)
     X, y = np.random.default_rng(0).normal(size=(150, 2)), np.arange(150.0)
     kernel = Gaussian(1.0)
-    with pytest.warns(UserWarning, match="150 rows are more than 100, so solver='vecchia' is taken"):
+    with pytest.warns(UserWarning, match="150 rows are more than 100, therefore solver='vecchia' is used"):
         GaussianProcessRegressor(kernel, noise=0.1, optimizer=None).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,8 +1,8 @@
-"""A Gaussian process on rows that come in chunks: the bound of inducing rows from sums over the chunks.
+"""A Gaussian process on rows that come in chunks: the inducing-row bound from sums over the chunks.
 
-The bound needs the rows only in sums, K_uf D^-1 K_fu, K_uf D^-1 T, T'D^-1 T and the trace: one pass. Its gradient, weights
-sent back through the kernel, is a sum too, in a second pass. What a fit looks at beforehand (averages, rows for starting
-values, rows for the climbs on a part, candidates for inducing rows) are those of the same rows in memory.
+The bound uses the rows only in the sums K_uf D^-1 K_fu, K_uf D^-1 T, T'D^-1 T and the trace, which take one pass. Its
+gradient is a sum too and takes a second pass. Averages, rows for starting values, rows for climbs on a part and candidates
+for inducing rows are the same as for rows in memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ColumnAverages:
 
     @classmethod
     def of(cls, parts: Sequence[tuple[Array, ...]], shift: Array) -> ColumnAverages:
-        """From the sums of chunks, less a shift that is near the mean."""
+        """Return the averages from sums of chunks, whose values were shifted by about the mean."""
         n = int(sum(int(part[0]) for part in parts))
         first, second = (np.sum([part[i] for part in parts], axis=0) / n for i in (1, 2))
         low, high = np.min([part[3] for part in parts], axis=0), np.max([part[4] for part in parts], axis=0)
@@ -51,13 +51,13 @@ class ColumnAverages:
 
     @property
     def most(self) -> Array:  # -> (k,)
-        """The largest sizes."""
+        """Return the largest absolute values."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
 @dataclass(frozen=True)
 class ChunkedProblem:
-    """Rows in chunks, and how their columns [targets | mean function] are made."""
+    """Rows in chunks, with the mean function and the units that make their columns [targets | H]."""
 
     X: ChunkedRows
     targets: ColumnAverages
@@ -68,11 +68,11 @@ class ChunkedProblem:
 
     @classmethod
     def of(cls, rows: ChunkedRows, kind: str, normalize: bool) -> ChunkedProblem:
-        """The problem, after one pass for averages."""
+        """Read averages in one pass and return the problem."""
         y = rows.head.y.reshape(len(rows.head), -1)
         wide = isinstance(rows.head.X, np.ndarray) and rows.head.X.ndim == 2 and rows.head.X.dtype.kind == "f"
         if kind == "linear" and not wide:
-            MeanFunction.of(kind, rows.head.X)  # says what rows it takes, where these are none
+            MeanFunction.of(kind, rows.head.X)  # raises an error that names the rows it takes
         shifts = [y.mean(axis=0)] + ([rows.head.X.mean(axis=0)] if wide else [])
         found = [part for part in rows.map(sums_of, *shifts) if part is not None]
         targets, *rest = (ColumnAverages.of([part[i] for part in found], shift) for i, shift in enumerate(shifts))
@@ -105,7 +105,7 @@ class ChunkedProblem:
         return np.asarray(high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high)))
 
     def sizes(self) -> tuple[float, bool, float]:
-        """The mean square of the targets as modeled, whether they vary, and the largest of them."""
+        """Mean square of the targets in working units, whether they vary, and their largest absolute value."""
         low, high = self._ends()
         with np.errstate(over="ignore"):
             away = (self.targets.mean - self.units.center) ** 2 + self.targets.sd**2
@@ -114,12 +114,12 @@ class ChunkedProblem:
         return spread, self.n > 1 and bool((high - low).max() > 1e-12 * most), most
 
     def _ends(self) -> tuple[Array, Array]:  # -> (t,), (t,)
-        """The smallest and the largest of every target as modeled."""
+        """Smallest and largest value of every target in working units."""
         low, high = self.units.inside(np.stack([self.targets.low, self.targets.high]))
         return low, high
 
     def starting_rows(self, fit: bool) -> RowsSeen:
-        """What starting values are taken from; nothing is read where nothing is fitted."""
+        """Return the rows for starting values; nothing is read if nothing is fitted."""
         if not fit:
             return RowsSeen(Rows(self.X.head.X), Rows(self.X.head.X), None)
         drawn, sized = rows_for_median(self.n), RowsSeen.numbers(self.n)
@@ -130,17 +130,17 @@ class ChunkedProblem:
         return RowsSeen(small, middle, spreads)
 
     def part(self, rows: Indices) -> GPProblem:
-        """The problem of some rows, in memory."""
+        """Return the problem of some rows, in memory."""
         chunk = self.X.take(rows)
         return GPProblem(chunk.X, columns_of(chunk, self.mean, self.units), self.n_targets)
 
     def kept(self) -> SummedProblem:
-        """What a model keeps of it."""
+        """Return the part that a fitted model keeps."""
         return SummedProblem(self.n, self.n_targets)
 
 
 def sums_of(chunk: Chunk, *shifts: Array) -> tuple[tuple[Array, ...], ...]:
-    """What `ColumnAverages` needs of the targets, and of the rows if they have a shift too."""
+    """Return the sums for `ColumnAverages` of the targets, and of the rows if a second shift is given."""
     tables = [chunk.y.reshape(len(chunk), -1), chunk.X][: len(shifts)]
     found = []
     for table, shift in zip(tables, shifts, strict=True):
@@ -152,12 +152,12 @@ def sums_of(chunk: Chunk, *shifts: Array) -> tuple[tuple[Array, ...], ...]:
 
 
 def columns_of(chunk: Chunk, mean: MeanFunction, units: TargetUnits) -> Array:  # -> (n, t + q)
-    """The targets of a chunk as modeled, and the columns of its mean function."""
+    """Return the targets of a chunk in working units, followed by the columns of the mean function."""
     return np.hstack([units.inside(chunk.y.reshape(len(chunk), -1)), mean.columns(chunk.X)])
 
 
 class ChunkedEngine:
-    """Titsias' collapsed bound for rows in chunks: one pass for its value, one more for its gradient."""
+    """Titsias' collapsed bound for rows in chunks: one pass for its value, a second for its gradient."""
 
     rounds, part_rows = inducing.InducingEngine.rounds, inducing.InducingEngine.part_rows
     tol_per_row, max_steps = inducing.InducingEngine.tol_per_row, inducing.InducingEngine.max_steps
@@ -168,7 +168,7 @@ class ChunkedEngine:
         self._chosen: Any = None
 
     def prepare(self, problem: ChunkedProblem, kernel: Kernel, noise: float) -> None:
-        """Choose the inducing rows for this kernel, from the candidates of the rows in memory."""
+        """Choose the inducing rows for this kernel from the same candidates as for rows in memory."""
         m = inducing.INDUCING if self._settings.n_inducing is None else self._settings.n_inducing
         index, rng = inducing.candidates_of(problem.n, m, self._settings.seed)
         if self._candidates is None:
@@ -193,7 +193,7 @@ class ChunkedEngine:
         return Evidence(value, kernel.pullback(Z, weights=W) + theta, slope, state.jitter)
 
     def posterior(self, problem: ChunkedProblem, kernel: Kernel, noise: float) -> InducingPosterior:
-        """The process conditioned on the columns, through inducing rows chosen for this very kernel."""
+        """The process conditioned on the columns, through inducing rows chosen for this kernel."""
         self.prepare(problem, kernel, noise)
         state = _collapse(problem, kernel, self._chosen, noise)
         return InducingPosterior(
@@ -202,11 +202,11 @@ class ChunkedEngine:
 
 
 class AtSetting:
-    """Work on chunks, named after the setting it is done for: sums of a checkpoint are believed at no other."""
+    """Work on chunks with the setting in its name: checkpointed sums are valid only for the same parameters."""
 
     def __init__(self, work: Callable[..., Any], kernel: Kernel, noise: float) -> None:
         self.work = work
-        numbers = [f"{value:.6g}" for value in (*kernel.theta, np.log(noise))]  # digits that do not hang on threads
+        numbers = [f"{value:.6g}" for value in (*kernel.theta, np.log(noise))]  # the last digits depend on threads
         self.__name__ = f"{work.__name__} at {' '.join(numbers)}"
 
     def __call__(self, *given: Any) -> Any:
@@ -216,7 +216,10 @@ class AtSetting:
 
 @contextmanager
 def as_numbers() -> Iterator[None]:
-    """Kernel values that overflow make a setting undefined; what is wrong with a chunk is said before, by its door."""
+    """Turn an InputError of the kernel into a NumericalError: values that overflow make the setting undefined.
+
+    Errors in a chunk itself are raised earlier, when it is read.
+    """
     try:
         yield
     except InputError as error:
@@ -236,11 +239,10 @@ def _collapse(problem: ChunkedProblem, kernel: Kernel, Z: Any, noise: float) -> 
 def bound_of(
     chunk: Chunk, kernel: Kernel, Z: Any, L: Array, mean: MeanFunction, units: TargetUnits, noise: float
 ) -> tuple[Array, ...]:
-    """What a chunk adds to the sums of the bound."""
+    """Return the contribution of a chunk to the sums of the bound."""
     K = GramOperator(kernel, chunk.X, Z)
-    diag = np.asarray(K._values.diag(), dtype=np.float64)
     columns = columns_of(chunk, mean, units)
-    return inducing.bound_sums(lambda rows: K.block(rows, slice(None)), L, diag, columns, np.array([noise]))
+    return inducing.bound_sums(lambda rows: K.block(rows, slice(None)), L, K.row_diag(), columns, np.array([noise]))
 
 
 def gradient_of(
@@ -253,10 +255,11 @@ def gradient_of(
     combine: Array,
     noise: float,
 ) -> tuple[Array, Array]:
-    """What a chunk adds to the gradient in theta, (p,), and its sum of noise alpha_i^2."""
+    """Return the contribution of a chunk to the gradient in theta, (p,), and its sum of noise alpha_i^2."""
     K, d = GramOperator(kernel, chunk.X, Z), np.array([noise])
-    theta = kernel._diag_pullback(K._values.pair.A, np.full(len(chunk), -0.5 * combine.shape[1] / noise))
+    theta = K.diag_pullback(np.full(len(chunk), -0.5 * combine.shape[1] / noise))
     targets = columns_of(chunk, mean, units) @ combine
-    pull = inducing.pull_through(K)
-    theta, fitted = inducing.cross_gradient(back, lambda rows: K.block(rows, slice(None)), targets, d, pull, theta)
+    theta, fitted = inducing.cross_gradient(
+        back, lambda rows: K.block(rows, slice(None)), targets, d, lambda rows, W: K.pullback(rows.start, W), theta
+    )
     return np.array(theta, dtype=np.float64), np.array([fitted])

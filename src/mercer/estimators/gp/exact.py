@@ -1,4 +1,4 @@
-"""The exact route of a Gaussian process: one n x n array, in which Gram matrix, factor and inverse take turns."""
+"""The exact solver of a Gaussian process: one n x n array that holds Gram matrix, factor and inverse in turn."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from mercer.numeric.memory import allocate
 from mercer.numeric.threads import one_thread
 from mercer.registry import record
 
-#: New points whose kernel columns are held at a time. Row: gp-fit-*.
+#: Kernel columns of at most this many new points are in memory at a time. Row: gp-fit-*.
 NEW_ROWS = 512
 
-#: Nanoseconds per entry of the Gram matrix that compiled loops save over all evaluations of a climb, those on parts among
-#: them: from 700 rows on they are worth loading. Row: gp-fit-*.
+#: Nanoseconds per entry of the Gram matrix that compiled loops save over all evaluations of a search. They are worth
+#: loading from 700 rows on. Row: gp-fit-*.
 PER_ENTRY = 17.15
 
-#: Up to this many rows one thread evaluates as fast as two. Row: gp-fit-energy.
+#: Up to this many rows one thread is as fast as two. Row: gp-fit-energy.
 ALONE_ROWS = 600
 REMEDY = 'Use solver="inducing" or "vecchia", or fit on fewer rows.'
 
 
 class ExactEngine:
-    """Evaluations share one buffer and one collection; the last posterior takes the buffer with it."""
+    """Evaluations that share one buffer and one encoded collection; the posterior takes over the buffer."""
 
     rounds, part_rows, tol_per_row, max_steps = 1, 0, 0.0, 0
 
@@ -46,10 +46,10 @@ class ExactEngine:
         self._of = of  # rows of the whole, if this engine evaluates a part of them
 
     def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
-        """Nothing to choose."""
+        """Do nothing: this engine makes no choices."""
 
     def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
-        """The log marginal likelihood; n^3/3 flops, n^3 with the gradient."""
+        """Return the log marginal likelihood in n^3/3 flops, or n^3 with the gradient."""
         found = self._evaluation(problem, kernel)
         size, variances = len(kernel.theta), problem.variances(noise)
         pullback = (lambda W, values: symmetric_pullback(found, W, values, size)) if gradient else None
@@ -59,14 +59,14 @@ class ExactEngine:
             )
 
     def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> ExactPosterior:
-        """The process conditioned on the columns; it owns the n x n array from now on."""
+        """Return the process conditioned on the columns; it then owns the n x n array."""
         K = self._gram(self._evaluation(problem, kernel))
         self._buffer = None
         return condition(problem, kernel, noise, cholesky(K, problem.variances(noise), overwrite=True))
 
     def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):
-            rows = self._rows = as_rows(problem.X)  # the first kernel's views serve all that follow
+            rows = self._rows = as_rows(problem.X)  # all kernels share what the first one encoded
             self._buffer = None
         else:
             rows = self._rows.branch()
@@ -79,13 +79,13 @@ class ExactEngine:
 
 
 def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) -> ExactPosterior:
-    """The posterior that belongs to a factor of G."""
+    """Return the posterior from a factor of G."""
     T = problem.columns
-    solved = np.ascontiguousarray(factor.solve(T))  # in the order in which every prediction reads it
+    solved = np.ascontiguousarray(factor.solve(T))  # in the order in which predictions read it
     posterior = ExactPosterior(
         kernel, problem.X, problem.variances(noise), solved, T.T @ solved, factor.logdet, factor.jitter
     )
-    posterior.__dict__["factor"] = factor  # what the property would compute again
+    posterior.__dict__["factor"] = factor  # otherwise the property would compute it again
     return posterior
 
 
@@ -94,8 +94,8 @@ def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) 
 class ExactPosterior:
     """A zero-mean process conditioned on the columns T, from the factor of G = K + noise.
 
-    The factor (n x n) stays, since every variance needs it; means need `solved` alone. A file holds all but the factor,
-    which is then computed again at the first variance.
+    The factor (n x n) is kept because every variance uses it; means use `solved` only. A model file does not hold the
+    factor; it is computed again when a variance is first requested.
     """
 
     _stored: ClassVar[dict[str, str]] = {
@@ -123,7 +123,7 @@ class ExactPosterior:
 
     @property
     def bytes(self) -> int:
-        """What the factor takes in memory."""
+        """Bytes of the factor."""
         return 8 * count(self.X) ** 2
 
     def mean(self, X: Any) -> Floats:  # -> (m, t + q)
@@ -141,7 +141,7 @@ class ExactPosterior:
         return out
 
     def moments(self, X: Any) -> tuple[Floats, Floats]:  # -> (m, t + q), (m,)
-        """Both of the above."""
+        """Mean and variance together."""
         return self.mean(X), self.variance(X)
 
     def covariance(self, X: Any) -> Floats:  # -> (m, m)
@@ -154,5 +154,5 @@ class ExactPosterior:
 
 
 def _columns(K: GramOperator, rows: slice) -> Floats:  # -> (n, b) Fortran-ordered
-    """The kernel columns of some new points, as LAPACK wants them: the transpose of rows in C order."""
+    """Return kernel columns of some new points in Fortran order, as the transpose of rows in C order."""
     return np.asarray(K.block(rows, slice(0, K.shape[1])), dtype=np.float64).T

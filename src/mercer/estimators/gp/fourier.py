@@ -1,16 +1,17 @@
-"""The route through a grid of frequencies, for stationary kernels in one to three columns: a search without the rows.
+"""The Fourier solver, for stationary kernels in one to three columns: after two transforms the search uses no rows.
 
-k(x - z) = sum_j s_j e^(2 pi i h j'(x - z)) on a grid (`gram/fourier_grid`). With Phi_ij = sqrt(s_j) e^(2 pi i h j'x_i) and
+k(x - z) = sum_j s_j e^(2 pi i h j'(x - z)) on a grid (`grams/fourier_grid`). With Phi_ij = sqrt(s_j) e^(2 pi i h j'x_i) and
 A = Phi* R^-1 Phi, R the ratios of the noise variances,
 
     T' G^-1 T = (T'R^-1 T - b*beta) / noise,        (A + noise I) beta = b = Phi* R^-1 T,
     log det G = (n - M) log noise + log det R + log det (A + noise I),
 
-and A needs nothing of the rows but a Toeplitz matrix, the same for every kernel on the grid. The slopes need no product:
+and A depends on the rows only through a Toeplitz matrix, which is the same for every kernel on the grid. The derivatives:
 
     d (y'G^-1 y) / d log s_j = -|beta_j|^2,        d log det G / d log s_j = 1 - noise ((A + noise I)^-1)_jj.
 
-Few frequencies are factored; of many, log det and the diagonal come from random signs (`linalg/log_determinant`).
+With few frequencies the matrix is factored. With many, log det and the diagonal are estimated with random signs
+(`linalg/log_determinant`).
 """
 
 from __future__ import annotations
@@ -35,30 +36,31 @@ from mercer.grams.fourier_grid import (
     reach_of,
     same_frequencies,
 )
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import conjugate_gradient
 from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.registry import record
 
-#: Random vectors for log det, and for the variances of the posterior: a standard deviation is then known to 9 %.
+#: Random vectors for log det, and for the variances of the posterior; standard deviations then have an error of 9 %.
 PROBES, SAMPLES = 16, 64
 
-#: New rows whose features are held at a time.
+#: Features of at most this many new rows are in memory at a time.
 ROWS = 2048
 
-#: How well systems are solved: for the search, and for the posterior.
+#: Relative residuals of the linear systems in the search and in the posterior.
 ROUGH, FINE = 1e-4, 1e-7
 
-#: The grid of a search serves length scales that differ by this factor either way.
+#: The grid of a search is fine enough for length scales that differ by this factor.
 MARGIN = 1.6
 
-#: A kernel is served while no more than this share of k(0) is missed, or twice what was missed at first.
+#: A grid is replaced if it misses more than this share of k(0), and more than twice the share it missed at first.
 MISSED = 1e-4
 
 
 @dataclass(frozen=True)
 class GridFacts:
-    """What a grid knows of the rows: two transforms, whatever the kernel."""
+    """Two transforms of the rows, which are the same for all kernels on the grid."""
 
     grid: FourierGrid
     system: ToeplitzSystem
@@ -69,7 +71,7 @@ class GridFacts:
 
     @classmethod
     def of(cls, grid: FourierGrid, problem: GPProblem) -> GridFacts:
-        """From one pass over the rows."""
+        """Compute the transforms in one pass over the rows."""
         X, T = vectors_of(problem.X), problem.columns
         weights = np.ones(problem.n) if problem.ratios is None else 1.0 / problem.ratios
         moments = grid.adjoint(X, (weights[:, None] * T).T).reshape(T.shape[1], -1)
@@ -77,14 +79,14 @@ class GridFacts:
         return cls(grid, system, moments, T.T @ (weights[:, None] * T), -float(np.log(weights).sum()), problem.n)
 
     def with_kernel(self, kernel: Kernel) -> GridFacts:
-        """The same rows and frequencies with the weights of another kernel."""
+        """Return the same rows and frequencies with the weights of another kernel."""
         grid = same_frequencies(kernel, self.grid)
         return replace(self, grid=grid, system=self.system.with_grid(grid))
 
 
 @dataclass(frozen=True)
 class GridSolution:
-    """A + noise I solved for all columns, with what slopes need."""
+    """Solution of the systems with A + noise I for all columns, and numbers for the gradient."""
 
     beta: Array  # (c, M)
     quadratic: Array  # (c, c) T'G^-1 T
@@ -93,7 +95,7 @@ class GridSolution:
 
 
 def solve(facts: GridFacts, noise: float, tol: float) -> GridSolution:
-    """The columns, log det and the diagonal of the inverse at one setting."""
+    """Return solutions, log det and the diagonal of the inverse at one setting."""
     grid, M = facts.grid, len(facts.grid.weights)
     b = grid.weights * facts.moments  # (c, M)
     factor = GridFactor.of(facts.system, noise)
@@ -109,9 +111,9 @@ def solve(facts: GridFacts, noise: float, tol: float) -> GridSolution:
 
 
 class FourierEngine:
-    """Evidence on a grid of frequencies; the grid is chosen anew when a kernel comes that it does not serve."""
+    """Marginal likelihood on a grid of frequencies, which is replaced if it is too coarse for a kernel."""
 
-    # parameters learned exactly on some rows are nearly right; all rows trim them
+    # the exact climb on a part of the rows ends near the solution
     rounds, part_rows, tol_per_row, max_steps = 1, 2000, 1e-4, 12
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
@@ -129,7 +131,7 @@ class FourierEngine:
         self._missed = max(MISSED, 2.0 * grid.missed / _top(kernel, X))
 
     def evidence(self, problem: GPProblem, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
-        """The log marginal likelihood and its gradient; nothing here depends on the number of rows."""
+        """Return the log marginal likelihood and its gradient; the cost does not depend on the number of rows."""
         facts = self._serving(problem, kernel, noise)
         found = solve(facts, noise, ROUGH)
         t = problem.n_targets
@@ -146,7 +148,7 @@ class FourierEngine:
         return Evidence(value, theta, noise_slope)
 
     def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> FourierPosterior:
-        """The process conditioned on the columns, on a grid for this very kernel."""
+        """The process conditioned on the columns, on a grid for this kernel."""
         X = vectors_of(problem.X)
         check_noise(noise)
         facts = GridFacts.of(grid_for([kernel], X.min(axis=0), X.max(axis=0))[0], problem)
@@ -155,7 +157,7 @@ class FourierEngine:
         posterior = FourierPosterior(
             kernel, problem.X, problem.variances(noise), facts.grid, coefficients, found.quadratic, found.logdet, 0.0
         )
-        posterior.__dict__["system"] = facts.system  # what the property would compute again
+        posterior.__dict__["system"] = facts.system  # otherwise the property would compute it again
         return posterior
 
     def _serving(self, problem: GPProblem, kernel: Kernel, noise: float) -> GridFacts:
@@ -174,7 +176,7 @@ class FourierEngine:
 
 
 def log_slopes(kernel: Kernel, grid: FourierGrid) -> Array:  # -> (p, M)
-    """d log s_j / d theta by central differences of the spectral density; 0 where there is no density."""
+    """Return d log s_j / d theta by central differences of the spectral density, 0 where the density is 0."""
     step, out = 1e-4, np.empty((len(kernel.theta), len(grid.weights)))
     for p in range(len(out)):
         move = step * np.eye(len(out))[p]
@@ -189,8 +191,8 @@ def log_slopes(kernel: Kernel, grid: FourierGrid) -> Array:  # -> (p, M)
 class FourierPosterior:
     """A zero-mean process conditioned on the columns T by frequencies: E f(x) is one transform.
 
-    var f(x) = noise phi(x)*(A + noise I)^-1 phi(x), plus what the grid misses of k(x, x). Of few frequencies a factor
-    gives it; of many, functions drawn from the posterior do.
+    var f(x) = noise phi(x)*(A + noise I)^-1 phi(x), plus the part of k(x, x) that the grid misses. With few frequencies
+    it is computed from a factor, with many from functions drawn from the posterior.
     """
 
     _stored: ClassVar[dict[str, str]] = {
@@ -214,7 +216,7 @@ class FourierPosterior:
 
     @cached_property
     def system(self) -> ToeplitzSystem:
-        """A for noise variances of 1 on average of their inverses; a file does not hold it."""
+        """A for noise variances divided by `_noise`; model files do not hold it."""
         ratios = self.variances / self._noise
         weights = np.broadcast_to(1.0 / ratios, (len(self.X),))
         return ToeplitzSystem(self.grid.adjoint(vectors_of(self.X), weights[None], doubled=True)[0], self.grid)
@@ -229,7 +231,7 @@ class FourierPosterior:
 
     @cached_property
     def _drawn(self) -> Array:  # (SAMPLES, M)
-        """Weights w beta with the covariance noise (A + noise I)^-1 of the posterior: b drawn as A + noise I, solved."""
+        """Draws of the weights from the posterior covariance noise (A + noise I)^-1."""
         rng, out = np.random.default_rng(0), np.empty((SAMPLES, len(self.grid.weights)), np.complex128)
         X, noise = vectors_of(self.X), self._noise
         roots = 1.0 / np.sqrt(np.broadcast_to(self.variances / noise, (len(X),)))
@@ -277,25 +279,25 @@ class FourierPosterior:
 
 
 def vectors_of(X: Any) -> Array:  # -> (n, d)
-    """Rows of numbers; grids have no others."""
-    data = getattr(X, "data", X) if not hasattr(X, "shape") else X
-    if sp.issparse(data) or not hasattr(data, "shape") or len(data.shape) != 2:
+    """Return the rows as dense vectors, or raise an error."""
+    data = X.data if isinstance(X, Rows) else X
+    if sp.issparse(data) or np.ndim(data) != 2:
         raise CapabilityError('solver="fourier" takes dense rows of one to three numbers; use "inducing" for others.')
     return np.asarray(data, dtype=np.float64)
 
 
 def check_kernel(kernel: Kernel, X: Any) -> None:
-    """Refuse rows and kernels without a grid."""
+    """Raise an error if the kernel has no grid on these rows."""
     width = vectors_of(X).shape[1]
     if not has_grid(kernel, width):
         raise CapabilityError(
             f'solver="fourier" takes kernels with a spectral density in one to three columns, as Gaussian and Matern have; '
-            f'{kernel} on {width} columns has none here. Use "inducing" or "vecchia".'
+            f'{kernel} on {width} {"column" if width == 1 else "columns"} has none. Use "inducing" or "vecchia".'
         )
 
 
 def check_noise(noise: float) -> None:
-    """Refuse a noise of zero."""
+    """Raise an error if the noise is 0, because the systems divide by it."""
     if not noise > 0:
         raise InputError(f'solver="fourier" needs noise > 0: its systems divide by it; got {noise!r}. Use solver="exact".')
 

@@ -1,4 +1,4 @@
-"""Gaussian process regression: kernel ridge with error bars, and hyper-parameters by marginal likelihood."""
+"""Gaussian process regression: kernel ridge with standard deviations, and hyper-parameters by marginal likelihood."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from mercer.registry import estimator
 class GaussianProcessRegressor(GaussianProcessModel):
     """Condition y = m(x) + f(x) + e, f ~ GP(0, k), e ~ N(0, noise), on rows: E f(x) = m(x) + k_x' (K + noise I)^-1 (y - m).
 
-    The mean is that of KernelRidge with alpha = noise; the variance is k(x, x) - k_x' (K + noise I)^-1 k_x, plus what the
-    coefficients of the mean function are uncertain by. Hyper-parameters maximize the log marginal likelihood
+    The mean is that of KernelRidge with alpha = noise; the variance is k(x, x) - k_x' (K + noise I)^-1 k_x, plus the
+    uncertainty of the coefficients of the mean function. Hyper-parameters maximize the log marginal likelihood
     -1/2 (y'G^-1 y + log det G + n log 2 pi), G = K + noise I, plus weak priors. X is never scaled: length scales are in
     the units of the columns. Kernel and noise are in the units of y (several targets: each divided by its standard
     deviation, unless normalize_y is False).
@@ -49,14 +49,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
     Parameters
     ----------
     kernel : Kernel or str, default Gaussian(length_scale="median")
-        Its positive parameters are where the fit starts. An overall scale is put before a kernel that has none, unless
-        nothing is fitted or `fixed` names "scale".
+        The search starts at its positive parameters. A kernel without an overall scale gets one, unless nothing is fitted
+        or `fixed` names "scale".
     noise : "fit", number >= 0 or (n,) array
         The noise variance: fitted, given, or given for every row.
     mean : "constant", "zero" or "linear"
         m(x) is 0, b, or b + w'x; the coefficients are set to their best values by generalized least squares.
     normalize_y : bool, default True
-        Take the average of y off even where mean is "zero", and give several targets the same spread.
+        Subtract the average of y even if mean is "zero", and give several targets the same spread.
     n_restarts : int, default 2
         Further starts: one from the data, the others random. From 400 rows on they are compared on half, at most 400.
     bounds : dict, optional
@@ -69,12 +69,12 @@ class GaussianProcessRegressor(GaussianProcessModel):
     optimizer : "bfgs" or None
         BFGS with bounds on the logarithms; None fits nothing.
     solver : "auto", "exact", "inducing", "vecchia" or "fourier"
-        "auto" is exact up to 10,000 rows where the n x n matrix fits `memory`. "fourier" is for stationary kernels in one to
-        three columns (extra "large"): after two transforms of the rows the search no longer depends on their number.
+        "auto" is exact up to 10,000 rows if the n x n matrix fits `memory`. "fourier" is for stationary kernels in one to
+        three columns (extra "large"): the cost of its search does not depend on the number of rows.
     n_inducing, n_neighbors : int, optional
         For the solvers "inducing" and "vecchia".
     tol, max_iter : float, int
-        The climb ends when a step gains less than `tol` and the next one promises less, or after `max_iter` steps.
+        The search ends when a step gains less than `tol` and the next one would gain less too, or after `max_iter` steps.
     memory : bytes or text such as "4 GB", optional
         Budget of the fit beyond the data; 8 GiB if not given. The exact route keeps 8 n^2 bytes, for variances.
     random_state : int, default 0
@@ -85,7 +85,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     ----------
     kernel_, noise_, theta_ (logarithms, in the order of theta_names_), log_marginal_likelihood_value_ (in the units of y,
     without priors), dual_coef_ (alpha_), X_fit_ (X_train_), intercept_, coef_ (of the mean function), rkhs_norm_, route_,
-    jitter_, n_iter_; diagnosis_ says how the fit went; loo_, loo_mean_, loo_std_ are computed when first asked for.
+    jitter_, n_iter_; diagnosis_ reports how the fit went; loo_, loo_mean_, loo_std_ are computed at first use.
 
     >>> import numpy as np
     >>> from mercer import Gaussian, GaussianProcessRegressor, KernelRidge
@@ -139,7 +139,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def fit(self, X: Any, y: Any = None, *, noise: Any = None) -> GaussianProcessRegressor:
         """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's.
 
-        Rows in `chunks`, or in Dask collections, are fitted through inducing rows: two passes for every setting tried.
+        Rows in `chunks` or in Dask collections are fitted through inducing rows, with two passes for every setting.
         """
         return self._fit(X, y, noise=self.noise if noise is None else noise)
 
@@ -159,7 +159,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         problem: GPProblem | ChunkedProblem
         if data.chunked:
             if ratios is not None:
-                raise InputError("noise per row does not come in chunks; give one number, or noise='fit'.")
+                raise InputError("noise per row is not available for chunks; give one number, or noise='fit'.")
             problem = ChunkedProblem.of(data.X, self.mean, self.normalize_y)
             mean, units = problem.mean, problem.units
         else:
@@ -185,25 +185,25 @@ class GaussianProcessRegressor(GaussianProcessModel):
         kept = problem.kept() if isinstance(problem, ChunkedProblem) else problem
         self._keep(kept, posterior, profile(posterior.quadratic, problem.n_targets))
         if data.chunked:
-            self.route_ = dataclasses.replace(self.route_, passes=data.X.passes)  # as many as the climb has asked for
+            self.route_ = dataclasses.replace(self.route_, passes=data.X.passes)  # the number of passes that the search made
         self._report(solution.climb, problem)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Return log p(y) at theta (default: the fitted `theta_`) in the units of y, without priors, and its gradient.
 
-        theta holds logarithms in the order of `theta_names_`: the kernel's parameters, then the noise where it is one
+        theta holds logarithms in the order of `theta_names_`: the kernel's parameters, then the noise if it is one
         number > 0.
         """
         check_is_fitted(self)
         vector = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
         if vector.shape != self.theta_.shape:
-            raise InputError(f"theta has shape {vector.shape}; it has the {len(self.theta_)} entries of theta_names_.")
+            raise InputError(f"theta has shape {vector.shape}; it must have the {len(self.theta_)} entries of theta_names_.")
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
         if isinstance(self._problem, SummedProblem):
             raise InputError(
-                "log_marginal_likelihood at another theta, or its gradient, goes through the rows, which a fit by chunks "
-                "does not keep; fit with kernel=, noise= and optimizer=None, and look at log_marginal_likelihood_value_."
+                "log_marginal_likelihood at another theta, or its gradient, needs the rows, which a fit by chunks does not "
+                "keep. Fit with kernel=, noise= and optimizer=None, and read log_marginal_likelihood_value_."
             )
         way = engine(self.route_.solver, self._settings())
         way.prepare(self._problem, *self._parameters.setting(self.theta_))
@@ -213,9 +213,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     @whole_or_nothing
     def add_rows(self, X: Any, y: Any, *, noise: Any = None) -> GaussianProcessRegressor:
-        """Condition on further rows at the same hyper-parameters: n^2 m instead of n^3, the same model as from scratch.
+        """Condition on further rows at the same hyper-parameters in n^2 m flops; the result equals a fit on all rows.
 
-        `noise` (m,) gives their variances where the others had theirs. Needs the exact route.
+        `noise` (m,) gives their variances if the other rows have variances. Needs the exact route.
         """
         posterior, old = self._exact("add_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
@@ -235,7 +235,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     @whole_or_nothing
     def remove_rows(self, index: Any) -> GaussianProcessRegressor:
-        """Forget training rows by number, at the same hyper-parameters: n^2 r instead of n^3. Needs the exact route."""
+        """Remove training rows by number at the same hyper-parameters, in n^2 r flops. Needs the exact route."""
         posterior, old = self._exact("remove_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
         gone = np.atleast_1d(np.asarray(index))
@@ -249,7 +249,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         ratios = None if old.ratios is None else old.ratios[kept]
         return self._conditioned(GPProblem(take(old.X, kept), old.columns[kept], old.n_targets, ratios), factor)
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- private ------------------------------------------------------------------------------------------------------
 
     def _conditioned(self, problem: GPProblem, factor: Any) -> GaussianProcessRegressor:
         kernel, noise = self._parameters.setting(self.theta_)
@@ -267,13 +267,13 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.diagnosis_ = diagnose_fit(problem, self._parameters, found, self._posterior, self.route_, value)
 
     def _value(self) -> float:
-        """log p(y) in the units of y, from what the posterior knows."""
+        """Return log p(y) in the units of y from the posterior."""
         problem, posterior = self._problem, self._posterior
         inside = log_evidence(self._profile.energy, posterior.logdet, problem.n, problem.n_targets)
         return inside - self._unit_term()
 
     def _unit_term(self) -> float:
-        """What the change of units costs in log density: n sum_j log scale_j."""
+        """Return n sum_j log scale_j, the change of the log density from the units of y to working units."""
         return self._problem.n * float(np.log(self._units.scale).sum())
 
     def _check_settings(self) -> None:
@@ -285,7 +285,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"tol must be a number > 0; got {describe(self.tol)}.")
 
     def _read_noise(self, noise: Any, n: int) -> tuple[float | None, Floats | None]:
-        """The noise as a level (None: to be fitted) and, where given per row, the variances as ratios of level 1."""
+        """Return the noise level (None: to be fitted) and, if it is given per row, the variances as ratios to level 1."""
         if isinstance(noise, str):
             if noise != "fit":
                 raise InputError(f'noise must be "fit", a number >= 0, or (n,) variances; got {noise!r}.')
@@ -307,17 +307,19 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _further_ratios(self, noise: Any, m: int) -> Floats | None:
         if self._problem.ratios is None:
             if noise is not None:
-                raise InputError("add_rows: this model has one noise for all rows; leave noise out.")
+                raise InputError("add_rows: this model has one noise for all rows; do not give noise=.")
             return None
         ratios = None if noise is None else self._read_noise(noise, m)[1]
         if ratios is None:
-            raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new ones.")
+            raise InputError(f"add_rows: the noise was given per row; give noise=({m},) variances for the new rows.")
         return ratios
 
     def _read_parameters(self, kernel: Kernel, problem: GPProblem | ChunkedProblem, level: float | None) -> GPParameters:
         spread, varied, size = problem.sizes()
         if not np.isfinite(spread) or (varied and spread < 1e-290):
-            raise InputError(f"y differs from its center by up to {size:.1e}, the square of which is no number; divide y.")
+            raise InputError(
+                f"y differs from its center by up to {size:.1e}, whose square overflows or underflows; rescale y."
+            )
         one_per_row = problem.ratios is not None
         found = read_parameters(
             kernel, problem.starting_rows(self.optimizer is not None), spread if spread > 0 else 1.0,
@@ -347,15 +349,17 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         if rows.weighted:
-            raise InputError("GaussianProcessRegressor: rows have no weights here; give their noise, on rows in memory.")
+            raise InputError(
+                "GaussianProcessRegressor does not use weights of chunks; give noise per row, with rows in memory."
+            )
         before = passes_before(self._given_kernel(), rows)
         return (chunk_route(shape, rows, self.solver, self._settings(), before, self.optimizer is not None, self.max_iter),)
 
 
 @contextmanager
 def _named(what: str) -> Iterator[None]:
-    """Say whose matrix could not be factored, and that the solvers' alpha is the noise here."""
+    """Add the name of the estimator to errors of a factorization, and the remark that alpha is the noise."""
     try:
         yield
     except NumericalError as error:
-        raise NumericalError(f"{what}: {error} (alpha is the noise here.)") from error
+        raise NumericalError(f"{what}: {error} (alpha is the noise of this model.)") from error

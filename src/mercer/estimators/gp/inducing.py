@@ -1,4 +1,4 @@
-"""The route through inducing rows: O(n m^2) per setting, a lower bound of the evidence, m x m arrays in the model."""
+"""The inducing-row solver: O(n m^2) per setting, a lower bound of the marginal likelihood, m x m arrays in the model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import cholesky, definite_factor
 from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
-from mercer.numeric import tiles
 from mercer.registry import record
 
 #: Rows of K_fu made, whitened and multiplied at a time.
 BLOCK_ROWS = 2048
 
-#: Always added to the diagonal of K_uu, relative to its mean: far below what the bound can notice, and enough for rows that
-#: were chosen well to stay apart while the optimizer moves the length scales.
+#: Added to the diagonal of K_uu, relative to its mean. It does not change the bound noticeably, and keeps K_uu invertible
+#: while the search moves the length scales away from those for which the rows were chosen.
 NUGGET = 1e-12
 
 Cross = Callable[[slice], Array]  # rows -> (r, m) of K_fu
@@ -34,13 +33,13 @@ PullCross = Callable[[slice, Array], Array]  # rows, weights (r, m) -> (p,)
 
 
 def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
-    """The slices of at most ``size`` rows that cover n."""
+    """Return slices of at most ``size`` rows that cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 @dataclass(frozen=True)
 class Collapsed:
-    """The bound at one setting of the parameters, and what posterior and gradient need of it."""
+    """The bound at one setting of the parameters, with the arrays that the posterior and the gradient use."""
 
     L: Array  # (m, m) K_uu = L L'
     LB: Array  # (m, m) B = LB LB'
@@ -61,7 +60,7 @@ class Collapsed:
 def collapsed(  # Kuu (m, m), diag (n,), columns (n, c), noise (1,) or (n,)
     cross: Cross, Kuu: Array, diag: Array, columns: Array, noise: Array, *, keep: bool = False
 ) -> Collapsed:
-    """One pass over the rows: what makes up the bound; ``keep`` holds the whitened rows for the gradient.
+    """Return the parts of the bound after one pass over the rows; ``keep`` stores the whitened rows for the gradient.
 
     For t targets Y the bound is -1/2 (tr quadratic + t (logdet + trace) + n t log 2 pi).
 
@@ -80,7 +79,7 @@ def collapsed(  # Kuu (m, m), diag (n,), columns (n, c), noise (1,) or (n,)
 
 
 def whitener(Kuu: Array) -> tuple[Array, float]:  # (m, m) -> (m, m), number
-    """L with K_uu = L L', and the jitter that it took."""
+    """Return L with K_uu = L L' and the jitter that was added."""
     factor = cholesky(Kuu, NUGGET * float(np.mean(np.diagonal(Kuu))))
     return np.tril(factor.matrix), factor.jitter
 
@@ -88,8 +87,11 @@ def whitener(Kuu: Array) -> tuple[Array, float]:  # (m, m) -> (m, m), number
 def bound_sums(  # L (m, m), diag (n,), columns (n, c), d (1,) or (n,), V (n, m)
     cross: Cross, L: Array, diag: Array, columns: Array, d: Array, V: Array | None = None
 ) -> tuple[Array, Array, Array, Array]:
-    """What some rows add to the bound, with v = L^-1 K_uf: v D^-1 v' (m, m), below its diagonal; v D^-1 T (m, c);
-    T'D^-1 T (c, c); and the sums of q_ii / d_i and of k_ii / d_i. ``V`` is where to write the whitened rows."""
+    """Return the sums over some rows that make up the bound, with v = L^-1 K_uf.
+
+    They are v D^-1 v' (m, m), of which the lower triangle is set; v D^-1 T (m, c); T'D^-1 T (c, c); and the sums of
+    q_ii / d_i and of k_ii / d_i. Whitened rows are written to ``V`` if it is given.
+    """
     m, c = len(L), columns.shape[1]
     S, b, explained = np.zeros((m, m), order="F"), np.zeros((m, c)), 0.0
     for rows in row_blocks(len(columns)):
@@ -107,7 +109,7 @@ def bound_sums(  # L (m, m), diag (n,), columns (n, c), d (1,) or (n,), V (n, m)
 def closed(  # L (m, m), d (1,) or (n,)
     sums: tuple[Array, ...], L: Array, jitter: float, d: Array, logdet_noise: float, V: Array | None = None
 ) -> Collapsed:
-    """The bound from the sums over all rows, which are overwritten."""
+    """Return the bound from the sums over all rows, which are overwritten."""
     S, b, squares, (explained, prior) = sums
     S[np.diag_indices(len(L))] += 1.0
     LB = definite_factor(S)
@@ -143,7 +145,7 @@ def bound_gradient(  # diag (n,), columns (n, c), combine (c, t)
 ) -> tuple[Array, float]:  # -> (p,), number
     """The gradient of the bound of the t targets E = columns @ combine: in theta, and in the logarithm of the noise.
 
-    A second pass over the rows sends weights back through the kernel. With alpha = D^-1 (E - V' beta),
+    A second pass over the rows pulls weights back through the kernel. With alpha = D^-1 (E - V' beta),
 
         dF/dK_uf = L^-T (beta alpha' + t (I - B^-1) V D^-1),    dF/dk_ii = -t / (2 d_i),
         dF/dK_uu = -1/2 L^-T (beta beta' + t (B - 2 I + B^-1)) L^-1,
@@ -158,7 +160,7 @@ def bound_gradient(  # diag (n,), columns (n, c), combine (c, t)
 
 @dataclass(frozen=True)
 class SentBack:
-    """What the second pass needs of the bound."""
+    """Arrays of the bound that the second pass uses."""
 
     L: Array  # (m, m)
     beta: Array  # (m, t)
@@ -168,7 +170,7 @@ class SentBack:
 
 
 def send_back(state: Collapsed, combine: Array) -> tuple[SentBack, Array]:  # (c, t) -> …, (m, m)
-    """What the rows need to send weights back through the kernel, and the weights of K_uu."""
+    """Return the arrays for the second pass, and the weights dF/dK_uu."""
     beta, t, eye = state.beta @ combine, combine.shape[1], np.eye(len(state.L))
     inverse = la.cho_solve((state.LB, True), eye, check_finite=False)  # B^-1
     left = la.solve_triangular(state.L, eye - inverse, lower=True, trans="T", check_finite=False)
@@ -182,7 +184,7 @@ def send_back(state: Collapsed, combine: Array) -> tuple[SentBack, Array]:  # (c
 def cross_gradient(  # targets (n, t), d (1,) or (n,), theta (p,), V (n, m)
     state: SentBack, cross: Cross, targets: Array, d: Array, pull: PullCross, theta: Array, V: Array | None = None
 ) -> tuple[Array, float]:
-    """theta and what some rows add to it through K_fu, and their sum of d_i alpha_i^2."""
+    """Return theta plus the contribution of some rows through K_fu, and their sum of d_i alpha_i^2."""
     fitted, t = 0.0, targets.shape[1]
     for rows in row_blocks(len(targets)):
         here = np.broadcast_to(_rows_of(d, rows), (rows.stop - rows.start,))[:, None]
@@ -194,7 +196,7 @@ def cross_gradient(  # targets (n, t), d (1,) or (n,), theta (p,), V (n, m)
 
 
 def noise_slope(state: SentBack, fitted: float, n: int, t: int, trace: float) -> float:
-    """The slope in the logarithm of the noise."""
+    """Return the derivative with respect to the logarithm of the noise."""
     return 0.5 * (fitted - t * (n - state.effective) + t * trace)
 
 
@@ -202,20 +204,20 @@ def _rows_of(d: Array, rows: slice) -> Array:  # (1,) or (n,) -> (1,) or (r,)
     return d[rows] if d.size > 1 else d
 
 
-#: Inducing rows, if their number is not given.
+#: Default number of inducing rows.
 INDUCING = 1024
 
-#: Rows from which inducing ones are chosen, at most; more are drawn by seed.
+#: Inducing rows are chosen from at most this many rows, which are drawn by seed.
 CANDIDATES = 16_384
 
-#: Whitened rows are kept between value and gradient while they take no more than this share of the budget.
+#: Whitened rows are kept between value and gradient if they take at most this share of the budget.
 KEEP = 0.5
 
 
 class InducingEngine:
-    """Titsias' collapsed bound with inducing rows by randomly pivoted Cholesky, chosen anew between ascents."""
+    """Titsias' collapsed bound with inducing rows by randomly pivoted Cholesky, chosen again between ascents."""
 
-    # parameters learned exactly on some rows are nearly right; the bound only has to trim them, and above all the noise
+    # the exact climb on a part of the rows ends near the solution; the bound mostly adjusts the noise
     rounds, part_rows, tol_per_row, max_steps = 2, 2000, 1e-4, 12
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
@@ -243,14 +245,14 @@ class InducingEngine:
             lambda rows: K.block(rows, slice(None)),
             problem.columns,
             np.vstack([np.eye(t), -fitted.beta]),
-            pull_through(K),
+            lambda rows, W: K.pullback(rows.start, W),
             lambda W: kernel.pullback(Z, weights=W),
-            lambda w: kernel._diag_pullback(K._values.pair.A, w),
+            K.diag_pullback,
         )
         return Evidence(value, theta, slope, state.jitter)
 
     def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> InducingPosterior:
-        """The process conditioned on the columns, through inducing rows chosen for this very kernel."""
+        """The process conditioned on the columns, through inducing rows chosen for this kernel."""
         self._chosen = None
         Z = self._inducing(problem, kernel, noise)
         state = _collapse(GramOperator(kernel, problem.X, Z), Z, problem, noise, keep=False)
@@ -266,26 +268,13 @@ class InducingEngine:
 
 
 def check_noise(noise: float) -> None:
-    """Refuse a noise that the bound cannot divide by."""
+    """Raise an error if the noise is 0, because the bound divides by it."""
     if not noise > 0:
         raise InputError(f'solver="inducing" needs noise > 0: its bound divides by it; got {noise!r}. Use solver="exact".')
 
 
-def pull_through(K: GramOperator) -> PullCross:
-    """Weights of rows of K_fu sent back through its kernel."""
-    kernel, pair = K.kernel, K._values.pair
-
-    def pull_cross(rows: slice, W: Array) -> Array:
-        def term(r: slice, c: slice) -> Array:
-            return kernel._pullback(pair.tile(slice(rows.start + r.start, rows.start + r.stop), c), W[r, c])
-
-        return tiles.total(term, (W.shape[0], W.shape[1]), len(kernel.theta))
-
-    return pull_cross
-
-
 def candidates_of(n: int, m: int, seed: int) -> tuple[Array, np.random.Generator]:
-    """The numbers of the rows, of n, from which m inducing ones are chosen, ascending, and the generator that chooses."""
+    """Return the ascending numbers of candidate rows, and the generator that chooses m inducing rows from them."""
     if m < 1:
         raise InputError(f"n_inducing must be at least 1; got {m!r}.")
     rng = np.random.default_rng(seed)
@@ -293,20 +282,20 @@ def candidates_of(n: int, m: int, seed: int) -> tuple[Array, np.random.Generator
 
 
 def choose_rows(kernel: Kernel, X: Any, m: int, seed: int) -> Any:
-    """At most m rows of X by randomly pivoted Cholesky, drawn from at most CANDIDATES of them.
+    """Choose at most m rows of X by randomly pivoted Cholesky, from at most CANDIDATES of them.
 
-    The largest remaining variance (the greedy rule) goes to the rim of the data first; drawing in proportion to it puts
-    inducing rows where the data are, which the bound rewards.
+    The row of largest remaining variance (the greedy rule) lies at the edge of the data. Drawing in proportion to the
+    remaining variance puts inducing rows where the data are dense, and the bound is higher.
     """
     candidates, rng = candidates_of(count(X), m, seed)
     return chosen_of(kernel, X if len(candidates) == count(X) else take(X, candidates), m, rng)
 
 
 def chosen_of(kernel: Kernel, rows: Any, m: int, rng: np.random.Generator) -> Any:
-    """At most m of the candidates."""
+    """Choose at most m of the candidates."""
     K = GramOperator(kernel, rows)
     found = pivoted_cholesky(lambda chosen: K.submatrix(chosen, slice(None)).T, K.diag(), m, rule="random", rng=rng)
-    # a kernel that vanishes on every row has no pivots; one row then stands for all of them
+    # a kernel that is zero on every row has no pivots; one row is then enough
     return take(rows, found.index if len(found.index) else np.arange(1))
 
 
@@ -314,7 +303,7 @@ def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: b
     return collapsed(
         lambda rows: K.block(rows, slice(None)),
         np.asarray(K.kernel(Z), dtype=np.float64),
-        np.asarray(K._values.diag(), dtype=np.float64),
+        K.row_diag(),
         problem.columns,
         problem.variances(noise),
         keep=keep,
@@ -324,7 +313,7 @@ def _collapse(K: GramOperator, Z: Any, problem: GPProblem, noise: float, keep: b
 @record()
 @dataclass(frozen=True)
 class InducingPosterior:
-    """A zero-mean process that sees the data through its values at the inducing rows Z."""
+    """A zero-mean process that depends on the data only through its values at the inducing rows Z."""
 
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",

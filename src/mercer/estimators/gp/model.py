@@ -1,4 +1,4 @@
-"""A fitted Gaussian process: predictions, samples, intervals and leave-one-out, over any posterior."""
+"""A fitted Gaussian process: predictions, samples, intervals, leave-one-out and diagnosis, for every posterior."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVELS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 @record()
 @dataclass(frozen=True)
 class GPLeaveOneOut:
-    """Leave-one-out predictions at the fitted hyper-parameters; the coefficients of the mean are fitted without the row."""
+    """Leave-one-out predictions at the fitted hyper-parameters; the mean function is fitted without the row."""
 
     mean: Array  # (n,) or (n, t)
     std: Array  # same; of y, the noise included
@@ -51,20 +51,20 @@ class GPLeaveOneOut:
 
     @property
     def pit(self) -> Array:
-        """P(Y_i <= y_i | all others): uniform on [0, 1] if the model is right."""
+        """P(Y_i <= y_i | all others): uniform on [0, 1] if the model is correct."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr(self.residuals / self.std))
 
     def coverage(self, level: float = 0.9) -> float:
-        """The share of rows inside the central interval that should hold `level` of them."""
+        """Return the share of rows inside the central interval of probability `level`."""
         if not 0.0 < level < 1.0:
             raise InputError(f"level must lie strictly between 0 and 1; got {level!r}.")
         pit = self.pit[np.isfinite(self.pit)]
         return float(np.mean(np.abs(pit - 0.5) <= level / 2.0)) if pit.size else float("nan")
 
     def calibration(self, levels: tuple[float, ...] = LEVELS) -> tuple[Array, Array]:  # -> (L,), (L,)
-        """Levels and the coverage reached at each: on the diagonal if the error bars are right."""
+        """Return levels and the coverage at each; they are equal if the standard deviations are correct."""
         return np.array(levels), np.array([self.coverage(level) for level in levels])
 
     def __str__(self) -> str:
@@ -74,17 +74,17 @@ class GPLeaveOneOut:
         )
 
 
-#: A bound counts as reached within this distance, in logarithms.
+#: A parameter is at a bound if it is within this distance, in logarithms.
 TOUCH = 1e-3
 
-#: Rows among which equal ones are looked for.
+#: Equal rows are searched for in data of at most this size.
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
 
 
 @record()
 @dataclass(frozen=True)
 class ParameterReport:
-    """One hyper-parameter: its value, where it began, how far it might go."""
+    """One hyper-parameter: its value, its start and its bounds."""
 
     name: str
     value: float
@@ -95,7 +95,7 @@ class ParameterReport:
 
     @property
     def at_bound(self) -> str:
-        """ "low", "high", or nothing."""
+        """Return "low", "high" or an empty text."""
         if self.fixed:
             return ""
         at = [("low", self.low), ("high", self.high)]
@@ -109,7 +109,7 @@ class ParameterReport:
 @record()
 @dataclass(frozen=True)
 class GPDiagnosis:
-    """What was fitted, how it went, and in `notes` what a person should know; no notes means nothing odd was seen."""
+    """Report of a fit; `notes` lists possible problems and is empty if there are none."""
 
     route: Route
     rows: int
@@ -121,12 +121,12 @@ class GPDiagnosis:
     parameters: tuple[ParameterReport, ...]
     attempts: tuple[ClimbAttempt, ...]
     jitter: float
-    bytes: int  # what the model keeps for its variances
+    bytes: int  # memory that the model keeps for its variances
     notes: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing odd was seen."""
+        """Whether there are no notes."""
         return not self.notes
 
     def __str__(self) -> str:
@@ -138,7 +138,7 @@ class GPDiagnosis:
             *[f"start {a.label}: {a.first:.6g} -> {a.reached:.6g} on {a.rows} rows" for a in self.attempts],
             f"kept for variances: {format_bytes(self.bytes)}",
             *([f"jitter: {self.jitter:.3g}"] if self.jitter else []),
-            *([f"note: {note}" for note in self.notes] or ["nothing odd"]),
+            *([f"note: {note}" for note in self.notes] or ["no problems found"]),
         ]
         return "\n".join(lines)
 
@@ -146,7 +146,7 @@ class GPDiagnosis:
 def diagnose_fit(
     problem: AnyProblem, parameters: GPParameters, climb: Climb, posterior: Posterior, route: Route, value: float
 ) -> GPDiagnosis:
-    """The diagnosis of a finished fit."""
+    """Return the diagnosis of a finished fit."""
     value_of, start, low, high = (
         np.exp(part).tolist() for part in (climb.vector, parameters.start, parameters.low, parameters.high)
     )
@@ -156,7 +156,7 @@ def diagnose_fit(
     )
     noise = parameters.setting(climb.vector)[1]
     notes = _data_notes(problem, noise, posterior) + _fit_notes(climb, reports, problem)
-    kept = int(getattr(posterior, "bytes", 0))
+    kept = posterior.bytes if isinstance(posterior, ExactPosterior) else 0
     return GPDiagnosis(
         route, problem.n, value, climb.converged, climb.message, climb.n_iter, climb.n_evaluations, reports,
         climb.attempts, posterior.jitter, kept, tuple(notes),
@@ -167,10 +167,10 @@ def _data_notes(problem: AnyProblem, noise: float, posterior: Posterior) -> list
     notes = []
     flat = problem.flat
     if problem.n == 1:
-        notes.append("one row: it says nothing of length scales or noise, which stay where they started.")
+        notes.append("one row does not determine length scales or noise; they keep their starting values.")
     elif flat.any():
         which = "y" if problem.n_targets == 1 else f"target {int(np.argmax(flat))} of y"
-        notes.append(f"{which} is constant: it says nothing of scale or noise; error bars are those of the starting values.")
+        notes.append(f"{which} is constant and does not determine scale or noise, which keep their starting values.")
     if posterior.jitter:
         pair = equal_rows(problem.X) if isinstance(problem, GPProblem) else None
         cause = "the rows are numerically dependent"
@@ -192,20 +192,21 @@ def _fit_notes(climb: Climb, reports: tuple[ParameterReport, ...], problem: AnyP
         if not end:
             continue
         if end == "high" and "length_scale" in report.name:
-            meaning = ": the function hardly depends on that column" if "[" in report.name else ""
-            notes.append(f"{report.name} ran to its high bound {report.high:.3g}{meaning}.")
+            meaning = ": the function hardly depends on this column" if "[" in report.name else ""
+            notes.append(f"{report.name} is at its high bound {report.high:.3g}{meaning}.")
         elif end == "low" and report.name == "noise":
-            notes.append(f"noise ran to its low bound {report.low:.3g}: the data look free of noise, or are overfitted.")
+            notes.append(f"noise is at its low bound {report.low:.3g}: the data have no noise, or the model overfits.")
         else:
-            notes.append(f"{report.name} ran to its {end} bound {getattr(report, end):.3g}; bounds= moves it.")
+            bound = report.low if end == "low" else report.high
+            notes.append(f"{report.name} is at its {end} bound {bound:.3g}; change it with bounds=.")
     moved = sum(not report.fixed for report in reports)
     if moved and problem.n * problem.n_targets < 2 * moved and problem.n > 1:
-        notes.append(f"{moved} parameters were fitted to {problem.n} rows: hold some by fixed=, or give a prior.")
+        notes.append(f"{moved} parameters were fitted to {problem.n} rows. Set some with fixed=, or give a prior.")
     return notes
 
 
 def equal_rows(X: Any) -> tuple[int, int] | None:
-    """The first two equal rows of dense vectors or of strings, or None."""
+    """Return the first two equal rows of dense vectors or of strings, or None."""
     if isinstance(X, np.ndarray) and X.ndim == 2:
         if len(X) > MAX_ROWS or X.size > MAX_CELLS:
             return None
@@ -224,7 +225,7 @@ def equal_rows(X: Any) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class ProcessFit:
-    """What a fit has found: the mean function, the units of y, the problem, where the climb ended, and the posterior."""
+    """Result of a fit: mean function, units of y, problem, hyper-parameters, search and posterior."""
 
     mean: MeanFunction
     units: TargetUnits
@@ -293,8 +294,8 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         Parameters
         ----------
         include_noise : bool or (m,) array
-            True adds the noise, for the spread of new observations y instead of the function f; an array gives the noise
-            variance of each new row. Where the noise was given per training row, True takes its average.
+            True adds the noise: the result is then the spread of new observations y, not of the function f. An array gives
+            the noise variance of each new row. If the noise was given per training row, True adds its average.
 
         With several targets the arrays get a last axis for them.
         """
@@ -331,10 +332,10 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         rng = check_random_state(random_state)
         if not np.isfinite(C).all():
             raise NumericalError(
-                f"{type(self).__name__}: the covariance of these rows is not finite, so that nothing can be drawn; scale "
+                f"{type(self).__name__}: the covariance of these rows is not finite and no samples can be drawn. Scale "
                 "the columns of X, and y."
             )
-        # a covariance is often singular; its eigenvectors do not mind
+        # covariances are often singular, for which a Cholesky factor does not exist
         values, vectors = np.linalg.eigh(C if self._single else C[..., 0] / self._units.scale[0] ** 2)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         draws = np.stack([root @ rng.standard_normal((m, n_samples)) for _ in range(t)], axis=1)  # (m, t, s)
@@ -343,14 +344,14 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         return np.asarray(center[:, :, None] + draws * self._units.scale[:, None])
 
     def _mean_and_rest(self, M: Floats, H: Floats) -> tuple[Floats, Floats]:  # (m, t + q), (m, q)
-        """The mean in the units of y, (m,) or (m, t), and h(x) less what the process predicts of it, (m, q)."""
+        """Return the mean in the units of y, (m,) or (m, t), and h(x) minus its prediction by the process, (m, q)."""
         t = self._problem.n_targets
         rest = H - M[:, t:]
         F = self._units.outside(M[:, :t] + rest @ self._profile.beta)
         return (F[:, 0] if self._single else F), rest
 
     def _noise_of_new(self, include_noise: Any, m: int) -> Any:
-        """Noise variances of m new rows in working units: a number or (m,)."""
+        """Return noise variances of m new rows in working units: a number or (m,)."""
         if isinstance(include_noise, (bool, np.bool_)):
             noise = np.mean(self._problem.variances(self._parameters.setting(self.theta_)[1]))
             return float(noise) if include_noise else 0.0
@@ -360,16 +361,16 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         return given
 
     def _spread_out(self, values: Floats, power: float) -> Floats:
-        """Standard deviations (power 1) or covariances (power 2) in the units of y, with an axis for several targets."""
+        """Return standard deviations (power 1) or covariances (power 2) in the units of y; several targets add an axis."""
         if self._single:
             return values * self._units.scale[0] ** power
         return np.multiply.outer(values, self._units.scale**power)
 
-    # -- what can be asked of it -------------------------------------------------------------------------------------
+    # -- leave-one-out and names of scikit-learn ----------------------------------------------------------------------
 
     @property
     def loo_(self) -> GPLeaveOneOut:
-        """Each training row predicted from the others, in closed form; n^3/3 flops when first asked for."""
+        """Each training row predicted from the others, in closed form; computed at first use in n^3/3 flops."""
         check_is_fitted(self)
         if self._loo is None:
             posterior, problem = self._exact("leave-one-out in closed form")
@@ -397,7 +398,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
 
     @property
     def loo_residuals_(self) -> Floats:
-        """y less the leave-one-out means."""
+        """y minus the leave-one-out means."""
         return self.loo_.residuals
 
     @property
@@ -420,10 +421,10 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     def _read(self, X: Any, reset: bool) -> Any:
         return widened(super()._read(X, reset))
 
-    # -- keeping what a fit found ------------------------------------------------------------------------------------
+    # -- fitted attributes --------------------------------------------------------------------------------------------
 
     def _keep(self, problem: GPProblem | SummedProblem, posterior: Posterior, profile: MeanProfile) -> None:
-        """Attributes that follow from a posterior; the hyper-parameters and the units stay."""
+        """Set the attributes that follow from a posterior; hyper-parameters and units are not changed."""
         t, scale = problem.n_targets, self._units.scale
         self._problem, self._posterior, self._profile, self._loo = problem, posterior, profile, None
         self.kernel_ = posterior.kernel

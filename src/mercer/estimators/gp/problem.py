@@ -44,11 +44,11 @@ class MeanFunction:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or bool(len(self.location)) != (self.kind == "linear"):
-            raise InputError(f"a mean function of kind {self.kind!r} has a location of {len(self.location)} columns.")
+            raise InputError(f"a mean function of kind {self.kind!r} cannot have {len(self.location)} locations.")
 
     @classmethod
     def of(cls, kind: str, X: Any) -> MeanFunction:
-        """The mean function of a kind, with what it needs from the training rows."""
+        """Return the mean function of a kind, with the averages of the training rows that it uses."""
         if kind not in KINDS:
             raise InputError(f'mean must be "zero", "constant" or "linear"; got {kind!r}.')
         if kind != "linear":
@@ -58,7 +58,7 @@ class MeanFunction:
 
     @classmethod
     def linear(cls, n: int, mean: Floats, sd: Floats, most: Floats) -> MeanFunction:  # (d,), (d,), (d,)
-        """The linear one for n rows with these means, standard deviations and largest sizes of their columns."""
+        """Return the linear mean function for n rows with these means, standard deviations and largest sizes per column."""
         varies = sd > 1e-12 * most
         if n <= 1 + int(varies.sum()):
             raise InputError(
@@ -73,14 +73,14 @@ class MeanFunction:
         return {"zero": 0, "constant": 1}.get(self.kind, 1 + len(self.location))
 
     def columns(self, X: Any) -> Floats:  # -> (n, q)
-        """h(x) for every row."""
+        """Return h(x) for every row."""
         if self.kind == "linear":
             V = _dense_vectors(X)
             return np.column_stack([np.ones(len(V)), (V - self.location) / self.spread])
         return np.ones((count(X), self.size))
 
     def coefficients(self, beta: Floats) -> tuple[Floats, Floats | None]:  # (q, t) -> (t,), (d, t) or None
-        """Intercept and slopes with respect to x itself."""
+        """Return intercept and slopes with respect to x itself."""
         if self.kind == "zero":
             return np.zeros(beta.shape[1]), None
         if self.kind == "constant":
@@ -92,7 +92,7 @@ class MeanFunction:
 @record()
 @dataclass(frozen=True)
 class TargetUnits:
-    """y = center + scale * (what is modeled), per target."""
+    """Working units of the targets: y = center + scale * (modeled value)."""
 
     _stored: ClassVar[dict[str, str]] = {
         "center": "float (t,)",
@@ -104,27 +104,27 @@ class TargetUnits:
 
     @classmethod
     def of(cls, Y: Floats, kind: str, normalize: bool) -> TargetUnits:  # (n, t)
-        """Centered unless the mean is zero and y is to be left alone; scaled only where targets have to be made alike.
+        """Return units that center y unless the mean is "zero" without normalization, and scale several targets alike.
 
-        One target needs no scale: an overall scale of kernel and noise does the same, and they stay in the units of y.
+        One target is not scaled: kernel and noise have an overall scale, and stay in the units of y.
         """
-        with np.errstate(over="ignore"):  # overflow is refused later, where y is squared
+        with np.errstate(over="ignore"):  # overflow raises an error later, when y is squared
             return cls.of_moments(Y.mean(axis=0), Y.std(axis=0), kind, normalize)
 
     @classmethod
     def of_moments(cls, mean: Floats, sd: Floats, kind: str, normalize: bool) -> TargetUnits:  # (t,), (t,)
-        """The same from means and standard deviations."""
+        """Return the units from means and standard deviations of the targets."""
         t = len(mean)
         center = mean if normalize or kind != "zero" else np.zeros(t)
         scale = np.where(sd > 0, sd, 1.0) if normalize and t > 1 else np.ones(t)
         return cls(center, scale)
 
     def inside(self, Y: Floats) -> Floats:  # (n, t) -> (n, t)
-        """The targets as modeled."""
+        """Return the targets in working units."""
         return (Y - self.center) / self.scale
 
     def outside(self, F: Floats) -> Floats:  # (m, t) -> (m, t)
-        """Predictions in the units of y."""
+        """Return predictions in the units of y."""
         return F * self.scale + self.center
 
 
@@ -138,7 +138,7 @@ def _dense_vectors(X: Any) -> Floats:
 @record()
 @dataclass(frozen=True)
 class GPProblem:
-    """Rows, the columns of T, and how the noise is spread over the rows."""
+    """Rows, the columns T = [targets | H], and the ratios of the noise variances of the rows."""
 
     _stored: ClassVar[dict[str, str]] = {
         "columns": "float (n, c)",
@@ -159,15 +159,15 @@ class GPProblem:
 
     @property
     def at_hand(self) -> bool:
-        """True: the rows are in memory, and were checked."""
+        """True: the rows are in memory and were checked."""
         return True
 
     def variances(self, noise: float) -> Floats:  # -> (1,) or (n,)
-        """The noise variances of the rows; one number where all are equal."""
+        """Return the noise variances of the rows; one number if all are equal."""
         return np.array([noise]) if self.ratios is None else noise * self.ratios
 
     def sizes(self) -> tuple[float, bool, float]:
-        """The mean square of the targets as modeled, whether they vary, and the largest of them."""
+        """Mean square of the targets in working units, whether they vary, and their largest absolute value."""
         Y = self.columns[:, : self.n_targets]
         with np.errstate(over="ignore"):
             spread = float(np.mean(np.square(Y)))
@@ -175,17 +175,17 @@ class GPProblem:
         return spread, self.n > 1 and bool(np.ptp(Y, axis=0).max() > 1e-12 * most), most
 
     def starting_rows(self, fit: bool) -> Any:
-        """What starting values are taken from: the rows."""
+        """Return the rows for starting values: all rows."""
         return self.X
 
     def part(self, rows: Indices) -> GPProblem:
-        """The problem of some rows."""
+        """Return the problem of some rows."""
         ratios = None if self.ratios is None else self.ratios[rows]
         return GPProblem(Rows(self.X).take(rows), self.columns[rows], self.n_targets, ratios)
 
     @property
     def flat(self) -> NDArray[np.bool_]:  # -> (t,)
-        """Which targets are constant."""
+        """Mask of the targets that are constant."""
         Y = self.columns[:, : self.n_targets]
         return np.asarray(np.ptp(Y, axis=0) <= 1e-12 * np.abs(Y).max(axis=0, initial=0.0))
 
@@ -193,7 +193,7 @@ class GPProblem:
 @record()
 @dataclass(frozen=True)
 class SummedProblem:
-    """What stays of a problem whose rows came in chunks: all that was asked of them is in sums."""
+    """The part of a chunked problem that a fitted model keeps: counts, no rows."""
 
     _stored: ClassVar[dict[str, str]] = {"n": "int > 0", "n_targets": "int > 0"}
 
@@ -202,16 +202,16 @@ class SummedProblem:
 
     @property
     def ratios(self) -> None:
-        """The noise is one for all rows."""
+        """None: all rows have the same noise."""
         return None
 
     def variances(self, noise: float) -> Floats:  # -> (1,)
-        """The noise variance of the rows."""
+        """Return the noise variance of the rows."""
         return np.array([noise])
 
 
 class AnyProblem(Protocol):
-    """What a climb asks of a problem, whose rows are in memory or in chunks."""
+    """Members of a problem that a search uses; its rows are in memory or in chunks."""
 
     @property
     def n(self) -> int: ...
@@ -249,7 +249,7 @@ class Posterior(Protocol):
 
     @property
     def jitter(self) -> float:
-        """What was added to a diagonal beyond the noise; 0 almost always."""
+        """Number added to the diagonal beyond the noise; 0 in most fits."""
 
     def mean(self, X: Any) -> Floats:  # -> (m, t + q)
         """E f(x) for every column of T."""
@@ -258,36 +258,36 @@ class Posterior(Protocol):
         """var f(x) of the latent f, without noise; the same for every column."""
 
     def moments(self, X: Any) -> tuple[Floats, Floats]:  # -> (m, t + q), (m,)
-        """`mean` and `variance` at once, where one costs little beside the other."""
+        """`mean` and `variance` together, which is cheaper for some posteriors."""
 
     def covariance(self, X: Any) -> Floats:  # -> (m, m)
         """cov(f(x), f(x')), without noise."""
 
 
 class Engine(Protocol):
-    """One way to evaluate a process: exact, inducing points, neighbors. Made once per fit; it may keep what it chose.
+    """One way to evaluate a process: exact, inducing rows, neighbors, frequencies. An engine serves one fit.
 
-    Problems are of the kind that the engine works on: rows in memory, or in chunks.
+    Problems have rows in memory, or in chunks if the engine works on chunks.
     """
 
-    rounds: int  # how often `prepare` and the ascent alternate on the whole data; 1 for engines that choose nothing
+    rounds: int  # how often `prepare` and the ascent alternate on the whole data; 1 for engines without choices
     part_rows: int  # an exact climb on this many rows comes before the engine's own; 0 for none
-    tol_per_row: float  # a step that gains less per row is not worth its price
+    tol_per_row: float  # the search stops if a step gains less per row
     max_steps: int  # at most this many steps per round; 0 for no limit
 
     def prepare(self, problem: Any, kernel: Kernel, noise: float) -> None:
         """Choose what depends on a rough kernel (inducing points, neighbors) before an ascent starts from it."""
 
     def evidence(self, problem: Any, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
-        """The log marginal likelihood of the targets at this setting; a NumericalError where G cannot be factored."""
+        """Return the log marginal likelihood at this setting; raise NumericalError if G cannot be factored."""
 
     def posterior(self, problem: Any, kernel: Kernel, noise: float) -> Posterior:
-        """The process conditioned on T."""
+        """Return the process conditioned on T."""
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What the estimator's parameters say to an engine."""
+    """Parameters of the estimator that engines use."""
 
     n_inducing: int | None = None
     n_neighbors: int | None = None

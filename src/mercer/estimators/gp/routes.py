@@ -1,4 +1,4 @@
-"""The routes of a Gaussian process: what each costs, which is best for a shape, and the engine that walks it."""
+"""The routes of a Gaussian process: their costs, their order for a shape of data, and their engines."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mercer.linalg.pivoted_cholesky import ROUND
 from mercer.numeric.tiles import SIDE
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
-#: Up to here "auto" takes the exact route if it fits; a fixed number, so that the same script takes the same route anywhere.
+#: Up to this many rows "auto" takes the exact route if it fits. It is fixed: a script takes the same route on every machine.
 EXACT_ROWS = 10_000
 
-#: Beyond this many columns near rows are far away, and inducing rows are taken instead.
+#: With more columns than this even the nearest rows are far away, and inducing rows are used instead.
 NEAR_COLUMNS = 10
 
-#: Value-and-gradient evaluations of a typical fit, for rough seconds.
+#: Evaluations with gradient in a typical fit, for time estimates.
 EVALUATIONS = 25
 
-#: And by one that starts where a climb on half of the rows ended.
+#: Evaluations of a climb that starts at the end of one on half of the rows.
 NEAR_THE_END = 5
 
 SOLVERS = ("auto", "exact", "inducing", "vecchia", "fourier")
@@ -39,7 +39,7 @@ SOLVERS = ("auto", "exact", "inducing", "vecchia", "fourier")
 def gp_routes(
     shape: Shape, solver: str, settings: EngineSettings, views: frozenset[str] = frozenset(), given: bool = False
 ) -> tuple[Route, ...]:
-    """The ways to fit data of this shape, best first, for a kernel with these `views`, or with `given` values."""
+    """Return the routes for data of this shape, best first, for a kernel with these `views` or with `given` values."""
     check_choice("GaussianProcessRegressor", "solver", solver, SOLVERS)
     if solver == "exact" or given:
         return (_exact_route(shape),)
@@ -56,12 +56,12 @@ def gp_routes(
 def chunk_route(
     shape: Shape, rows: ChunkedRows, solver: str, settings: EngineSettings, passes: int, fit: bool, max_iter: int
 ) -> Route:
-    """The one route for rows in chunks, inducing rows; `passes` come before."""
+    """Return the route for rows in chunks, which uses inducing rows; `passes` is the number of earlier passes."""
     check_choice("GaussianProcessRegressor", "solver", solver, SOLVERS)
     if solver not in ("auto", "inducing"):
-        raise InputError(f"GaussianProcessRegressor: solver={solver!r} needs all rows at once; on chunks it is 'inducing'.")
+        raise InputError(f"GaussianProcessRegressor: solver={solver!r} needs all rows; use 'inducing' for chunks.")
     if rows.once:
-        raise InputError("GaussianProcessRegressor goes through the rows several times, and an iterator is read once.")
+        raise InputError("GaussianProcessRegressor reads the chunks several times; give a function, not an iterator.")
     n, m = shape.n, min(shape.n, gp_inducing.INDUCING if settings.n_inducing is None else settings.n_inducing)
     most, way = max(rows.lengths or (1,)), gp_chunked.ChunkedEngine
     passes += 3  # averages, candidates for the inducing rows, and the posterior
@@ -71,10 +71,10 @@ def chunk_route(
         steps = min(max_iter, way.max_steps)
         parts = 1 + len(steps_up(min(way.part_rows, n), n)) if n >= SUBSET else 0
         settings_tried = way.rounds * (1 + steps)
-        # rows for starting values, parts to climb on, two hills compared; then a value and a gradient for every setting
+        # rows for starting values, parts to climb on, two maxima compared; then a value and a gradient for every setting
         passes += 1 + parts + 2 * bool(parts) + 2 * settings_tried
-        reason += f"; passes for {way.rounds} climbs of {steps} steps, of which none is shortened"
-    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES) + 8 * n  # and the draw of candidates
+        reason += f"; passes for {way.rounds} climbs of {steps} steps without step halving"
+    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES) + 8 * n  # the last term is the draw of candidates
     block = 8 * 5 * min(most, BLOCK_ROWS) * m + 16 * min(most, SIDE) * min(m, SIDE)
     climbed = 8 * 3 * min(n, way.part_rows) ** 2 if fit else 0
     needed = 16 * most * shape.width + max(chosen, climbed, 8 * 10 * m * m + block)
@@ -83,7 +83,7 @@ def chunk_route(
 
 
 def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engine:
-    """The engine of a route."""
+    """Return the engine of a route."""
     if chunked:
         return gp_chunked.ChunkedEngine(settings)
     if solver == "inducing":
@@ -94,18 +94,18 @@ def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engi
 
 
 def announce(route: Route, solver: str, n: int, chunked: bool = False) -> None:
-    """Say that "auto" left the exact route because of the number of rows; leaving it for memory is said by the plan."""
+    """Warn if "auto" left the exact route because of chunks or of the number of rows; `choose_route` warns about memory."""
     if solver == "auto" and chunked:
         warnings.warn(
-            "GaussianProcessRegressor: the rows come in chunks, so solver='inducing' is taken, which is not exact; naming "
-            "the solver silences this.",
+            "GaussianProcessRegressor: the rows come in chunks, therefore solver='inducing' is used, which is not exact. "
+            "Set solver='inducing' to silence this warning.",
             stacklevel=3,
         )
         return
     if solver == "auto" and n > EXACT_ROWS and not route.exact:
         warnings.warn(
-            f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, so solver={route.solver!r} is taken, which "
-            'is not exact; solver="exact" insists, and naming the solver silences this.',
+            f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, therefore solver={route.solver!r} is used, "
+            'which is not exact. Set solver="exact" for the exact route, or name the solver to silence this warning.',
             stacklevel=3,
         )
 
@@ -114,16 +114,16 @@ def _exact_route(shape: Shape) -> Route:
     n = float(shape.n)
     needed = int(8 * n * n + 8 * n * (4 * shape.width + 4 * shape.n_targets + 1024))
     seconds = EVALUATIONS * (2.0 * n**3 / gemm_rate() + 4e-8 * n * n)
-    return Route("exact", needed, seconds, "one Gram matrix, factored in place for every setting tried; its factor stays")
+    return Route("exact", needed, seconds, "one Gram matrix, factored in place for every setting; the factor is kept")
 
 
 def _inducing_route(shape: Shape, settings: EngineSettings) -> Route:
     n = shape.n
     m = min(n, gp_inducing.INDUCING if settings.n_inducing is None else settings.n_inducing)
     kept = 8 * n * m if 8 * n * m <= gp_inducing.KEEP * settings.memory else 0
-    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)  # the factor, and candidates beside it
+    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)  # the factor and the candidates
     tiles = 16 * min(n, SIDE) * min(m, SIDE)
-    climbed = kept + 8 * (4 * m * m + 3 * min(n, BLOCK_ROWS) * m)  # when the rows have been chosen
+    climbed = kept + 8 * (4 * m * m + 3 * min(n, BLOCK_ROWS) * m)  # after the rows were chosen
     needed = max(chosen, climbed) + 8 * n * (6 * shape.width + 4 * shape.n_targets) + tiles
     seconds = 2 * EVALUATIONS * (4.0 * n * m * m / gemm_rate() + 3.0 * n * m / entry_rate())
     return Route("inducing", needed, seconds, f"a lower bound through {m} inducing rows, n m^2 per setting", exact=False)
@@ -149,8 +149,8 @@ def _fourier_route(shape: Shape, settings: EngineSettings) -> Route:
         needed += 16 * 4 * M * M
     steps = EVALUATIONS * (40.0 * (gp_fourier.PROBES + columns))
     work = float(M) ** 3 * EVALUATIONS if M <= DENSE else steps * padded / 16 * 5.0 * float(np.log2(padded))
-    reason = f"{M} frequencies on a grid: two transforms of the rows, and a search that does not see them"
-    # the exact climb before comes from smaller parts and is near its end when it gets to its largest
+    reason = f"{M} frequencies on a grid: two transforms of the rows, and a search whose cost does not depend on them"
+    # the exact climb on the largest part starts near its end, because it continues one on smaller parts
     part = NEAR_THE_END * 2.0 * float(min(n, gp_fourier.FourierEngine.part_rows)) ** 3
     seconds = (8.0 * work + part) / gemm_rate() + 4e-7 * n * columns
     return Route("fourier", int(needed), seconds, reason, exact=False)

@@ -30,7 +30,7 @@ from mercer.registry import record
 #: either way costs half a unit of log density.
 SPREAD = 3.0
 
-#: How far parameters may go from where the data put them, if no bounds are given.
+#: Default bounds, as factors of the value that the data suggest.
 REACH = {"length_scale": (1e-3, 1e4), "amplitude": (1e-6, 1e6), "noise": (1e-7, 1e3), "other": (1e-4, 1e4)}
 
 #: The noise a fit starts from, as a share of the variance of y.
@@ -39,14 +39,14 @@ NOISE_START = 0.1
 #: A column that varies less than this share of its size does not vary.
 CONSTANT = 1e-12
 
-#: Rows looked at for the size of k(x, x).
+#: Number of rows from which the mean of k(x, x) is taken.
 ROWS_FOR_THE_SIZE = 1000
 
 
 @record()
 @dataclass(frozen=True)
 class GPParameters:
-    """The vector is kernel.theta, then log(noise) where the noise is one number > 0."""
+    """Starts, bounds and priors of the vector that holds kernel.theta and, if the noise is one number > 0, log(noise)."""
 
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
@@ -63,13 +63,13 @@ class GPParameters:
     kernel: Kernel  # with numbers, and with an overall scale
     names: tuple[str, ...]
     start: Floats  # (p,) as written
-    typical: Floats  # (p,) where the data put it; fixed entries as written
+    typical: Floats  # (p,) as the data suggest it; fixed entries as written
     low: Floats  # (p,)
     high: Floats  # (p,)
     fixed: NDArray[np.bool_]  # (p,)
     center: Floats  # (p,) of the priors
     spread: Floats  # (p,) of the priors; infinity is none
-    noise: float  # the noise where it is not among the parameters
+    noise: float  # the noise if it is not an entry of the vector
 
     @property
     def noise_is_parameter(self) -> bool:
@@ -78,22 +78,22 @@ class GPParameters:
 
     @property
     def widths(self) -> NDArray[np.bool_]:  # (p,)
-        """Which entries are length scales."""
+        """Mask of the entries that are length scales."""
         return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
 
     def setting(self, vector: Floats) -> tuple[Kernel, float]:  # (p,)
-        """The kernel and the noise that a vector stands for."""
+        """Return the kernel and the noise at a vector."""
         p = len(self.kernel.theta)
         kernel = self.kernel.with_theta(vector[:p]) if p else self.kernel
         return kernel, float(np.exp(vector[p])) if self.noise_is_parameter else self.noise
 
     def log_prior(self, vector: Floats) -> tuple[float, Floats]:  # (p,) -> value, (p,)
-        """The priors' log density up to a constant, and its gradient; fixed entries do not count."""
+        """Return the log density of the priors up to a constant, and its gradient; fixed entries are left out."""
         pull = np.where(self.fixed, 0.0, (vector - self.center) / self.spread)
         return -0.5 * float(pull @ pull), -pull / self.spread
 
     def starts(self, further: int, seed: int) -> list[tuple[str, Floats]]:
-        """Where to climb from: as written, as the data suggest, and at random round that."""
+        """Return labeled starts: as written, as the data suggest, and random ones around the latter."""
         found = [("as written", self.start)]
         if further > 0 and not np.allclose(self.start, self.typical, atol=1e-3):
             found.append(("from the data", self.typical))
@@ -106,15 +106,15 @@ class GPParameters:
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """What starting values are taken from where the rows are not at hand: some of them, and the spread of their columns."""
+    """Some rows and the spread of the columns: the source of starting values if not all rows are in memory."""
 
-    sized: Rows  # the rows that the size of k(x, x) is taken from
-    sample: Rows  # those of a median distance
+    sized: Rows  # rows for the mean of k(x, x)
+    sample: Rows  # rows for the median distance
     spreads: Floats | None  # (d,) standard deviations of the columns, 0 for constant ones
 
     @staticmethod
     def numbers(n: int) -> Indices:
-        """The numbers of the rows that the size of k(x, x) is taken from."""
+        """Return the numbers of the rows for the mean of k(x, x)."""
         return np.linspace(0, n - 1, min(ROWS_FOR_THE_SIZE, n)).astype(np.intp)
 
 
@@ -129,14 +129,14 @@ def read_parameters(
     fixed: Sequence[str],
     priors: Any,
 ) -> GPParameters:
-    """The parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`."""
+    """Return the parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`."""
     asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     template, strip = kernel, False
-    if fit and kernel._amplified(2.0) is None and "scale" not in asked:
+    if fit and kernel.amplified(2.0) is None and "scale" not in asked:
         template, strip = _size(kernel, X, unit) * kernel, True
     names = [_own_name(name, strip) for name in template.theta_names]
     theta = template.theta
-    # where nothing moves, what the data suggest is not asked
+    # if nothing is fitted, the data are not searched for typical values
     typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
     if noise is None or noise > 0:
         names.append("noise")
@@ -146,7 +146,7 @@ def read_parameters(
     held = np.zeros(len(names), dtype=bool) if fit else np.ones(len(names), dtype=bool)
     held |= np.array([name == "noise" and noise is not None for name in names], dtype=bool)
     for name in asked:
-        if not (name == "scale" and not strip and "scale" not in names):  # a scale that is fixed is simply not added
+        if not (name == "scale" and not strip and "scale" not in names):  # a fixed scale is not added
             held[_matching(name, names, "fixed")] = True
     low, high = np.minimum(theta, typical) + reach[:, 0], np.maximum(theta, typical) + reach[:, 1]
     low, high = np.where(held, theta, low), np.where(held, theta, high)
@@ -160,22 +160,22 @@ def read_parameters(
 
 
 def _own_name(name: str, strip: bool) -> str:
-    """The name in the kernel that was given: below an added scale everything stands one level deeper."""
+    """Return the name in the given kernel; an added scale puts all names one level deeper."""
     return name[len("0__") :] if strip and name.startswith("0__") else name
 
 
 def _size(kernel: Kernel, X: Any, unit: float) -> float:
-    """The factor that makes the mean of k(x, x) the variance of y."""
+    """Return the factor that makes the mean of k(x, x) equal to the variance of y."""
     rows = X.sized if isinstance(X, RowsSeen) else Rows(X).take(RowsSeen.numbers(count(X)))
     mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
     return unit / mean if mean > 0 else unit
 
 
 def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -> (p,), (p, 2)
-    """Values of theta as the data suggest them, and how far below and above they may go, in logarithms."""
-    louder = kernel._amplified(math.e)
+    """Return the theta that the data suggest, and the logarithms of the bounds relative to it."""
+    louder = kernel.amplified(math.e)
     amplitude = np.zeros(len(kernel.theta), bool) if louder is None else louder.theta - kernel.theta > 0.5
-    sized = kernel._amplified(_size(kernel, X, unit))
+    sized = kernel.amplified(_size(kernel, X, unit))
     typical = kernel.theta if sized is None else sized.theta
     reach = np.tile(np.log(REACH["other"]), (len(typical), 1))
     reach[amplitude] = np.log(REACH["amplitude"])
@@ -188,16 +188,16 @@ def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -
 
 
 def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
-    """A length scale for every such entry of theta: the median distance, and per column its spread times sqrt(2 d)."""
+    """Return a length scale for every such entry of theta: the median distance; per column its spread times sqrt(2 d)."""
     known = set(kernel.get_params(deep=True))
     scales = sorted({_plain(name) for name in kernel.theta_names if name.split("__")[-1].startswith("length_scale")})
-    # the width of a periodic kernel is no distance of the data
+    # the length scale of a periodic kernel is not a distance between rows
     scales = [name for name in scales if name[: -len("length_scale")] + "period" not in known]
     if not scales:
         return {}
     with warnings.catch_warnings():
         sample = X.sample if isinstance(X, RowsSeen) else X
-        warnings.simplefilter("ignore")  # rows that are all equal have no median distance; here it is only a start
+        warnings.simplefilter("ignore")  # equal rows have no median distance; a start does not need one
         medians = kernel.set_params(**dict.fromkeys(scales, "median")).resolve(sample).get_params(deep=True)
     widths = {name: float(medians[_plain(name)]) for name in kernel.theta_names if _plain(name) in scales}
     spreads = _spreads(X)
@@ -210,7 +210,7 @@ def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
 
 
 def _spreads(X: Any) -> Floats | None:
-    """Standard deviations of the columns of plain vectors; 0 where all that varies is the rounding of the mean."""
+    """Return standard deviations of the columns of dense vectors, 0 for columns that vary by rounding only."""
     if isinstance(X, RowsSeen):
         return X.spreads
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
@@ -219,7 +219,7 @@ def _spreads(X: Any) -> Floats | None:
 
 
 def spreads_of(sd: Floats, most: Floats) -> Floats:  # (d,), (d,) -> (d,)
-    """Standard deviations of columns whose entries are at most so large; 0 where they are rounding."""
+    """Return the standard deviations, with 0 where they are rounding errors of entries of size `most`."""
     return np.where(sd > CONSTANT * most, sd, 0.0)
 
 
@@ -228,12 +228,12 @@ def _plain(name: str) -> str:
 
 
 def _matching(asked: str, names: Sequence[str], where: str) -> list[int]:
-    """The entries a name stands for: itself, all columns of it, or everything whose last word it is."""
+    """Return the entries that a name selects: itself, its columns, or all entries with this last part."""
     for rule in (lambda n: n == asked, lambda n: _plain(n) == asked, lambda n: _plain(n).split("__")[-1] == asked):
         found = [i for i, name in enumerate(names) if rule(name)]
         if found:
             return found
-    raise InputError(f"{where} names {asked!r}, which is no parameter here; there are {', '.join(names) or 'none'}.")
+    raise InputError(f"{where} names {asked!r}, which is not a parameter; the parameters are {', '.join(names) or 'none'}.")
 
 
 def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats) -> None:
@@ -249,7 +249,7 @@ def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, h
 
 
 def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats, Floats]:
-    """Centers and spreads of normal priors on the logarithms."""
+    """Return centers and standard deviations of normal priors on the logarithms."""
     center, spread = typical.copy(), np.full(len(names), SPREAD)
     if priors is None:
         return center, np.full(len(names), np.inf)
@@ -269,34 +269,34 @@ def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats,
     return center, spread
 
 
-#: Rows of the part on which starts are compared, at most half of all; smaller data have none. An evaluation there costs
-#: (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
+#: Starts are compared on this many rows, at most half of all; data with fewer rows skip this step. An evaluation there
+#: costs (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
 SUBSET = 400
 
-#: On the part a climb may stop early: it only has to find the right hill.
+#: Tolerance and steps of a climb on a part of the rows, which only has to find the right maximum.
 ROUGH_TOL, ROUGH_STEPS = 1e-2, 60
 
-#: After this many steps on the part only the better half of the starts, rounded up, climbs on. Row: gp-fit-*.
+#: After this many steps on the part only the better half of the climbs, rounded up, continues. Row: gp-fit-*.
 TRIAL_STEPS = 20
 
-#: What ends so far below the best on the part is forgotten; the order of nearer ones may change on all rows.
+#: Climbs that end further below the best on the part are dropped; the order of the others may change on all rows.
 #: Row: gp-fit-*.
 HOPELESS = 10.0
 
-#: Length scales that a part takes further than this beyond what the data suggest, in logarithms, come back so far: there its
-#: column has no say and its slope is zero, on all rows too, while fewer rows may only have been too few to hear it.
+#: Length scales that end further than this above the typical value, in logarithms, are moved back to this distance. Beyond
+#: it the gradient of the column vanishes, also on all rows, although a part may just have had too few rows to need it.
 FAR = 1.0
 
-#: Slopes are compared so far apart, in logarithms, and no curvature is less than this share of the middle one.
+#: Step of the differences of gradients, in logarithms; no curvature is set below this share of the median one.
 APART, FLATTEST = 0.05, 1e-2
 
-#: Two ends of climbs are the same hill if no logarithm differs by more.
+#: Two climbs ended at the same maximum if no logarithm differs by more.
 SAME = 0.2
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a climb begins, and what is known of the curvature there."""
+    """Start of a climb, with the curvature there if it is known."""
 
     label: str
     vector: Floats  # (p,)
@@ -306,7 +306,7 @@ class Start:
 @record()
 @dataclass(frozen=True)
 class ClimbAttempt:
-    """One climb: where it began, what it reached, and on how many rows."""
+    """One climb: its start, the value it reached, and the number of rows it used."""
 
     label: str
     rows: int
@@ -317,7 +317,7 @@ class ClimbAttempt:
 
 @dataclass(frozen=True)
 class Climb:
-    """The setting a fit settled on."""
+    """Result of the search: the chosen vector and how it was found."""
 
     vector: Floats  # (p,)
     converged: bool
@@ -338,7 +338,7 @@ def climb(
     max_iter: int,
     meter: Meter,
 ) -> Climb:
-    """Maximize the log marginal likelihood plus the priors over what is not fixed."""
+    """Maximize the log marginal likelihood plus the log priors over the entries that are not fixed."""
     if parameters.fixed.all():
         return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
     starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
@@ -365,8 +365,9 @@ def climb(
 
 
 def steps_up(top: int, n: int) -> list[int]:
-    """Rows of the parts between the first and all: halves of ``top``, and itself if it is not all; a step costs an eighth
-    of the next one, which then starts near its end.
+    """Return the sizes of the parts between the first one and all rows: ``top`` (if it is not all rows) and its halves.
+
+    A climb on one part costs an eighth of a climb on the next, which then starts near its end.
 
     >>> steps_up(4000, 4000), steps_up(2000, 50_000), steps_up(2000, 1000)
     ([500, 1000, 2000], [500, 1000, 2000], [500])
@@ -388,7 +389,7 @@ def _rounds(
     max_iter: int,
     attempts: list[ClimbAttempt],
 ) -> Ascent:
-    """One climb on all rows, the engine choosing anew before each of its rounds."""
+    """Climb on all rows; the engine chooses its inducing rows or neighbors again before each round."""
     vector, curvature = start.vector, start.curvature
     for number in range(engine.rounds):
         engine.prepare(problem, *parameters.setting(vector))
@@ -400,7 +401,7 @@ def _rounds(
 
 
 def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) -> Objective:
-    """Evidence and priors as a function of the free entries."""
+    """Return the log marginal likelihood plus log priors as a function of the free entries."""
     free = ~parameters.fixed
 
     def objective(values: Floats) -> tuple[float, Floats]:
@@ -408,7 +409,7 @@ def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) ->
         kernel, noise = parameters.setting(vector)
         try:
             found = engine.evidence(problem, kernel, noise, True)
-        except InputError as error:  # numbers that overflow: undefined there, not wrong
+        except InputError as error:  # values overflow: the objective is undefined there
             if not problem.at_hand:  # a chunk that could not be read
                 raise
             raise NumericalError(str(error)) from error
@@ -454,10 +455,10 @@ def _on_a_part(
     attempts: list[ClimbAttempt],
     size: int,
 ) -> list[Start]:
-    """The ends of rough climbs on a seeded part of the rows, best first."""
+    """Return the ends of rough climbs on a seeded part of the rows, best first."""
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
     objective = _remembered(_objective(problem.part(rows), parameters, ExactEngine(of=problem.n)))
-    grown = size / problem.n  # what the rows say of the curvature grows with their number
+    grown = size / problem.n  # the curvature is proportional to the number of rows
     tol = ROUGH_TOL * size / SUBSET
     begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
     steps = TRIAL_STEPS if len(begun) > 1 else ROUGH_STEPS
@@ -469,14 +470,14 @@ def _on_a_part(
         if steps < ROUGH_STEPS and not end.converged and rank < (len(tried) + 1) // 2:
             way = _free(parameters, _whole(parameters, end.vector))
             end = ascend(objective, *way, tol=tol, max_iter=ROUGH_STEPS - steps, curvature=end.curvature)
-            spent += end.n_evaluations - 1  # the first one was known
+            spent += end.n_evaluations - 1  # the first one was cached
         attempts.append(ClimbAttempt(start.label, size, first, end.value, spent))
         label = f"{start.label.split(',')[0]}, from {size} rows"
         vector, curvature = _brought_back(objective, parameters, end)
         ends.append((end.value, Start(label, vector, curvature / grown)))
     ends.sort(key=lambda end: -end[0])
     near = [found for value, found in ends if value > ends[0][0] - HOPELESS]
-    return near or starts  # if all starts fail here, the whole data decide
+    return near or starts  # if all starts fail here, they are tried on all rows
 
 
 def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -> tuple[Floats, Floats]:
@@ -490,7 +491,7 @@ def _brought_back(objective: Objective, parameters: GPParameters, end: Ascent) -
 
 
 def _measured(objective: Objective, values: Floats) -> Floats:  # (f,) -> (f, f)
-    """Minus the second derivatives by differences of slopes, with eigenvalues made positive."""
+    """Return minus the second derivatives by differences of gradients, with eigenvalues made positive."""
     here = objective(values)[1]
     rows = [(here - objective(values + shift)[1]) / APART for shift in APART * np.eye(len(values))]
     sizes, axes = np.linalg.eigh((np.array(rows) + np.array(rows).T) / 2.0)
@@ -499,7 +500,7 @@ def _measured(objective: Objective, values: Floats) -> Floats:  # (f,) -> (f, f)
 
 
 def _try(objective: Objective, parameters: GPParameters, start: Start, tol: float, steps: int) -> Ascent | None:
-    """A climb, or None if the objective is undefined at its start."""
+    """Climb from a start; return None if the objective is undefined there."""
     try:
         return ascend(objective, *_free(parameters, start.vector), tol=tol, max_iter=steps, curvature=start.curvature)
     except NumericalError:
@@ -507,7 +508,7 @@ def _try(objective: Objective, parameters: GPParameters, start: Start, tol: floa
 
 
 def _remembered(objective: Objective) -> Objective:
-    """The objective with its answers kept: a climb that goes on asks first for where it stopped."""
+    """Return the objective with a cache: a climb that is continued evaluates its last point first."""
     known: dict[bytes, tuple[float, Floats]] = {}
 
     def remembered(values: Floats) -> tuple[float, Floats]:
@@ -520,7 +521,7 @@ def _remembered(objective: Objective) -> Objective:
 
 
 def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
-    """Of the two best hills found on the part, the one that is higher on all rows."""
+    """Return the one of the two best maxima found on the part that is higher on all rows."""
     rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
     if not rivals:
         return starts[:1]
@@ -541,7 +542,7 @@ def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, start
 def log_likelihood(
     problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Floats, gradient: bool
 ) -> tuple[float, Floats | None]:
-    """The evidence without priors at a vector, and its gradient in all entries."""
+    """Return the log marginal likelihood without priors at a vector, and its gradient in all entries."""
     kernel, noise = parameters.setting(vector)
     found: Any = engine.evidence(problem, kernel, noise, gradient)
     if not gradient:
