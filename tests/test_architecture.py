@@ -23,6 +23,7 @@ _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample"}
 _TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
     "arrays": set(),
+    "markup": {"errors"},  # HTML and SVG as text, for reports and explanations
     "errors": set(),
     "registry": {"errors"},
     "writing": {"errors"},
@@ -37,12 +38,12 @@ LAYERS: dict[str, set[str]] = {
     "selection": _KERNELS,
     "estimators": _KERNELS | {"selection", "explanations"},  # table models return the explanation of their members
     "twosample": _KERNELS,
-    "explanations": {"errors", "inputs", "numeric", "kernels", "grams"},  # dual functions: no estimator by name
+    "explanations": {"errors", "inputs", "numeric", "kernels", "grams", "markup"},  # dual functions: no estimator by name
     "persist": _MODELS,
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},
     "datasets": {"errors", "inputs"},
-    "report": _TOP,
+    "report": _TOP | {"markup"},
     "testing": _MODELS,
     "lab": _TOP | {"report"},
     "cli": _TOP | {"report", "testing", "lab", "__init__"},

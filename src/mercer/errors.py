@@ -1,16 +1,16 @@
-"""Everything mercer raises on purpose.
+"""Exceptions of mercer, and the checks and words that their messages share.
 
     MercerError
-    ├── InputError (ValueError)            what came in breaks a rule
+    ├── InputError (ValueError)            an argument or data set breaks a stated rule
     │   ├── ParseError                     a text is not a kernel expression
-    │   ├── ArgumentError (TypeError)      a parameter that does not exist, as gamma of an estimator
+    │   ├── ArgumentError (TypeError)      a parameter that does not exist, such as gamma of an estimator
     │   ├── ClosureError                   an operation the closure rules do not cover: k1 - k2, -2 * k, k ** 0.5
     │   └── CapabilityError                a kernel lacks what an algorithm needs (finite features, a gradient, …)
     ├── NumericalError (ArithmeticError)   a computation cannot be carried through
-    ├── MemoryBudgetError (MemoryError)    the result does not fit; refused before anything is allocated
+    ├── MemoryBudgetError (MemoryError)    the result does not fit; raised before anything is allocated
     └── MissingExtraError (ImportError)    an optional package is not installed
 
-A message names the object, the rule, what came and what to do.
+A message names the object, the rule, the value received and what to do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTEXT = 1000
 
 
 class MercerError(Exception):
-    """Base of all errors that mercer raises on purpose."""
+    """Base class of all errors that mercer raises intentionally."""
 
 
 class InputError(MercerError, ValueError):
@@ -51,7 +51,7 @@ class ParseError(InputError):
 
 
 class ArgumentError(InputError, TypeError):
-    """A parameter that does not exist; the message names the one that does its job."""
+    """A parameter that does not exist; the message names the parameter to use instead."""
 
 
 class ClosureError(InputError):
@@ -63,7 +63,7 @@ class CapabilityError(InputError):
 
 
 class NumericalError(MercerError, ArithmeticError):
-    """A computation cannot be carried through in floating point."""
+    """A computation cannot be completed in floating point."""
 
 
 class MemoryBudgetError(MercerError, MemoryError):
@@ -71,7 +71,7 @@ class MemoryBudgetError(MercerError, MemoryError):
 
 
 class MissingExtraError(MercerError, ImportError):
-    """An optional package is missing; the message says which extra brings it."""
+    """An optional package is missing; the message names the extra that installs it."""
 
 
 def describe(value: Any) -> str:
@@ -81,22 +81,31 @@ def describe(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return repr(value), or its size where Python refuses to write a whole number out."""
+    """Return repr(value), or the size of an integer that is too large to be printed."""
     try:
         return repr(value)
     except ValueError:
         return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun, for messages.
+
+    >>> plural(1, "column"), plural(12_000, "row")
+    ('1 column', '12,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def check_whole(owner: str, name: str, value: Any, least: int) -> int:
-    """Return a whole number of at least `least`, or refuse what it is not."""
+    """Return a whole number of at least `least`; raise InputError for anything else."""
     if isinstance(value, bool) or not isinstance(value, _Integral) or value < least:
         raise InputError(f"{owner}: {name} must be a whole number >= {least}; got {describe(value)}.")
     return int(value)
 
 
 def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> str:
-    """Return a word that is allowed, or refuse it with the list of those that are."""
+    """Return a value from a list of allowed strings; raise InputError with that list otherwise."""
     words = tuple(allowed)
     if not isinstance(value, str) or value not in words:
         raise InputError(f"{owner}: {name} must be one of {', '.join(words)}; got {shown(value)}.")
@@ -104,6 +113,6 @@ def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> s
 
 
 def check_number(owner: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
-    """Refuse a parameter that is no number, or breaks its rule."""
+    """Raise InputError if a parameter is not a number or breaks its rule."""
     if isinstance(value, bool) or not isinstance(value, _Real) or not holds(float(value)):
         raise InputError(f"{owner}: {name} must be {rule}; got {describe(value)}.")

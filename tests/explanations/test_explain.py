@@ -249,7 +249,7 @@ def test_a_column_of_a_table() -> None:
     found = explain(model, frame.iloc[[2]])
     assert found.text == DNA[2]
     assert found.value == pytest.approx(model.predict(frame.iloc[[2]])[0])
-    with pytest.raises(InputError, match="one row of it as a table"):
+    with pytest.raises(InputError, match="give one row as a table"):
         explain(model, DNA[2])
     both = mercer.KernelRidge(Spectrum(2).on("dna") + Gaussian(1.0).on("n")).fit(frame, TARGET)
     by_column = explain(both, frame.iloc[[2]])  # a table of which one column is text: columns are what it has in common
@@ -257,7 +257,7 @@ def test_a_column_of_a_table() -> None:
     assert by_column.base + by_column.contributions.sum() == pytest.approx(both.predict(frame.iloc[[2]])[0])
     other = frame.assign(second=DNA[::-1])
     two = mercer.KernelRidge(Spectrum(2).on("dna") + Spectrum(2).on("second")).fit(other, TARGET)
-    with pytest.raises(InputError, match="looks at another object"):
+    with pytest.raises(InputError, match="is about another object"):
         explain(two, other.iloc[[2]])
 
 

@@ -106,12 +106,12 @@ def test_molecules_and_tables() -> None:
 
 def test_refusals() -> None:
     model = mercer.KernelRidge(RandomWalk(), alpha=1.0).fit(GRAPHS, y)
-    with pytest.raises(CapabilityError, match=r"RandomWalk.*has no features with a name and a place"):
+    with pytest.raises(CapabilityError, match=r"RandomWalk.*has no features with a name and a position"):
         explain(model, GRAPHS[0])
     model = mercer.KernelRidge(Graphlet(5), alpha=1.0).fit(GRAPHS, y)
     with pytest.raises(CapabilityError, match="a graph of 400 nodes has 83218600080 sets of 5 nodes"):
         explain(model, Graph(400))
     pytest.importorskip("rdkit")
     both = mercer.KernelRidge(Spectrum(1) + VertexHistogram(), alpha=1.0).fit(["CC", "CO"], [1.0, 2.0])
-    with pytest.raises(InputError, match="looks at another object"):
+    with pytest.raises(InputError, match="is about another object"):
         explain(both, "CC")

@@ -131,7 +131,7 @@ def _write(found: Comparison, out: Path) -> None:
 
         content = comparison_report(found, command_line()).encode()
     else:
-        from mercer.report.comparison import comparison_picture
+        from mercer.report.document.comparison_report import comparison_picture
 
         content = comparison_picture(found, out.suffix[1:].lower())
     write_whole(out, content, 0o666 & ~umask())

@@ -1,6 +1,6 @@
-"""Why a model says what it says: a prediction taken apart into what its parts add to it."""
+"""Predictions as sums of contributions of columns, letters, substrings or nodes."""
 
 from mercer.explanations.explain import explain as explain
-from mercer.explanations.graph_result import GraphExplanation as GraphExplanation
-from mercer.explanations.result import StringExplanation as StringExplanation
-from mercer.explanations.result import Substring as Substring
+from mercer.explanations.graphs import GraphExplanation as GraphExplanation
+from mercer.explanations.strings import StringExplanation as StringExplanation
+from mercer.explanations.strings import Substring as Substring

@@ -1,4 +1,4 @@
-"""Exact Shapley values of columns: what each column of a row adds to a prediction, for products over columns."""
+"""Exact Shapley values of columns, for kernels that are sums of products over columns."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, describe, plural
 from mercer.explanations.expansion import Expansion, check_linear, expand, rows_of
 from mercer.inputs import Rows, as_rows, count, is_frame, take
 from mercer.kernels.column_terms import Column, ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
 
-#: Rows of the model that stand for "any row" where no background is given, drawn by this seed.
+#: Rows of the model that are the background if none is given, and the seed that draws them.
 BACKGROUND, BACKGROUND_SEED = 100, 0
 
-#: Numbers of products that are held at a time.
+#: Numbers held at a time for products over columns.
 NUMBERS_AT_A_TIME = 2**22
 
-#: Columns and examples that are printed unless asked otherwise.
+#: Columns and examples printed by default.
 SHOWN = 10
 
 
@@ -33,12 +33,12 @@ class ColumnExplanation:
     ----------
     names : the columns
     contributions : (d,) array, the Shapley value of each column
-    value : the decision value; positive speaks for `label`
-    base : the value where no column is known: the mean over the background, or the baseline
-    examples : tuple of (row of the model, what it adds), the largest first; all rows and the intercept add up to value
+    value : the decision value; positive values support `label`
+    base : the value if no column is known: the mean over the background, or the baseline
+    examples : tuple of (row of the model, contribution), largest first; all rows and the intercept add up to value
     label : what was explained, such as "class 'spam'"
     against : "background of 100 rows" or "baseline"
-    errors : (d,) array of standard errors where the values were sampled, None where they are exact
+    errors : (d,) array of standard errors if the values were sampled, None if they are exact
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class ColumnExplanation:
     errors: Floats | None = None
 
     def top(self, n: int = SHOWN) -> tuple[tuple[str, float], ...]:
-        """The n columns that add most, for or against."""
+        """Return the n columns with the largest contributions of either sign."""
         order = np.argsort(-np.abs(self.contributions), kind="stable")[:n]
         return tuple((self.names[j], float(self.contributions[j])) for j in order)
 
@@ -62,19 +62,22 @@ class ColumnExplanation:
         width = max((len(name) for name, _ in self.top()), default=0)
         lines = [f"  {name:<{width}} {value:+.4g}" for name, value in self.top()]
         rows = ", ".join(f"{row} ({value:+.3g})" for row, value in self.examples[:5])
-        return "\n".join([head, *lines, f"  rows that decide most: {rows}"])
+        return "\n".join([head, *lines, f"  most influential rows: {rows}"])
 
 
 def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list[ColumnExplanation]:
-    """The Shapley values of the columns of every row.
+    """Return the Shapley values of the columns of every row.
 
     Interventional: v(S) = mean_b f(x_S, b_-S) over background rows b. Baseline: v(S) = sum_i a_i prod_{j in S} k_j, where
-    absent columns count 1. Sums of products add up; nothing is sampled.
+    absent columns have the factor 1. The values of sums of products add up; nothing is sampled.
     """
     columns, known = _columns(rows), Rows(rows_of(model), "X_fit_")
     rest = _background(background, known)
-    terms = [Term(term, known, rest) for term in column_terms(model.kernel_, columns)]
-    names, against = _names(model, columns), "baseline" if rest is None else f"mean over a background of {len(rest)} rows"
+    terms = [ColumnProduct(term, known, rest) for term in column_terms(model.kernel_, columns)]
+    names, against = (
+        _names(model, columns),
+        "baseline" if rest is None else f"mean over a background of {plural(len(rest), 'row')}",
+    )
     found = []
     for i in range(count(rows)):
         new = take(rows, slice(i, i + 1))
@@ -95,8 +98,8 @@ def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list
     return found
 
 
-class Term:
-    """One product over columns, with what it has of the training rows against the background."""
+class ColumnProduct:
+    """One product over columns, with its factors between training rows and background."""
 
     def __init__(self, term: ColumnTerm, known: Rows, rest: Rows | None) -> None:
         self.weight, self.kernels, self.columns = term.weight, list(term.factors.values()), list(term.factors)
@@ -104,7 +107,7 @@ class Term:
         self._held: Floats | None = None  # (m, n, B)
 
     def shares(self, coefficients: Floats, new: Rows) -> tuple[dict[Column, float], float]:  # (n,)
-        """The shares of the columns at one row, and the value of the product where none is known."""
+        """Return the Shapley values of the columns at one row, and the value of the product if no column is known."""
         a = self.weight * coefficients
         if not self.columns:
             return {}, float(a.sum())
@@ -117,7 +120,7 @@ class Term:
         return dict(zip(self.columns, total.tolist(), strict=True)), none
 
     def _background(self) -> Iterator[tuple[slice, Floats]]:
-        """Some training rows, and the factors of the background with them: (m, r, B); kept while they are few."""
+        """Iterate over blocks of training rows and their factors (m, r, B) with the background; a single block is kept."""
         n, m, B = len(self.known), len(self.columns), 1 if self.rest is None else len(self.rest)
         step = max(1, NUMBERS_AT_A_TIME // (B * m))
         if self._held is None and n <= step:

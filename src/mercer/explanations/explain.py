@@ -1,4 +1,4 @@
-"""`explain`: one prediction taken apart by columns, or by letters or nodes and what a kernel counts of them."""
+"""`explain`: a prediction as a sum of contributions of columns, letters and substrings, or nodes and subgraphs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from mercer.errors import CapabilityError, InputError, describe
 from mercer.explanations.columns import ColumnExplanation, explain_columns
 from mercer.explanations.expansion import check_linear, check_model, expand, rows_of
-from mercer.explanations.graph_result import GraphExplanation
-from mercer.explanations.graphs import Places, term_nodes
-from mercer.explanations.result import StringExplanation
-from mercer.explanations.strings import Letters, term_letters
+from mercer.explanations.graphs import GraphExplanation, Places, term_nodes
+from mercer.explanations.strings import Contributions, StringExplanation, term_letters
 from mercer.inputs import Graph, Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
 
@@ -20,32 +18,32 @@ from mercer.kernels.base import Kernel
 def explain(
     model: Any, x: Any, *, target: Any = None, background: Any = None
 ) -> StringExplanation | GraphExplanation | ColumnExplanation | list[ColumnExplanation]:
-    """Say what every column of x adds to a prediction, every letter and substring on strings, every node on graphs.
+    """Return the contribution of every column of x to a prediction; of every letter or node on strings or graphs.
 
-    On vectors and tables the parts are exact Shapley values of the columns, for kernels that are sums of products over
+    On vectors and tables these are exact Shapley values of the columns, for kernels that are sums of products over
     columns (Gaussian, with one length scale or one per column, Laplacian, kernels on single columns, linear kernels): with
     v(S) = mean_b f(x_S, b_-S) over background rows b. They add up to f(x) minus the mean of f over the background.
 
-    f(x) - b = sum_i a_i k(x_i, x) = <w, phi(x)> with w = sum_i a_i phi(x_i). Where the features are substrings, this is a
-    sum over the places of substrings in x; each place shares its part equally among its letters. The letters' parts add
-    up to the decision value minus the intercept exactly. On graphs the features are labels, colors, paths and graphlets,
-    and their places are nodes; the result has a picture, `svg()`.
+    f(x) - b = sum_i a_i k(x_i, x) = <w, phi(x)> with w = sum_i a_i phi(x_i). If the features are substrings, this is a
+    sum over the occurrences of substrings in x; each occurrence is divided equally among its letters. The contributions of
+    the letters add up to the decision value minus the intercept exactly. On graphs the features are labels, colors, paths
+    and graphlets, which occur at nodes; the result has a picture, `svg()`.
 
     Parameters
     ----------
     model : a fitted model with `kernel_`, `X_fit_`, `dual_coef_`: ridge, SVC, SVR, means, perceptron, Gaussian process;
-        or a TableRegressor or TableClassifier, whose parts are exact where kernels and the number of columns allow, and
-        come with standard errors where not
+        or a TableRegressor or TableClassifier, whose contributions are exact if kernels and the number of columns allow it,
+        and have standard errors otherwise
         Its kernel: Spectrum, Mismatch, GappedSpectrum, WeightedDegree, constants, their sums, multiples, normalized(); on
         graphs all kernels but RandomWalk.
     x : one string, one list of tokens, one graph in any form that kernels on graphs take; one
         vector or several, or a table: several rows are explained in turn, and the answer is a list
     target : a class, or the number of a target, optional
-        For more than two classes the predicted one if not given; for two classes the second: positive speaks for it. An
-        SVC of more than two classes compares pairs: (for, against), or the predicted class against the next.
+        For more than two classes the predicted one if not given; for two classes the second: positive values support it. An
+        SVC of more than two classes compares pairs: (for, against), or the predicted class against the runner-up.
     background : rows, or "baseline", optional
-        For columns: the rows that stand for an unknown value, by default up to 100 of those that the model holds (support
-        vectors, for an SVC). "baseline": v(S) = sum_i a_i prod_{j in S} k_j, unknown columns count 1.
+        For columns: the rows that replace unknown values, by default up to 100 rows of the model (support vectors of an
+        SVC). "baseline": v(S) = sum_i a_i prod_{j in S} k_j, with a factor of 1 for unknown columns.
 
     >>> from mercer import KernelRidgeClassifier, Spectrum
     >>> strings, classes = ["gatta", "attac", "ccgga", "gccgg"], ["at", "at", "gc", "gc"]
@@ -60,7 +58,7 @@ def explain(
       tt  +0.273 (1 time)
       ag   0.000 (1 time)
       ca   0.000 (1 time)
-      # and + speak for it, = and - against it
+      # and + mark positive, = and - negative contributions
     >>> bool(abs(found.contributions.sum() + found.intercept + model.decision_function(["cattag"])[0]) < 1e-12)
     True
     """
@@ -73,16 +71,16 @@ def explain(
         by_row = explain_columns(model, new, target, background)
         return by_row[0] if len(by_row) == 1 else by_row
     if background is not None:
-        raise InputError("explain: background= is for columns; strings and graphs are taken apart by what they contain.")
+        raise InputError("explain: background= applies to columns only; strings and graphs are explained by their features.")
     expansion = expand(model, new, target)
-    kept = expansion.coefficients != 0  # rows without weight say nothing
+    kept = expansion.coefficients != 0  # rows with coefficient 0 add nothing
     rows = Rows(expansion.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(expansion.X, "X_fit_")
-    letters: Letters | None = None
+    letters: Contributions | None = None
     places = Places()
-    terms = zip(expansion.kernel._summands(rows), expansion.kernel._summands(Rows(new, "x")), strict=True)
+    terms = zip(expansion.kernel.summands(rows), expansion.kernel.summands(Rows(new, "x")), strict=True)
     for known, here in terms:
         _check_term(known.kernel, expansion.kernel)
-        if known.kernel._domain == "graphs":
+        if known.kernel.domains == {"graphs"}:
             part = term_nodes(known, here, expansion.coefficients[kept], places)
         else:
             part = term_letters(known, here, expansion.coefficients[kept])
@@ -104,18 +102,18 @@ def explain(
 
 
 def _counts(model: Any) -> bool:
-    """Whether the kernel counts what strings or graphs contain; a table of which these are some columns has columns."""
-    domains = {node._domain for node in model.kernel_._walk() if not node.children}
+    """Return whether the kernel counts features of strings or graphs, and is not about columns of a table."""
+    domains = model.kernel_.domains
     return bool(domains & {"strings", "graphs"}) and domains <= {"strings", "graphs", "any"}
 
 
 def _one(model: Any, x: Any) -> Any:
-    """The collection that holds x alone."""
-    if "vectors" in model.kernel_._views() or looks_like_vectors(rows_of(model)):
+    """Return a collection with x as its only row."""
+    if "vectors" in model.kernel_.views or looks_like_vectors(rows_of(model)):
         return x if is_frame(x) else np.atleast_2d(np.asarray(x, dtype=np.float64))
-    if "table" in model.kernel_._views():
+    if "table" in model.kernel_.views:
         if not is_frame(x) or (_counts(model) and len(x) != 1):
-            raise InputError("explain: the model looks at columns of a table; give one row of it as a table, X.iloc[[0]].")
+            raise InputError("explain: the model uses columns of a table; give one row as a table, X.iloc[[0]].")
         return x
     known = rows_of(model)
     if len(known) and isinstance(next(iter(known)), str) and not isinstance(x, str):
@@ -127,10 +125,10 @@ def _one(model: Any, x: Any) -> Any:
 
 
 def _check_term(term: Kernel, whole: Kernel) -> None:
-    if term._occurrences("") is None:
+    if term.occurrences("") is None:
         inside = "" if term is whole else f" (a term of {whole})"
         raise CapabilityError(
-            f"explain: {term}{inside} has no features with a name and a place in x. Kernels that count substrings have: "
-            "Spectrum, Mismatch, GappedSpectrum, WeightedDegree; those on graphs but RandomWalk; their sums, multiples and "
+            f"explain: {term}{inside} has no features with a name and a position in x. These kernels have: Spectrum, "
+            "Mismatch, GappedSpectrum, WeightedDegree, all on graphs except RandomWalk, and their sums, multiples and "
             "normalized()."
         )

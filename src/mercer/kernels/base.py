@@ -189,6 +189,33 @@ class Kernel(Operators, abc.ABC):
         return self._resolve(rows) if self.unresolved or self._adapts else self
 
     @final
+    def encode(self, X: Any) -> Encoding:
+        """Return the rows in the form that this kernel computes with; it can be reused for any number of products."""
+        return self._encode(as_rows(X))
+
+    @final
+    @property
+    def views(self) -> frozenset[str]:
+        """Forms of the data that it reads: "vectors", "strings", "graphs", "table", "precomputed" or "any"."""
+        return self._views()
+
+    @final
+    @property
+    def domains(self) -> frozenset[str]:
+        """Kinds of objects that its leaves compare; unlike `views`, columns of a table count by what they contain."""
+        return frozenset(node._domain for node in self._walk() if not node.children)
+
+    @final
+    def summands(self, X: Any) -> list[Summand]:
+        """Return the terms of k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), each with its g_t on the rows."""
+        return self._summands(as_rows(X))
+
+    @final
+    def occurrences(self, item: Any) -> Iterator[Occurrence] | None:
+        """Return the features of one object with their positions in it; None if features have no names and positions."""
+        return self._occurrences(item)
+
+    @final
     @property
     def given(self) -> bool:
         """True where the values come with the data, precomputed: rows are known by their places, and cannot be moved."""

@@ -32,6 +32,11 @@ class Encoded:
     blockwise = False  # inner products come from `between`, without cutting
 
     @property
+    def names(self) -> Sequence[Hashable]:
+        """Features that the columns count; empty if columns have no names."""
+        return ()
+
+    @property
     def many(self) -> bool:
         """Whether explicit features are better not made."""
         return False
@@ -177,6 +182,7 @@ class Counts(Encoded):
     """How often each of the named features occurs in each object: a vocabulary and CSR counts over it."""
 
     __slots__ = ("matrix", "names")
+    names: Sequence[Hashable]
 
     def __init__(self, names: Sequence[Hashable], matrix: sp.csr_array) -> None:
         self.names = names

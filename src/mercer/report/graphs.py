@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.explanations.graph_picture import bond_lines, layout
-from mercer.explanations.graph_result import GraphExplanation
+from mercer.explanations.graphs import GraphExplanation, bond_lines, layout
 from mercer.inputs import Graph
 from mercer.kernels.graphs.atlas import Class, classes
 from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes

@@ -129,7 +129,7 @@ def test_the_norm_of_a_finite_rank_function_at_small_alpha(solver, alpha):
 
 
 def test_the_path_shows_the_same_norm():
-    from mercer.report.paths import PathDisplay
+    from mercer.report.ridge import PathDisplay
 
     A, y = RNG.normal(size=(30, 4)), RNG.normal(size=30)
     w = np.linalg.lstsq(A, y, rcond=None)[0]

@@ -27,6 +27,7 @@ class Codes(Encoded):
     """One whole number per object, and the categories that the numbers stand for."""
 
     __slots__ = ("codes", "names")
+    names: list[Hashable]
 
     def __init__(self, names: list[Hashable], codes: Ints) -> None:
         self.names, self.codes = names, codes

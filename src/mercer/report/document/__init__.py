@@ -1,1 +1,1 @@
-"""A report as one HTML file that opens anywhere: no script, no request, pictures inside."""
+"""Reports as single HTML files: no scripts, no requests, pictures included."""

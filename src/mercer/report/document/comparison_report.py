@@ -1,16 +1,35 @@
-"""A comparison of two tables as one HTML file."""
+"""A comparison of two tables as one HTML file, or as one picture."""
 
 from __future__ import annotations
+
+import io
 
 import numpy as np
 
 from mercer.arrays import Floats
+from mercer.errors import plural
 from mercer.estimators.tables.encoding import numbers_of
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
-from mercer.report.document.html import Html, Section, cards, facts, figure, gallery, join, mark, paragraph, table
-from mercer.report.document.numbers import human, percent, rounded
-from mercer.report.document.page import page
-from mercer.report.document.svg import LETTER, Picture, horizontal_bars
+from mercer.markup.html import (
+    Html,
+    Section,
+    cards,
+    facts,
+    figure,
+    gallery,
+    human,
+    join,
+    mark,
+    page,
+    paragraph,
+    percent,
+    rounded,
+    shortened,
+    table,
+)
+from mercer.markup.svg import LETTER, Picture, horizontal_bars
+from mercer.report.drawing import BLUE, GRAY, VERMILLION, many_axes, pyplot
+from mercer.report.twosample import NullDisplay
 from mercer.workflow.comparison import Comparison, histogram
 
 #: Columns drawn, columns listed, levels of a category drawn.
@@ -18,13 +37,13 @@ DRAWN, LISTED, LEVELS = 6, 60, 8
 
 
 def comparison_report(found: Comparison, command: str = "") -> str:
-    """The page of a comparison."""
+    """Return the HTML page of a comparison."""
     names = " and ".join(found.names)
     sections = [_verdict(found), _columns(found), _method(found, command)]
     word = "differ" if found.differ else "not shown to differ"
     return page(
         f"{names}: {word}",
-        "Two-sample test by kernels",
+        "Two-sample test with kernels",
         sections,
         "This file is complete: it loads nothing and sends nothing.",
     )
@@ -33,11 +52,11 @@ def comparison_report(found: Comparison, command: str = "") -> str:
 def _verdict(found: Comparison) -> Section:
     changed = found.changed
     if found.differ:
-        which = ", ".join(column.name for column in changed[:8]) or "no single column stands out"
+        which = ", ".join(column.name for column in changed[:8]) or "none by itself"
         chance = human(found.result.pvalue, 2)
-        words = f"The two tables do not come from one source (p = {chance}). Columns that differ: {which}."
+        words = f"The two tables do not follow the same distribution (p = {chance}). Columns that differ: {which}."
     else:
-        words = f"Nothing shows that the two tables come from different sources (p = {human(found.result.pvalue, 2)})."
+        words = f"No significant difference between the two tables was found (p = {human(found.result.pvalue, 2)})."
     shown = [
         ("p-value", human(found.result.pvalue, 2), f"level {human(found.level)}"),
         ("columns that differ", f"{len(changed)} of {len(found.columns)}", "corrected for their number"),
@@ -61,7 +80,7 @@ def _columns(found: Comparison) -> Section:
     by_name = {a.name: (a, b) for a, b in zip(*found.tables, strict=True)}
     figures = [_figure(*by_name[column.name], found) for column in found.columns[:DRAWN]]
     parts.append(gallery([one for one in figures if one]))
-    words = "Share: how much of the difference (MMD²) is this column's, by Shapley values over columns."
+    words = "Share: the part of the difference (MMD²) due to this column, as a Shapley value over columns."
     return Section("columns", "Column by column", join([*parts, paragraph(words, "quiet")]))
 
 
@@ -92,7 +111,7 @@ def _numbers(a: Column, b: Column, found: Comparison) -> Html:
     )  # fmt: skip
     picture.bars(edges[:-1], edges[1:], left, "a", "dot")
     picture.bars(edges[:-1], edges[1:], right, "b", "dot")
-    picture.legend([(_short(found.names[0], 14), "a"), (_short(found.names[1], 14), "b")])
+    picture.legend([(shortened(found.names[0], 14), "a"), (shortened(found.names[1], 14), "b")])
     return picture.svg()
 
 
@@ -106,7 +125,7 @@ def _levels(a: Column, b: Column, found: Comparison) -> Html:
     for level in levels:
         for cells, name, color in ((here, found.names[0], "a"), (there, found.names[1], "b")):
             share = cells.count(level) / max(1, len(cells))
-            names.append(f"{level} in {_short(name, 24)}")
+            names.append(f"{level} in {shortened(name, 24)}")
             values.append(share)
             labels.append(percent(share))
             colors.append(color)
@@ -117,14 +136,17 @@ def _method(found: Comparison, command: str) -> Section:
     result = found.result
     picture = _null(result.null_distribution, result.statistic, result.pvalue)
     rows = [
-        ("test", f"MMD aggregated over {len(result.details)} kernels: products and sums over columns at several reaches"),
+        (
+            "test",
+            f"MMD aggregated over {plural(len(result.details), 'kernel')}: sums and products over columns",
+        ),
         ("relabelings", f"{result.monte_carlo.drawn:,} {result.monte_carlo.resampling}"),
-        ("clearest kernel", rounded(repr(result.kernel), longest=150)),
+        ("kernel with the clearest difference", rounded(repr(result.kernel), longest=150)),
         ("unbiased MMD²", human(result.mmd2)),
     ]
     if command:
         rows.append(("command", command))
-    caption = "The statistic under relabelings; the line is the one observed."
+    caption = "Distribution of the statistic under relabelings; the line marks the observed value."
     return Section("method", "How it was tested", join([facts(rows), gallery([figure(picture, caption)])]))
 
 
@@ -147,5 +169,34 @@ def _date(days: float) -> str:
     return str(np.datetime64(int(days), "D"))
 
 
-def _short(words: str, longest: int) -> str:
-    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+#: Columns drawn, at most, and letters of their names.
+SHOWN, LETTERS = 15, 30
+
+
+def comparison_picture(found: Comparison, kind: str) -> bytes:
+    """Return the picture as a file of kind "png", "pdf" or "svg"."""
+    plt = pyplot()
+    shown = found.columns[:SHOWN]
+    figure, axes = many_axes(None, 1, 2, (10.0, 1.8 + 0.26 * len(shown)))
+    NullDisplay.from_result(found.result, ax=axes[0, 0])
+    ax = axes[0, 1]
+    colors = [VERMILLION if column.pvalue <= found.level else GRAY for column in shown]
+    shares = [0.0 if column.share != column.share else 100.0 * column.share for column in shown]
+    ax.barh(range(len(shown)), shares, color=colors)
+    ax.set_yticks(range(len(shown)), [_plain(column.name) for column in shown])
+    ax.invert_yaxis()
+    for row, column in enumerate(shown):
+        ax.annotate(f" p = {column.pvalue:.2g}", (shares[row], row), va="center", fontsize=8, color=BLUE)
+    ax.set(xlabel="share of the difference, %", title="columns")
+    figure.suptitle(
+        _plain(f"{found.names[0]} and {found.names[1]}: " + ("differ" if found.differ else "no difference found"), 90)
+    )
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, dpi=130)
+    plt.close(figure)
+    return stream.getvalue()
+
+
+def _plain(words: str, longest: int = LETTERS) -> str:
+    """Return words for matplotlib: cut, printable, and not read as a formula."""
+    return "".join(c if c.isprintable() else "?" for c in shortened(words, longest)).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""What the sections of a report share: columns, encoded samples and predictions, each computed once."""
+"""Columns, samples and predictions that the sections of a report share, each computed once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mercer.workflow.scores import Resampled
 from mercer.workflow.training import Training
 
 
-class Material:
-    """A training with the views that a report asks for."""
+class ReportData:
+    """A finished training, and the quantities that a report derives from it."""
 
     def __init__(self, training: Training) -> None:
         self.training = training
@@ -28,48 +28,48 @@ class Material:
 
     @cached_property
     def train(self) -> list[Column]:
-        """The columns of the training rows, those that were left out too."""
+        """Columns of the training rows, including those that the model does not use."""
         return read_columns(self.training.X_train)
 
     @cached_property
     def test(self) -> list[Column]:
-        """The columns of the held-out rows, of the kinds that they had in training."""
+        """Columns of the held-out rows, read as the kinds that they have in the training rows."""
         return like(read_columns(self.training.X_test), self.train)
 
     @cached_property
     def used(self) -> list[Column]:
-        """The training columns that the model looks at."""
+        """Training columns that the model uses."""
         return [column for column in self.train if not self.notes.get(column.name)]
 
     @cached_property
     def notes(self) -> dict[str, str]:
-        """Why columns were left out; empty for those that are used."""
+        """Reason why a column was left out, by name; empty for columns that are used."""
         return {note.name: note.note for note in self.model.result_.columns}
 
     @property
     def n(self) -> int:
-        """Training rows, of which a sample is here where workers have read them."""
+        """Number of training rows; after a fit on a cluster only a sample of them is at hand."""
         return self.training.n_fitted
 
     @property
     def m(self) -> int:
-        """Held-out rows."""
+        """Number of held-out rows."""
         return len(self.training.y_test)
 
     @cached_property
     def resampled(self) -> Resampled:
-        """The resamples of the held-out rows that all intervals come from."""
+        """Bootstrap resamples of the held-out rows, from which all intervals are computed."""
         return Resampled(self.m)
 
     @cached_property
     def codes(self) -> Indices:
-        """Held-out labels as places in `classes`."""
+        """Held-out labels as indices into `classes`."""
         assert self.classes is not None
         return np.searchsorted(self.classes, self.training.y_test)
 
     @cached_property
     def relevance(self) -> list[tuple[str, float]]:
-        """Columns with their share of what moves the prediction, the largest first; empty for very many columns."""
+        """Columns with their relative importance, largest first; empty if there are too many columns to compute it."""
         try:
             shares = self.model.feature_importances_
         except AttributeError:
@@ -80,29 +80,29 @@ class Material:
 
     @cached_property
     def main_member(self) -> Member:
-        """The model that weighs most in the mean."""
+        """Member of the weighted mean with the largest weight."""
         members: tuple[Member, ...] = self.model.members_
         return max(members, key=lambda member: member.weight)
 
     @cached_property
     def sample(self) -> Indices:
-        """Training rows whose Gram matrix is looked at."""
+        """Training rows whose Gram matrix is analyzed."""
         here = len(self.training.y_train)
         return np.sort(self.rng.choice(here, min(here, SAMPLED), replace=False))
 
     @cached_property
     def sampled_inputs(self) -> dict[str, Any]:
-        """The sample as the members see it."""
+        """Encoded inputs of the sample, by kind of scaling."""
         return dict(self.model._inputs_of(some_rows(self.used, self.sample)))
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """The spectrum of the main member."""
+        """Spectrum of the main member's Gram matrix."""
         return spectrum(self.main_member, self.sampled_inputs[self.main_member.scaling], self.n)
 
     @cached_property
     def neighborhood(self) -> Neighborhood | None:
-        """Errors around the chosen length scale and penalty, where the kernel has one length to stretch."""
+        """Errors around the chosen length scale and penalty; None if the kernel has no length scale."""
         Z = self.sampled_inputs[self.main_member.scaling][:DRAWN]
         return neighborhood(self.main_member, Z, self._targets(self.sample[:DRAWN]), self.n)
 
@@ -113,6 +113,6 @@ class Material:
         return np.eye(len(self.classes))[np.searchsorted(self.classes, y)]
 
     def outputs(self, columns: list[Column]) -> Floats:  # -> (n, t)
-        """Predicted numbers, or probabilities, of any columns."""
+        """Return predicted numbers or probabilities for any columns."""
         scores = self.model._predictions(self.model._inputs_of(columns))
         return np.asarray(scores if self.classes is None else self.model._probabilities(scores))

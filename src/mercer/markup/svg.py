@@ -1,30 +1,67 @@
-"""Pictures as SVG text: axes with round ticks, and a few marks. Colors are classes, so that a page can turn dark.
+"""SVG text: single elements, and pictures with two axes.
 
-A picture is 360 units wide and its letters are a little more than 12 units high: on a phone that is their size in pixels.
+A picture of a report is 360 units wide and its letters are a little more than 12 units high, which is their size in pixels
+on a phone. Its colors are CSS classes, because the style of the page has a light and a dark variant.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.report.document.html import Html, text
-from mercer.report.document.numbers import human
+from mercer.markup.html import Html, human, shortened, text
 
 WIDTH, HEIGHT = 360, 260
 
-#: Mean width of a letter of 12 units, to keep words apart.
+#: Mean width of a letter at a font size of 12 units.
 LETTER = 6.8
+
+#: Blue for positive, vermillion for negative contributions, as red, green, blue: distinct with every kind of color vision.
+POSITIVE, NEGATIVE = "0,114,178", "213,94,0"
+
+
+def element(tag: str, content: str = "", /, **attributes: object) -> Html:
+    """Return one element; `content` is markup, attribute values are escaped.
+
+    Floats are written with one decimal and attributes that are None are left out. `kind` becomes the attribute class, and
+    underscores become hyphens.
+
+    >>> element("line", x1=1.25, x2=3, stroke_width=None, kind="grid")
+    '<line x1="1.2" x2="3" class="grid"/>'
+    """
+    written = ""
+    for name, value in attributes.items():
+        if value is not None:
+            number = f"{value:.1f}" if isinstance(value, float) else text(value)
+            written += f' {"class" if name == "kind" else name.replace("_", "-")}="{number}"'
+    return Html(f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>")
+
+
+def contribution_color(part: float, largest: float) -> str:
+    """Return a CSS color: blue for a positive part, vermillion for a negative one, as opaque as its share of the largest."""
+    return f"rgba({POSITIVE if part > 0 else NEGATIVE},{abs(part) / largest:.2f})"
+
+
+def standalone(parts: Iterable[str], width: float, height: float) -> Html:
+    """Return an SVG document that can also be saved as a file of its own."""
+    size = {"width": f"{width:.0f}", "height": f"{height:.0f}", "viewBox": f"0 0 {width:.0f} {height:.0f}"}
+    namespace = {"xmlns": "http://www.w3.org/2000/svg"}
+    return element("svg", "".join(parts) or "\n", **namespace, **size, font_family="sans-serif", font_size=11)
+
+
+def embedded(parts: Iterable[str], height: float, title: str) -> Html:
+    """Return an SVG for a page of the usual width; screen readers read the title."""
+    return element("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {height:.0f}", role="img", aria_label=title)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of values on a range of places, linear or by logarithms."""
+    """A range of values mapped to a range of positions, linearly or by logarithms."""
 
     low: float
     high: float
@@ -33,7 +70,7 @@ class Axis:
     log: bool = False
 
     def __call__(self, values: Any) -> Floats:
-        """Where values lie; those outside are drawn on the border."""
+        """Return the positions of values; values outside of the range are drawn at its ends."""
         given = np.asarray(values, dtype=np.float64)
         places = np.log10(np.maximum(given, 1e-300)) if self.log else given
         low, high = (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
@@ -41,7 +78,7 @@ class Axis:
         return self.start + np.clip(np.nan_to_num(share), 0.0, 1.0) * (self.stop - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round values within the range."""
+        """Return round values within the range."""
         if self.log:
             low, high = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             found = [10.0**power for power in range(low, high + 1, max(1, math.ceil((high - low + 1) / count)))]
@@ -52,7 +89,7 @@ class Axis:
 
 
 def nice_step(rough: float) -> float:
-    """The next of 1, 2, 5 times a power of ten.
+    """Return the next larger of 1, 2, 5 times a power of ten.
 
     >>> nice_step(0.3), nice_step(7.0)
     (0.5, 10.0)
@@ -62,7 +99,7 @@ def nice_step(rough: float) -> float:
 
 
 def limits(*values: Any, log: bool = False, margin: float = 0.04) -> tuple[float, float]:
-    """The range of all finite values, a little widened; never empty."""
+    """Return the range of all finite values, slightly widened and never empty."""
     joined = np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in values])
     here = joined[np.isfinite(joined) & ((joined > 0) | (not log))]
     if len(here) == 0:
@@ -109,73 +146,66 @@ class Picture:
         x, y = self.x, self.y
         for value, label in y_marks:
             place = float(y(value))
-            self.parts.append(f'<line class="grid" x1="{x.start:.1f}" x2="{x.stop:.1f}" y1="{place:.1f}" y2="{place:.1f}"/>')
+            self._segment("grid", x.start, place, x.stop, place)
             self.label(x.start - 6, place + 4, label, "end", "soft")
         marks = list(x_ticks) if x_ticks is not None else _apart(x, [(tick, human(tick)) for tick in x.ticks()])
         for value, label in marks:
             place = float(x(value))
-            self.parts.append(
-                f'<line class="axis" x1="{place:.1f}" x2="{place:.1f}" y1="{y.start:.1f}" y2="{y.start + 4:.1f}"/>'
-            )
-            self.label(_inside(place, label), y.start + 17, label, "middle", "soft")
-        self.parts.append(f'<line class="axis" x1="{x.start:.1f}" x2="{x.stop:.1f}" y1="{y.start:.1f}" y2="{y.start:.1f}"/>')
+            self._segment("axis", place, y.start, place, y.start + 4)
+            self.label(min(place, WIDTH - 2 - len(label) * LETTER / 2), y.start + 17, label, "middle", "soft")
+        self._segment("axis", x.start, y.start, x.stop, y.start)
         if x_name:
-            self.label((x.start + x.stop) / 2, self.height - 8, _short(x_name, 44), "middle")
+            self.label((x.start + x.stop) / 2, self.height - 8, shortened(x_name, 44), "middle")
         if y_name:
-            self.label(4, 14, _short(y_name, 52), "start")
+            self.label(4, 14, shortened(y_name, 52), "start")
 
     # -- marks -------------------------------------------------------------------------------------------------------
 
-    def label(self, x: float, y: float, words: str, anchor: str = "start", kind: str = "") -> None:
-        """Words at a place of the picture, in its own units."""
-        css = f' class="{kind}"' if kind else ""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{css}>{text(words)}</text>')
+    def label(self, x: float, y: float, words: str, anchor: str = "start", kind: str | None = None) -> None:
+        """Write words at a position of the picture, in its own units."""
+        self.parts.append(element("text", text(words), x=float(x), y=float(y), text_anchor=anchor, kind=kind))
 
     def points(self, x: Any, y: Any, color: str = "a", radius: float = 2.4, kind: str = "dot") -> None:
-        """A dot for every pair, as one path: thousands of them stay small."""
+        """Draw a dot for every pair, all as one path to keep the file small."""
         dots = "".join(
             f"M{px - radius:.1f} {py:.1f}a{radius} {radius} 0 1 0 {2 * radius} 0a{radius} {radius} 0 1 0 {-2 * radius} 0"
             for px, py in zip(self.x(x).tolist(), self.y(y).tolist(), strict=True)
         )
-        self.parts.append(f'<path class="{kind} f{color}" d="{dots}"/>')
+        self.parts.append(element("path", kind=f"{kind} f{color}", d=dots))
 
     def line(self, x: Any, y: Any, color: str = "a", kind: str = "stroke") -> None:
-        """A line through points."""
-        places = " ".join(f"{px:.1f},{py:.1f}" for px, py in zip(self.x(x).tolist(), self.y(y).tolist(), strict=True))
-        self.parts.append(f'<polyline class="{kind} s{color}" points="{places}"/>')
+        """Draw a line through points."""
+        self.parts.append(element("polyline", kind=f"{kind} s{color}", points=self._corners(x, y)))
 
     def rule(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """A dashed line from one point to another."""
+        """Draw a dashed line from one point to another."""
         (x0, x1), (y0, y1) = self.x(x).tolist(), self.y(y).tolist()
-        self.parts.append(f'<line class="rule" x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"/>')
+        self._segment("rule", x0, y0, x1, y1)
 
     def band(self, x: Any, low: Any, high: Any, color: str = "a") -> None:
-        """The area between two lines."""
-        there = list(zip(self.x(x).tolist(), self.y(high).tolist(), strict=True))
-        back = list(zip(self.x(x).tolist(), self.y(low).tolist(), strict=True))[::-1]
-        places = " ".join(f"{px:.1f},{py:.1f}" for px, py in there + back)
-        self.parts.append(f'<polygon class="band f{color}" points="{places}"/>')
+        """Fill the area between two lines."""
+        border = np.append(x, x[::-1]), np.append(high, low[::-1])
+        self.parts.append(element("polygon", kind=f"band f{color}", points=self._corners(*border)))
 
     def bars(self, low: Any, high: Any, value: Any, color: str = "a", kind: str = "") -> None:
-        """Upright bars from the lower edge of the frame."""
+        """Draw vertical bars from the lower edge of the frame."""
         left, right, top = self.x(low).tolist(), self.x(high).tolist(), self.y(value).tolist()
         for a, b, y in zip(left, right, top, strict=True):
             self.box(a, y, max(0.5, b - a - 0.6), max(0.0, self.y.start - y), f"f{color} {kind}".strip())
 
     def whiskers(self, x: Any, low: Any, high: Any, color: str = "a") -> None:
-        """An upright line for every interval."""
+        """Draw a vertical line for every interval."""
         for px, a, b in zip(self.x(x).tolist(), self.y(low).tolist(), self.y(high).tolist(), strict=True):
-            self.parts.append(f'<line class="thin s{color}" x1="{px:.1f}" x2="{px:.1f}" y1="{a:.1f}" y2="{b:.1f}"/>')
+            self._segment(f"thin s{color}", px, a, px, b)
 
     def box(self, x: float, y: float, width: float, height: float, kind: str, shade: float | None = None) -> None:
-        """A rectangle at a place of the picture, in its own units."""
-        opacity = "" if shade is None else f' fill-opacity="{shade:.2f}"'
-        self.parts.append(
-            f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{opacity}/>'
-        )
+        """Draw a rectangle at a position of the picture, in its own units."""
+        opacity = None if shade is None else f"{shade:.2f}"
+        place = {"x": float(x), "y": float(y), "width": float(width), "height": float(height)}
+        self.parts.append(element("rect", kind=kind, **place, fill_opacity=opacity))
 
     def legend(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Names of colors, in one line at the top right."""
+        """Write names of colors in one line at the top right."""
         place = WIDTH - 14.0
         for name, color in reversed(entries):
             place -= len(name) * LETTER
@@ -185,19 +215,20 @@ class Picture:
             place -= 10
 
     def svg(self) -> Html:
-        """The picture as text."""
-        return wrap(self.parts, self.height, self.title)
+        """Return the picture as text."""
+        return embedded(self.parts, self.height, self.title)
 
+    def _segment(self, kind: str, x1: float, y1: float, x2: float, y2: float) -> None:
+        self.parts.append(element("line", kind=kind, x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2)))
 
-def wrap(parts: Sequence[str], height: float, title: str) -> Html:
-    """Marks as one picture with a title for those who cannot see it."""
-    return Html(f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{text(title)}">{"".join(parts)}</svg>')
+    def _corners(self, x: Any, y: Any) -> str:
+        return " ".join(f"{px:.1f},{py:.1f}" for px, py in zip(self.x(x).tolist(), self.y(y).tolist(), strict=True))
 
 
 def horizontal_bars(
     names: Sequence[str], values: Any, labels: Sequence[str], title: str, colors: Sequence[str] | None = None
 ) -> Html:
-    """Bars from left to right with their names above them, so that long names have room."""
+    """Return bars from left to right with their names above them, which leaves room for long names."""
     numbers = np.asarray(values, dtype=np.float64)
     largest = float(np.abs(numbers).max(initial=0.0)) or 1.0
     signed = bool((numbers < 0).any())
@@ -209,27 +240,15 @@ def horizontal_bars(
         top = 6 + 36 * i
         length = reach * abs(number) / largest
         color = colors[i] if colors is not None else ("b" if number < 0 else "a")
-        left = zero - length if number < 0 else zero
-        parts.append(f'<text x="8" y="{top + 11}">{text(_short(name, 48))}<title>{text(name, 300)}</title></text>')
-        parts.append(
-            f'<rect class="f{color}" x="{left:.1f}" y="{top + 16}" width="{max(length, 1.0):.1f}" height="12" rx="2"/>'
-        )
-        parts.append(f'<text class="soft" x="{8 + room + 8:.1f}" y="{top + 26}">{text(label)}</text>')
-    return wrap(parts, 12 + 36 * len(numbers), title)
+        left = float(zero - length if number < 0 else zero)
+        parts.append(element("text", text(shortened(name, 48)) + element("title", text(name, 300)), x=8, y=top + 11))
+        parts.append(element("rect", kind=f"f{color}", x=left, y=top + 16, width=max(length, 1.0), height=12, rx=2))
+        parts.append(element("text", text(label), kind="soft", x=float(8 + room + 8), y=top + 26))
+    return embedded(parts, 12 + 36 * len(numbers), title)
 
 
 def _apart(axis: Axis, marks: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Every second label where they would touch."""
+    """Leave out labels at equal steps if they would touch."""
     room = abs(axis.stop - axis.start) / max(1, len(marks))
     widest = max((len(label) for _, label in marks), default=0) * LETTER + 10
     return marks[:: max(1, math.ceil(widest / room))] if marks else marks
-
-
-def _inside(place: float, label: str) -> float:
-    """A middle for a label such that it stays within the picture."""
-    half = len(label) * LETTER / 2
-    return min(place, WIDTH - 2 - half)
-
-
-def _short(words: str, longest: int) -> str:
-    return words if len(words) <= longest else f"{words[: longest - 1]}…"

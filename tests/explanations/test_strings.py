@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mercer
 from mercer.errors import InputError
-from mercer.explanations.highlight import WIDTH, _columns, colored, marked
+from mercer.explanations.strings import WIDTH, _columns, colored, marked
 from mercer.report.strings import explanation_page
 
 

@@ -1,13 +1,11 @@
-"""The parts of a document: whatever a name holds, it is shown and not obeyed; numbers are for people."""
+"""Elements of a page: text from outside is shown and never becomes markup; numbers are readable."""
 
 from __future__ import annotations
 
 import pytest
 
-from mercer.report.document.html import Section, code, facts, mark, paragraph, table, text
-from mercer.report.document.numbers import between, human, percent, rounded
-from mercer.report.document.page import page
-from mercer.report.document.svg import Axis, Picture, horizontal_bars, limits
+from mercer.markup.html import Section, code, facts, human, mark, page, paragraph, percent, rounded, shortened, table, text
+from mercer.markup.svg import Axis, Picture, element, horizontal_bars, limits, standalone
 
 EVIL = "<script>alert(1)</script>\"'&\x1b[2J\u202e"
 
@@ -45,9 +43,8 @@ def test_numbers_for_people(value: float, words: str) -> None:
     assert human(value) == words
 
 
-def test_shares_and_intervals() -> None:
+def test_shares() -> None:
     assert [percent(p) for p in (0.0, 0.934, 1.0, 0.0002)] == ["0 %", "93.4 %", "100 %", "0.02 %"]
-    assert between(1.0, 2.345) == "1 to 2.35"
 
 
 def test_matrices_are_named_by_their_size() -> None:
@@ -62,3 +59,14 @@ def test_axes_have_round_ticks_and_keep_their_range() -> None:
     assert float(Axis(0.0, 1.0, 0.0, 100.0)(7.0)) == 100.0
     assert limits([3.0, 3.0]) == (1.5, 4.5)
     assert limits([float("nan")]) == (0.0, 1.0)
+
+
+def test_elements_escape_values_and_leave_out_none() -> None:
+    made = element("text", text(EVIL), x=1.26, kind=EVIL, fill=None, text_anchor="end")
+    assert made.startswith('<text x="1.3" class="&lt;script') and "fill" not in made and 'text-anchor="end"' in made
+    assert element("g") == "<g/>"
+    assert standalone([element("g")], 10, 20.4).startswith('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="20"')
+
+
+def test_long_words_are_cut() -> None:
+    assert (shortened("abcdef", 6), shortened("abcdef", 4), shortened("ab", 1)) == ("abcdef", "abc…", "a…")

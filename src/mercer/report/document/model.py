@@ -1,13 +1,14 @@
-"""What was fitted and why: candidates with their errors, the chosen kernels with their proofs, the spectrum."""
+"""The fitted model in a report: candidates with their errors, chosen kernels with their proofs, the spectrum."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from mercer.errors import plural
 from mercer.estimators.tables.members import Member
 from mercer.estimators.tables.result import Attempt
 from mercer.estimators.tables.spectrum import PENALTIES, SCALES, Neighborhood, Spectrum
-from mercer.report.document.html import (
+from mercer.markup.html import (
     Html,
     Section,
     code,
@@ -16,49 +17,51 @@ from mercer.report.document.html import (
     folded,
     gallery,
     heading,
+    human,
     join,
     mark,
     paragraph,
+    percent,
+    rounded,
     table,
 )
-from mercer.report.document.material import Material
-from mercer.report.document.numbers import human, percent, rounded
-from mercer.report.document.svg import Picture, limits
+from mercer.markup.svg import Picture, limits
+from mercer.report.document.report_data import ReportData
 
-#: Attempts listed, at most.
+#: Candidates listed, at most.
 LISTED = 24
 
 
-def model(material: Material) -> Section:
-    """Candidates, kernels, proofs, spectrum."""
-    result = material.model.result_
-    members = sorted(material.model.members_, key=lambda member: -member.weight)
+def model_section(data: ReportData) -> Section:
+    """Return the candidates with their errors, and the chosen kernels with proofs and spectrum."""
+    result = data.model.result_
+    members = sorted(data.model.members_, key=lambda member: -member.weight)
     count = len(result.attempts)
-    tried = f"{count} candidates were compared" if count > 1 else "One candidate was judged"
+    tried = f"{count} candidates were compared" if count > 1 else "One candidate was scored"
     parts = [
         paragraph(
-            f"A ridge in the space of a kernel, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {tried} by the "
-            f"{result.measure} of {_judges(material)}. Final fit: {result.route}."
+            f"Kernel ridge regression, f(x) = Σ aᵢ k(xᵢ, x) + b{_mean_of(members)}. {tried} by the "
+            f"{result.measure} of {_criterion(data)}. Final fit: {result.route}."
         ),
         _attempts(result.attempts, result.measure),
         heading("The chosen kernels"),
         *[_member(member) for member in members],
         heading("The chosen point and the spectrum"),
-        gallery(_pictures(material)),
-        _spectrum_words(material.spectrum),
+        gallery(_pictures(data)),
+        _spectrum_words(data.spectrum),
     ]
     return Section("model", "What was fitted, and why", join(parts))
 
 
-def _judges(material: Material) -> str:
-    result, away = material.model.result_, material.training.elsewhere
+def _criterion(data: ReportData) -> str:
+    result, away = data.model.result_, data.training.elsewhere
     if away is not None:
         return f"{result.judged_by}, for every length scale and penalty in closed form. {away.limits}"
-    return f"held-out parts ({result.judged_by}); each learned its length scales and penalty without seeing the part"
+    return f"held-out parts ({result.judged_by}); length scales and penalty were chosen without the held-out part"
 
 
 def _mean_of(members: list[Member]) -> str:
-    return "" if len(members) == 1 else f", and here the weighted mean of {len(members)} of them"
+    return "" if len(members) == 1 else f", here as the weighted mean of {len(members)} models"
 
 
 def _attempts(attempts: tuple[Attempt, ...], measure: str) -> Html:
@@ -69,7 +72,7 @@ def _attempts(attempts: tuple[Attempt, ...], measure: str) -> Html:
         fate = (
             f"chosen, weight {percent(attempt.weight)}"
             if attempt.weight
-            else ("" if attempt.complete else "given up after one fold")
+            else ("" if attempt.complete else "stopped after one fold")
         )
         kind = "chosen" if attempt.weight else ""
         rows.append([mark(name, kind) if kind else name, _scaling(attempt.scaling), error, fate])
@@ -96,7 +99,7 @@ def _member(member: Member) -> Html:
                     (member.label, f"weight {percent(member.weight)}, columns {_scaling(member.scaling)}{transform}"),
                     ("kernel", rounded(repr(kernel), longest=150)),
                     ("penalty alpha", human(member.model.alpha)),
-                    ("is it a kernel?", _status(certificate.status, len(steps), sorted(certificate.facts))),
+                    ("positive semi-definite", _status(certificate.status, len(steps), sorted(certificate.facts))),
                 ]
             ),
             folded("the proof, step by step", code(proof)) if proof else Html(""),
@@ -108,18 +111,18 @@ def _status(status: str, steps: int, known: list[str]) -> str:
     if status != "valid":
         return status
     also = [fact for fact in known if fact in ("universal", "characteristic")]
-    return f"yes, proved in {steps} step{'s' if steps != 1 else ''}{'; ' + ' and '.join(also) if also else ''}"
+    return f"yes, proved in {plural(steps, 'step')}{'; ' + ' and '.join(also) if also else ''}"
 
 
-def _pictures(material: Material) -> list[Html]:
+def _pictures(data: ReportData) -> list[Html]:
     found = []
-    if material.neighborhood is not None:
-        found.append(figure(_surface(material.neighborhood), _surface_caption(material.neighborhood, material.main_member)))
+    if data.neighborhood is not None:
+        found.append(figure(_surface(data.neighborhood), _surface_caption(data.neighborhood, data.main_member)))
     words = (
-        f"Eigenvalues of the Gram matrix of {material.spectrum.rows:,} training rows, divided by their number; the dashed "
-        "line is the penalty: directions below it are damped away."
+        f"Eigenvalues of the Gram matrix of {plural(data.spectrum.rows, 'training row')}, divided by their number; the "
+        "dashed line is the penalty: directions below it have little effect."
     )
-    found.append(figure(_spectrum(material.spectrum), words))
+    found.append(figure(_spectrum(data.spectrum), words))
     return found
 
 
@@ -147,8 +150,8 @@ def _surface_caption(found: Neighborhood, member: Member) -> str:
     i, j = len(SCALES) // 2, len(PENALTIES) // 2
     return (
         f"Leave-one-out error of {member.label} around the chosen point (the dot), dark is small: "
-        f"{human(float(found.errors[i, j]), 2)} "
-        f"standard deviations there, {human(float(found.errors.min()), 2)} at best. On {found.rows:,} rows, its metric held."
+        f"{human(float(found.errors[i, j]), 2)} standard deviations there, {human(float(found.errors.min()), 2)} at best. "
+        f"Computed on {plural(found.rows, 'row')}, with fixed metric."
     )
 
 
@@ -171,8 +174,7 @@ def _spectrum(found: Spectrum) -> Html:
 
 def _spectrum_words(found: Spectrum) -> Html:
     return paragraph(
-        f"Effective dimension {human(found.dimension)}: the model has about that many free directions for {found.of:,} "
-        "rows. Two typical "
-        f"rows have a similarity of {human(found.similarity, 2)} (0: strangers, 1: the same)."
-        + (f" Measured on {found.rows:,} rows, drawn by the seed." if found.rows < found.of else "")
+        f"Effective dimension {human(found.dimension)}: the model has about that many degrees of freedom for "
+        f"{plural(found.of, 'row')}. Median similarity of two rows: {human(found.similarity, 2)} (0: unrelated, 1: equal)."
+        + (f" Computed on {plural(found.rows, 'row')}, drawn with the seed." if found.rows < found.of else "")
     )

@@ -1,0 +1,1 @@
+"""HTML and SVG written as text, for reports and explanations: no script, no request, no library."""

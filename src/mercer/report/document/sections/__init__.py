@@ -1,1 +1,0 @@
-"""The sections of a report, one file each: a function of the material that returns a Section, or None."""
