@@ -1,4 +1,9 @@
-"""Prediction intervals for regressors, from leave-one-out residuals."""
+"""Prediction intervals from held-out residuals: jackknife, jackknife+ and CV+ (Barber et al. 2021).
+
+Row i has the residual e_i under a fit f_i without it: without this row alone (jackknife), or without its fold (CV+). With
+r = ceil(coverage (n + 1)) the interval at x runs from the (n + 1 - r)-th smallest of f_i(x) - |e_i| to the r-th smallest of
+f_i(x) + |e_i|. The plain jackknife takes f for every f_i. With too few rows an interval is infinite.
+"""
 
 from __future__ import annotations
 
@@ -8,71 +13,103 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import Array, Floats
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 
 
 def conformal_rank(n: int, coverage: float) -> int:
-    """``ceil(coverage (n + 1))``, the rank of the residual that bounds the interval; n + 1 stands for infinity.
+    """Return ``ceil(coverage (n + 1))``, the rank of the residual that bounds the interval; n + 1 stands for infinity.
 
     >>> conformal_rank(9, 0.9), conformal_rank(19, 0.9), conformal_rank(8, 0.9)
     (9, 18, 9)
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must be between 0 and 1, such as 0.9; got {coverage:g}.")
-    # 0.7 * 10 is 7.000000000000001 or 6.999999999999999 by rounding: whole numbers are meant.
-    return min(math.ceil(round(coverage * (n + 1), 9)), n + 1)
+    exact = coverage * (n + 1)
+    # 0.7 * 10 may be 7.000000000000001 by rounding: the whole number is meant
+    return min(math.ceil(exact - max(1e-9, 4 * np.finfo(np.float64).eps * exact)), n + 1)
 
 
-def _absolute(loo: Array) -> Array:  # (n,) -> (n,)
+def conformal_radius(sizes: Array, coverage: float) -> float:  # (n,)
+    """Return the ceil(coverage (n + 1))-th smallest of n sizes of residuals; infinite if n is too small.
+
+    >>> conformal_radius(np.array([1.0, 4.0, 2.0, 3.0]), 0.8), conformal_radius(np.ones(4), 0.9)
+    (4.0, inf)
+    """
+    rank = conformal_rank(len(sizes), coverage)
+    return float(np.partition(sizes, rank - 1)[rank - 1]) if rank <= len(sizes) else math.inf
+
+
+def jackknife_radius(loo: Array, coverage: float) -> float:  # (n,)
+    """Return half the width of the jackknife interval f(x) -+ radius, from leave-one-out residuals.
+
+    >>> jackknife_radius(np.array([1.0, -4.0, 2.0, 3.0]), 0.8)
+    4.0
+    """
+    return conformal_radius(_sizes(loo), coverage)
+
+
+def held_out_interval(centers: Array, sizes: Array, coverage: float) -> Array:  # (m, n), (n,) -> (m, 2)
+    """Return the interval at m new points from the predictions f_i(x) (row: point, column: i) and the sizes |e_i|.
+
+    >>> held_out_interval(np.zeros((1, 4)), np.array([1.0, 4.0, 2.0, 3.0]), 0.8)
+    array([[-4.,  4.]])
+    """
+    m, n = centers.shape
+    rank = conformal_rank(n, coverage)
+    if rank > n:
+        return np.broadcast_to([-np.inf, np.inf], (m, 2)).copy()
+    upper = np.partition(centers + sizes, rank - 1, axis=1)[:, rank - 1]
+    lower = np.partition(centers - sizes, n - rank, axis=1)[:, n - rank]
+    return np.stack([lower, upper], axis=1)
+
+
+def jackknife_plus(prediction: Array, influence: Array, loo: Array, coverage: float) -> Array:
+    # (m,), (m, n), (n,) -> (m, 2)
+    """Return jackknife+ intervals, which cover with probability >= 1 - 2 (1 - coverage) for any data.
+
+    The fit without row i predicts f_i(x) = f(x) - e_i d f(x)/d y_i. Rows of ``prediction`` and ``influence`` are new points;
+    give a large set in parts. After tuning on the same residuals the guarantee is approximate.
+
+    >>> jackknife_plus(np.array([0.0]), np.zeros((1, 4)), np.array([1.0, -4.0, 2.0, 3.0]), 0.8)
+    array([[-4.,  4.]])
+    """
+    sizes, center = _sizes(loo), np.asarray(prediction, dtype=np.float64)
+    if np.shape(influence) != (center.size, sizes.size) or center.ndim != 1:
+        raise InputError(
+            f"influence must have one row per prediction and one column per residual, {(center.size, sizes.size)}; "
+            f"got {np.shape(influence)}."
+        )
+    known = np.where(np.isfinite(sizes), np.asarray(loo, dtype=np.float64), 0.0)
+    return held_out_interval(center[:, None] - np.asarray(influence) * known, sizes, coverage)
+
+
+def cv_plus(by_fold: Array, sizes: Array, folds: Indices, coverage: float) -> Array:  # (m, F), (n,), (n,) -> (m, 2)
+    """Return CV+ intervals from the predictions of the F fold models at m new points; `folds` says the fold of each row.
+
+    >>> cv_plus(np.array([[0.0, 1.0]]), np.ones(4), np.array([0, 0, 1, 1]), 0.8)
+    array([[-1.,  2.]])
+    """
+    if len(folds) and not 0 <= folds.min() <= folds.max() < by_fold.shape[1]:
+        raise InputError(f"folds must lie in 0 … {by_fold.shape[1] - 1}; the model was damaged or changed after the fit.")
+    out = np.empty((len(by_fold), 2))
+    for start in range(0, len(out), FOLD_ROWS):
+        part = slice(start, start + FOLD_ROWS)
+        out[part] = held_out_interval(by_fold[part][:, folds], sizes, coverage)
+    return out
+
+
+def _sizes(loo: Array) -> Array:  # (n,) -> (n,)
     loo = np.asarray(loo, dtype=np.float64)
     if loo.ndim != 1:
         raise InputError(f"leave-one-out residuals must have shape (n,), one target at a time; got {loo.shape}.")
     return np.where(np.isnan(loo), np.inf, np.abs(loo))
 
 
-def jackknife_radius(loo: Array, coverage: float) -> float:  # (n,)
-    """The ceil(coverage (n + 1))-th smallest |leave-one-out residual|: the jackknife's interval is f(x) -+ this.
+#: New points whose n candidates for either end are held at a time by CV+.
+FOLD_ROWS = 256
 
-    It is infinite when n is too small.
-
-    >>> jackknife_radius(np.array([1.0, -4.0, 2.0, 3.0]), 0.8), jackknife_radius(np.ones(4), 0.9)
-    (4.0, inf)
-    """
-    size = _absolute(loo)
-    rank = conformal_rank(size.size, coverage)
-    return float(np.partition(size, rank - 1)[rank - 1]) if rank <= size.size else math.inf
-
-
-def jackknife_plus(prediction: Array, influence: Array, loo: Array, coverage: float) -> Array:
-    # (m,), (m, n), (n,) -> (m, 2)
-    """The jackknife+ of Barber et al. (2021), which covers with probability >= 1 - 2 (1 - coverage) for any data.
-
-    The fit without row i predicts f_i(x) = f(x) - e_i d f(x)/d y_i. The interval runs from the (n + 1 - r)-th smallest
-    of f_i(x) - |e_i| to the r-th smallest of f_i(x) + |e_i|. Rows of ``prediction`` and ``influence`` are new points,
-    so a large set is done tile by tile. After tuning on the same residuals the guarantee is approximate.
-
-    >>> jackknife_plus(np.array([0.0]), np.zeros((1, 4)), np.array([1.0, -4.0, 2.0, 3.0]), 0.8)
-    array([[-4.,  4.]])
-    """
-    size = _absolute(loo)
-    center = np.asarray(prediction, dtype=np.float64)
-    if np.shape(influence) != (center.size, size.size) or center.ndim != 1:
-        raise InputError(
-            f"influence must have one row per prediction and one column per residual, {(center.size, size.size)}; "
-            f"got {np.shape(influence)}."
-        )
-    rank = conformal_rank(size.size, coverage)
-    if rank > size.size:
-        return np.broadcast_to([-np.inf, np.inf], (center.size, 2)).copy()
-    known = np.where(np.isfinite(size), np.asarray(loo, dtype=np.float64), 0.0)
-    without = center[:, None] - np.asarray(influence) * known
-    upper = np.partition(without + size, rank - 1, axis=1)[:, rank - 1]
-    lower = np.partition(without - size, size.size - rank, axis=1)[:, size.size - rank]
-    return np.stack([lower, upper], axis=1)
-
-
-#: Rows of new points whose influence on all training rows is held at a time.
+#: New points whose derivatives by all training targets are held at a time by jackknife+.
 NEW_ROWS = 1024
 
 

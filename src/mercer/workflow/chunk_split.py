@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
+from mercer.selection.folds import uniform_by_number
 
 HELD_OUT, CALIBRATING, FITTED = 0, 1, 2
 
@@ -40,11 +41,8 @@ class Draw:
     sampled: float
 
     def uniform(self, first: int, count: int) -> Floats:  # -> (count,)
-        """Numbers in [0, 1) for the rows first, first + 1, …: SplitMix64 of the seed and the number of the row."""
-        with np.errstate(over="ignore"):
-            z = np.arange(first + 1, first + 1 + count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-            z = _mixed(z + _mixed(np.array([self.seed], dtype=np.uint64) + np.uint64(1)))
-        return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        """Return numbers in [0, 1) for the rows first, first + 1, …"""
+        return uniform_by_number(self.seed, first, count)
 
     def roles(self, first: int, count: int) -> Indices:  # -> (count,)
         """What the rows first, first + 1, … are for."""
@@ -53,12 +51,6 @@ class Draw:
     def in_sample(self, first: int, count: int) -> NDArray[np.bool_]:  # -> (count,)
         """Which of these rows are brought together, if they are fitted."""
         return np.asarray(self.uniform(first, count) >= 1.0 - self.sampled)
-
-
-def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def draw_for(n: int, width: int, holdout: float, seed: int) -> Draw:

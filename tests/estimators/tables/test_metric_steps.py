@@ -7,8 +7,8 @@ import pytest
 
 from mercer import PowerExponential
 from mercer.estimators.tables import likelihood, metric_steps, ridge
-from mercer.estimators.tables.folds import assign, row_groups
 from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.selection.folds import group_folds, row_groups
 
 
 def data(n: int = 40, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -117,12 +117,12 @@ def test_equal_rows_share_a_fold() -> None:
     X = rng.integers(0, 3, size=(200, 2)).astype(float)
     X[0] = -0.0
     groups = row_groups(X)
-    folds = assign(groups, 3, rng)
+    folds = group_folds(groups, 3, rng)
     for group in np.unique(groups):
         assert len(set(folds[groups == group])) == 1
     assert np.bincount(folds, minlength=3).min() > 40
     labels = np.repeat([0, 1], [150, 50])
-    spread = assign(np.arange(200), 5, rng, labels)
+    spread = group_folds(np.arange(200), 5, rng, labels)
     assert [int((labels[spread == fold] == 1).sum()) for fold in range(5)] == [10] * 5
 
 

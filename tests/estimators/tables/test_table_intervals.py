@@ -7,14 +7,15 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.estimators.tables.intervals import Calibration, calibrate, conformal, grouped, interval
+from mercer.estimators.intervals import conformal_radius
+from mercer.estimators.tables.intervals import Calibration, calibrate, grouped, interval
 
 
 def test_the_conformal_quantile_is_that_of_a_sorted_list() -> None:
     """ceil(0.9 * 20) = 18 of 19 scores; too few scores have no quantile."""
     scores = np.random.default_rng(0).permutation(19) + 1.0
-    assert conformal(scores, 0.9) == 18.0
-    assert conformal(scores[:8], 0.9) == np.inf
+    assert conformal_radius(scores, 0.9) == 18.0
+    assert conformal_radius(scores[:8], 0.9) == np.inf
 
 
 def test_groups_equal_a_loop_over_groups() -> None:
@@ -47,7 +48,7 @@ def test_a_coverage_too_high_for_a_group_is_taken_over_all_rows() -> None:
     """100 residuals have no quantile 0.995; 500 have."""
     rng = np.random.default_rng(2)
     at, scores = rng.normal(size=500), np.abs(rng.normal(size=500))
-    assert np.all(grouped(scores, at, 5, at[:3], 0.995) == conformal(scores, 0.995))
+    assert np.all(grouped(scores, at, 5, at[:3], 0.995) == conformal_radius(scores, 0.995))
 
 
 def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
@@ -62,7 +63,7 @@ def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
         found = calibrate(residuals, at, Z, mercer.Laplacian(3.0))
         low, high = interval(found, found.width(fresh), 0.9, new).T - new
         held = (low <= truth) & (truth <= high)
-        constant = np.abs(truth) <= conformal(np.abs(residuals), 0.9)
+        constant = np.abs(truth) <= conformal_radius(np.abs(residuals), 0.9)
         for k, part in enumerate(np.array_split(np.argsort(new), 5)):
             inside[k] += held[part].mean() / 8
             flat[k] += constant[part].mean() / 8

@@ -16,10 +16,10 @@ from mercer import Gaussian, KernelQuantileRegressor, Laplacian, Linear, PowerEx
 from mercer.errors import InputError
 from mercer.estimators.tables import members, quantile_regressor, quantile_search
 from mercer.estimators.tables.candidates import Candidate
-from mercer.estimators.tables.folds import assign, row_groups
 from mercer.estimators.tables.quantile_search import QuantileSearch, lengthened, pinball
 from mercer.estimators.tables.search import Effort, Tables
 from mercer.inputs.frames import read_columns
+from mercer.selection.folds import group_folds, row_groups
 
 Array = Any
 QUICK = 1e-6  # seconds: the first candidate alone
@@ -38,7 +38,7 @@ def _few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def searched(tried: list[Candidate], X: Array, y: Array, levels: tuple[float, ...]) -> QuantileSearch:
     groups = row_groups(X)
-    folds = assign(groups, 5, np.random.default_rng(1))
+    folds = group_folds(groups, 5, np.random.default_rng(1))
     tables = Tables({"standard": X}, y[:, None], folds, groups)
     search = QuantileSearch(tables, levels, Effort(np.inf, lambda text: None), memory=None, adapt=True)
     search.run(tried)

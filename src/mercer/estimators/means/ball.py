@@ -66,15 +66,6 @@ class Ball:
         return np.sqrt(self.squared_distances()) * stretch
 
 
-def rank(m: int, quantile: float) -> int:
-    """ceil(quantile (m + 1)), at most m: the order statistic of m scores that a new one exceeds with chance <= 1 - quantile.
-
-    >>> rank(99, 0.95), rank(10, 0.99)
-    (95, 10)
-    """
-    return min(math.ceil(round(quantile * (m + 1), 9)), m)
-
-
 def guaranteed_radius(distances: Array, k: int) -> float:
     """A radius round phi_S that a new point from the same source exceeds with probability <= (m + 1 - k) / (m + 1).
 

@@ -26,6 +26,7 @@ from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.planning import Route, Shape, gemm_rate
+from mercer.selection.folds import random_folds
 from mercer.selection.scoring import Scores, Scoring, over_folds
 from mercer.selection.surface import PenaltyAxis, Splits, Surface
 
@@ -262,6 +263,6 @@ def _residuals(grid: FourierGrid, beta: Array, intercept: Array, X: Any, Y: Arra
 
 
 def _folds(n: int) -> Splits:
-    """Rows of a seeded random order, dealt to the folds in turn."""
-    place = np.random.default_rng(0).permutation(n) % FOLDS
+    """(train, test) rows of FOLDS seeded random folds."""
+    place = random_folds(n, FOLDS, np.random.default_rng(0))
     return tuple((np.flatnonzero(place != fold), np.flatnonzero(place == fold)) for fold in range(FOLDS))

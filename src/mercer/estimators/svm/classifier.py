@@ -24,11 +24,12 @@ from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, wi
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.one_vs_one import SHORT, class_pairs, one_against_rest, pairs, two_classes, winners
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
-from mercer.estimators.svm.solver import Solver, fit_status, fold_numbers
+from mercer.estimators.svm.solver import Solver, fit_status
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.support_problems import SupportFunction
 from mercer.planning import Route, Shape
+from mercer.selection.folds import class_folds
 
 #: Folds whose held-out decision values calibrate the probabilities.
 FOLDS = 5
@@ -268,7 +269,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         """Decision values of every row by functions that gave it no weight; NaN where there is none."""
         codes, k, margin = training.y, len(self.classes_), self._margin().for_fold()
         seed = drawn_seed(self.random_state) if training.seed is None else training.seed  # None: a file of version 0.1
-        folds = fold_numbers(codes, FOLDS, seed, training.X)
+        folds = class_folds(codes, FOLDS, seed, training.X)
         decisions = np.full((len(folds), k * (k - 1) // 2), np.nan)
         with Meter(f"{type(self).__name__} probabilities", self.verbose) as meter:
             hinge = self.route_.solver == HINGE

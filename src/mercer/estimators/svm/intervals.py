@@ -10,19 +10,16 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.estimators.intervals import conformal_rank
+from mercer.estimators.intervals import cv_plus
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
-from mercer.estimators.svm.solver import fold_numbers
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.support_problems import SupportFunction
 from mercer.registry import record
+from mercer.selection.folds import class_folds
 
 #: Folds, and the seed that deals the rows out to them: the same model gives the same intervals.
 FOLDS, SEED = 10, 0
-
-#: New rows whose n candidates for either end are held at a time.
-NEW_ROWS = 256
 
 
 @record("HeldOut")
@@ -51,7 +48,7 @@ def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFuncti
     if known.sum() < 2:
         raise InputError("predict_interval needs at least two rows: one alone cannot be held out.")
     n_folds = min(FOLDS, int(known.sum()))
-    folds = fold_numbers(np.where(known, 0, -1), n_folds, SEED, training.X)
+    folds = class_folds(np.where(known, 0, -1), n_folds, SEED, training.X)
     residuals, found = np.empty(len(folds)), []
     for fold in range(n_folds):
         meter(fold, n_folds)
@@ -71,18 +68,5 @@ def fold_predictions(held: FoldResiduals, kernel: Kernel, new: Any) -> Array:  #
 
 
 def crossed(held: FoldResiduals, kernel: Kernel, new: Any, coverage: float) -> Array:  # (m rows) -> (m, 2)
-    """CV+: from the (n + 1 - r)-th smallest of f_i(x) - |e_i| to the r-th smallest of f_i(x) + |e_i|.
-
-    r = ceil(coverage (n + 1)), f_i is the function fitted without the fold of row i, e_i the residual of row i under it.
-    """
-    predictions, sizes = fold_predictions(held, kernel, new), np.abs(held.residuals)
-    n, rank = len(sizes), conformal_rank(len(sizes), coverage)
-    if rank > n:
-        return np.tile([-np.inf, np.inf], (len(predictions), 1))
-    out = np.empty((len(predictions), 2))
-    for start in range(0, len(out), NEW_ROWS):
-        part = slice(start, start + NEW_ROWS)
-        centers = predictions[part][:, held.folds]
-        out[part, 0] = np.partition(centers - sizes, n - rank, axis=1)[:, n - rank]
-        out[part, 1] = np.partition(centers + sizes, rank - 1, axis=1)[:, rank - 1]
-    return out
+    """Return CV+ intervals at new rows."""
+    return cv_plus(fold_predictions(held, kernel, new), np.abs(held.residuals), held.folds, coverage)

@@ -6,12 +6,9 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array
@@ -141,38 +138,6 @@ def svm_routes(shape: Shape, settings: SolverSettings) -> tuple[Route, ...]:
 def _beside(n: int, k: int) -> int:
     """Numbers that pairs of k equal classes take: the matrix of a pair for every core, and each class with itself."""
     return min(cpu_count(), k * (k - 1) // 2) * (2 * n // k) ** 2 + n * n // k
-
-
-def fold_numbers(codes: Array, folds: int, seed: Any, X: Any = None) -> Array:  # (n,) -> (n,)
-    """A fold for every row, each class spread evenly over the folds in random order; -1 stays -1.
-
-    Equal rows of X go to the same fold: a copy of a row that is held out must not be there to be learned from. The order
-    comes from what the rows hold, so that neither their order nor the number of copies matters.
-    """
-    random = np.random.RandomState(seed) if isinstance(seed, (int, np.integer)) else seed
-    names = None if X is None else _contents(X)
-    members = [np.flatnonzero(codes == c) for c in np.unique(codes[codes >= 0])]
-    if names is not None and all(len(np.unique(names[own])) == 1 for own in members):
-        names = None  # nothing but copies of one row in every class: then they have to do
-    out, shift = np.full(len(codes), -1), 0
-    for own in members:
-        place = np.arange(len(own)) if names is None else np.unique(names[own], return_inverse=True)[1]
-        distinct = int(place.max()) + 1
-        out[own] = ((random.permutation(distinct) + shift) % folds)[place]
-        shift += distinct
-    return out
-
-
-def _contents(X: Any) -> Array | None:  # (n rows) -> (n,) bytes
-    """A digest of what each row holds; None for rows without numbers or text."""
-    if sp.issparse(X):
-        parts = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(X.indptr)]
-        return np.array([blake2b(b"".join(part), digest_size=16).digest() for part in parts])
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.ndim == 2:
-        return np.array([blake2b(row.tobytes(), digest_size=16).digest() for row in X + 0.0])
-    if isinstance(X, list) and all(isinstance(item, str) for item in X):
-        return np.array([blake2b(item.encode(), digest_size=16).digest() for item in X])
-    return None
 
 
 def fit_status(what: str, found: Sequence[SupportFunction | None], stacklevel: int) -> int:

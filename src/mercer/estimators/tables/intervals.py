@@ -16,12 +16,14 @@ from scipy.special import chdtri
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
+from mercer.estimators.intervals import conformal_radius
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.metric_steps import with_length_scale
 from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
+from mercer.selection.folds import random_folds
 
 #: The spread stays within these multiples of its mean.
 NARROWEST, WIDEST = 0.2, 5.0
@@ -59,14 +61,8 @@ class Calibration:
     def radius(self, predictions: Floats, coverage: float) -> Floats:  # (n,) -> (n,)
         """The conformal quantile of the scores at new predictions, in units of the spread there."""
         if self.predictions is None:
-            return np.full(len(predictions), conformal(self.scores, coverage))
+            return np.full(len(predictions), conformal_radius(self.scores, coverage))
         return grouped(self.scores, self.predictions, self.groups, predictions, coverage)
-
-
-def conformal(scores: Floats, coverage: float) -> float:
-    """The ceil(coverage (m + 1))-th smallest of m scores; infinite where there are too few."""
-    rank = int(np.ceil(coverage * (len(scores) + 1) - 1e-9))
-    return np.inf if rank > len(scores) else float(np.sort(scores)[rank - 1])
 
 
 def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: float) -> Floats:  # (m,), (m,), (n,) -> (n,)
@@ -76,11 +72,11 @@ def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: floa
     factor keeps the coverage over all of them.
     """
     parts = np.array_split(np.argsort(at, kind="stable"), groups)
-    levels = np.array([conformal(scores[part], coverage) for part in parts])
+    levels = np.array([conformal_radius(scores[part], coverage) for part in parts])
     if not np.isfinite(levels).all() or levels.min() <= 0.0:  # too few rows in a group for this coverage
-        return np.full(len(new), conformal(scores, coverage))
+        return np.full(len(new), conformal_radius(scores, coverage))
     middles = np.array([np.median(at[part]) for part in parts])
-    factor = conformal(scores / np.interp(at, middles, levels), coverage)
+    factor = conformal_radius(scores / np.interp(at, middles, levels), coverage)
     return np.asarray(factor * np.interp(new, middles, levels))
 
 
@@ -108,11 +104,11 @@ def _varies(sizes: Floats, spread: Floats) -> bool:
 
     The score of a residual is the width plus 2 / (1 - coverage) times what is missed; radii come from the other folds.
     """
-    fold = np.random.default_rng(0).permutation(len(sizes)) % FOLDS
+    fold = random_folds(len(sizes), FOLDS, np.random.default_rng(0))
     better = np.zeros_like(sizes)
     for unit, sign in ((spread, -1.0), (np.ones_like(sizes), 1.0)):
         scores = sizes / unit
-        radius = unit * np.array([conformal(scores[fold != k], COVERAGE) for k in range(FOLDS)])[fold]
+        radius = unit * np.array([conformal_radius(scores[fold != k], COVERAGE) for k in range(FOLDS)])[fold]
         better += sign * (2.0 * radius + 2.0 / (1.0 - COVERAGE) * np.maximum(sizes - radius, 0.0))
     return bool(better.mean() > better.std() / np.sqrt(len(sizes)))
 
@@ -121,7 +117,7 @@ def _groups(scores: Floats, predictions: Floats) -> int:
     """Groups where one quantile for all covers some fifth of the predictions too seldom or too often (chi-square test)."""
     if len(scores) < GROUPS * SMALLEST:
         return 1
-    inside = scores <= conformal(scores, COVERAGE)
+    inside = scores <= conformal_radius(scores, COVERAGE)
     parts = np.array_split(np.argsort(predictions, kind="stable"), GROUPS)
     share = inside.mean()
     if share == 1.0:  # equal scores: nothing differs

@@ -13,7 +13,6 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, State, candidates, given
 from mercer.estimators.tables.encoding import encoding_of, numbered
-from mercer.estimators.tables.folds import assign, row_groups
 from mercer.estimators.tables.given_kernel import by_number, named, refuse_unfit
 from mercer.estimators.tables.pace import timed, within
 from mercer.estimators.tables.product_kernel import product_kernel
@@ -24,6 +23,7 @@ from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
+from mercer.selection.folds import group_folds, row_groups
 
 #: Rows of the search, without a limit of time, below 45, 20 and 5 s; candidates are compared on these. Up to a quarter more
 #: are searched as well, so that the rows beyond are enough to judge by.
@@ -168,7 +168,7 @@ class Fitting:
         inputs = {rule: table[rows] for rule, table in self.inputs.items()}
         labels = None if self.labels is None else self.labels[rows]
         groups = row_groups(next(iter(inputs.values())))
-        folds = assign(groups, min(5 if len(rows) < 700 else 3, len(rows)), self.rng, labels)
+        folds = group_folds(groups, min(5 if len(rows) < 700 else 3, len(rows)), self.rng, labels)
         return Tables(inputs, self.targets[rows], _renumbered(folds), groups)
 
     def effort(self) -> Effort:

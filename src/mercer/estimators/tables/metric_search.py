@@ -9,11 +9,11 @@ import numpy as np
 
 from mercer.arrays import Floats, Indices
 from mercer.estimators.tables import ridge
-from mercer.estimators.tables.folds import assign, row_groups
 from mercer.estimators.tables.metric_steps import Step, steps
 from mercer.grams.dual_function import DualFunction
 from mercer.kernels.base import Kernel
 from mercer.planning import Route
+from mercer.selection.folds import group_folds, row_groups
 
 Loss = Callable[[Floats, Floats], float]
 
@@ -64,7 +64,7 @@ def search(
     """Choose metric and round by the held-out loss, then learn that metric on all rows, or on most_rows of them."""
     rows = np.arange(len(X)) if len(X) <= most_rows else np.sort(rng.permutation(len(X))[:most_rows])
     part, targets = X[rows], Y[rows]
-    folds = assign(row_groups(part), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
+    folds = group_folds(row_groups(part), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
     folds = np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
     scores: dict[str, Floats] = {}
     kept: dict[str, tuple[Floats, list[list[DualFunction]]]] = {}

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.intervals import cv_plus
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.tables.cv_plus import cv_plus
 from mercer.estimators.tables.metric_search import METRICS, Machine, final, route, search
 from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
 from mercer.grams.dual_function import DualFunction
@@ -229,7 +229,7 @@ class RFMRegressor(RegressorMixin, _RFM):
         by_fold = np.stack([model.predict(new) for model in self._fold_models]) * self._spread + self._center
         found = np.stack(
             [
-                cv_plus(by_fold[:, :, j], np.abs(self.residuals_[:, j]), self._folds, coverage)
+                cv_plus(by_fold[:, :, j].T, np.abs(self.residuals_[:, j]), self._folds, coverage)
                 for j in range(by_fold.shape[2])
             ],
             axis=2,
