@@ -5,7 +5,7 @@ taken in one order, so that both give the same digits, and m landmarks keep the 
 Here the workers are two processes of this machine (threads where a script may not start processes), and the chunks so small
 that a task costs more than its sum: workers pay when a chunk has megabytes.
 
-    python examples/cluster_ridge.py --out figures
+    python examples/cluster_ridge.py
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--chunks", type=int, default=32, help="chunks of the largest fit")
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     new, _ = sample(2000, 1)

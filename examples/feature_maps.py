@@ -127,7 +127,7 @@ def draw(case: tuple[str, Sample, Any, dict[str, bool]], model: KernelPerceptron
 def main() -> None:
     """Run all cases and save their pictures."""
     parser = argparse.ArgumentParser(description="Feature maps that make data separable.")
-    parser.add_argument("--out", default="figures", help="where the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     folder = Path(parser.parse_args().out)
     folder.mkdir(parents=True, exist_ok=True)
     for number, case in enumerate(cases()):

@@ -31,7 +31,7 @@ def record(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("build") / "examples")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     folder = parser.parse_args().out
     X, y = record()
     train = X[:, 0] < 20

@@ -30,7 +30,7 @@ def conditioned(K: np.ndarray, y: np.ndarray, noise: float) -> tuple[np.ndarray,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("build") / "examples")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     folder = parser.parse_args().out
     rng = np.random.default_rng(0)
     X, noise, kernel = np.sort(rng.uniform(0, 10, 40))[:, None], 0.1, Gaussian(1.0)

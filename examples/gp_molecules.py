@@ -21,7 +21,7 @@ from mercer.datasets import load_solubility
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("build") / "examples")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     options = parser.parse_args()
     table, targets = load_solubility().split()
     strings = table["smiles"].to_numpy()

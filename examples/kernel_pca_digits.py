@@ -60,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Denoise handwritten digits by kernel PCA.")
     parser.add_argument("--data", type=Path, help="usps.npz; without it, scikit-learn's digits")
     parser.add_argument("--per-digit", type=int, default=100, help="training images of every digit")
-    parser.add_argument("--out", default="figures", help="where the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     options = parser.parse_args()
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)

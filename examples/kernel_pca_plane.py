@@ -30,7 +30,7 @@ def clusters(seed: int = 0) -> np.ndarray:
 def main() -> None:
     """Fit, print, draw."""
     parser = argparse.ArgumentParser(description="Kernel PCA in the plane.")
-    parser.add_argument("--out", default="figures", help="where the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     folder = Path(parser.parse_args().out)
     folder.mkdir(parents=True, exist_ok=True)
 

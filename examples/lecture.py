@@ -11,7 +11,7 @@ from typing import Any
 def folder(text: str | None) -> Path:
     """The folder given by --out, made if need be."""
     parser = argparse.ArgumentParser(description=(text or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="where the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     out: Path = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     return out

@@ -31,7 +31,7 @@ def main() -> None:
     """Fit, print, draw."""
     parser = argparse.ArgumentParser(description="Which digits are new to a ball that knows one?")
     parser.add_argument("--digit", type=int, default=0)
-    parser.add_argument("--out", default="figures", help="where the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     chosen = parser.parse_args()
     folder = Path(chosen.out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ def orthogonal(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def main() -> None:
     """Print the table and save the picture of the smallest margin."""
     parser = argparse.ArgumentParser(description="Updates made and Novikoff's bound.")
-    parser.add_argument("--out", default="figures", help="where the picture goes")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     folder = Path(parser.parse_args().out)
     folder.mkdir(parents=True, exist_ok=True)
     print(f"{'margin':>8}{'largest':>10}{'updates':>14}{'R^2/gamma^2':>14}")

@@ -2,7 +2,7 @@
 
 Plain ridge works well only without outliers; Huber's loss counts a far point less, in a picture.
 
-    python examples/robust_ridge.py --out figures
+    python examples/robust_ridge.py
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--n", type=int, default=100, help="rows")
     parser.add_argument("--seeds", type=int, default=10, help="samples per line of the table")
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     print(f"root mean squared distance from the truth, mean over {options.seeds} samples of {options.n} rows")

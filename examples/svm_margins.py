@@ -27,7 +27,7 @@ POLYNOMIALS = [(mercer.Polynomial(degree, offset=1.0), 10.0) for degree in (1, 2
 def main() -> None:
     """Fit, draw, and tell how many support vectors each picture has."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("pictures"))
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     plt = pyplot()

@@ -2,7 +2,7 @@
 
 Fits, surface, path, smoothness and predictions of ridge regression, in pictures.
 
-    python examples/under_and_over_fitting.py --out figures
+    python examples/under_and_over_fitting.py
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     matplotlib.use("Agg")  # files, not windows
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--n", type=int, default=60, help="rows")
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder for the pictures")
+    parser.add_argument("--out", type=Path, default=Path("build/examples"), help="folder for the pictures")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     X, y = sample(options.n, 0)
