@@ -92,6 +92,8 @@ def execute(step: list[str], timeout: float, root: Path = ROOT) -> tuple[str, in
         "python": [sys.executable],
         "mercer": [sys.executable, "-m", "mercer.cli"],
     }
+    if step[0] == "make" and step[1].startswith("show-"):  # the environment is there; make would only look at it again
+        step = ["python", "-m", "benchmarks.show", step[1].removeprefix("show-")]
     words = [*programs.get(step[0], step[:1]), *step[1:]]
     environment = {**os.environ, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
