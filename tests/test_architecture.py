@@ -265,7 +265,7 @@ def test_a_cycle_is_seen() -> None:
         ("mercer.linalg.lanczos", "from mercer.inputs import as_collection"),
         ("mercer.inputs", "try:\n    import pandas\nexcept ImportError:\n    pass"),
         ("mercer.grams.engine", "import matplotlib.pyplot as plt"),
-        ("mercer.kernels.text", "from mercer import Gaussian"),
+        ("mercer.kernels.parsing", "from mercer import Gaussian"),
         ("mercer.estimators.svm.svc", "from mercer.report import figures"),
         ("mercer.estimators.svm.svc", "from mercer.testing import naive"),
         ("mercer.estimators.svm.svc", "from mercer.estimators.ridge.kernel_ridge import KernelRidge"),

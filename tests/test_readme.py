@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mercer.kernels.text import KERNELS
+from mercer.kernels.parsing import KERNELS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,7 +42,7 @@ def test_python_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a page is a module of its own, so that what it defines can be pickled like anything a reader defines
     module = types.ModuleType(f"page_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr("mercer.kernels.text.KERNELS", dict(KERNELS))  # a page may teach `parse` new names
+    monkeypatch.setattr("mercer.kernels.parsing.KERNELS", dict(KERNELS))  # a page may teach `parse` new names
     test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
     test.globs = vars(module)
     result = doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False)

@@ -19,10 +19,9 @@ from mercer.estimators.svm.one_class_svm import OneClassSVM
 from mercer.estimators.svm.svc import SVC
 from mercer.estimators.svm.svr import SVR
 from mercer.kernels.base import Kernel
+from mercer.kernels.frequencies import Periodic
 from mercer.kernels.functions import Function, Precomputed
-from mercer.kernels.matern import Matern
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.stationary import Gaussian, Laplacian, RationalQuadratic
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.vectors import Constant, Linear, Polynomial, Tanh
 
 

@@ -90,7 +90,7 @@ def test_failures_have_codes_of_their_own(
     def fail(text: str) -> None:
         raise error
 
-    monkeypatch.setattr("mercer.validity.claims.read_claim", fail)
+    monkeypatch.setattr("mercer.kernels.claims.read_claim", fail)
     monkeypatch.delenv("MERCER_DEBUG", raising=False)
     result = invoke("check", "Linear()")
     assert result.exit_code == code
@@ -102,7 +102,7 @@ def test_a_bug_can_be_seen_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(text: str) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("mercer.validity.claims.read_claim", fail)
+    monkeypatch.setattr("mercer.kernels.claims.read_claim", fail)
     monkeypatch.setenv("MERCER_DEBUG", "1")
     assert isinstance(invoke("check", "Linear()").exception, ZeroDivisionError)
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 from mercer import Exponential, Gaussian, Laplacian, Linear, Matern, Spectrum
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import KERNELS
+from mercer.kernels.parsing import KERNELS
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 

@@ -11,8 +11,7 @@ import pytest
 
 from mercer import Constant, Gaussian, Linear
 from mercer.errors import ClosureError, InputError
-from mercer.kernels.algebra import Scaled, Sum
-from mercer.kernels.pointwise import Power
+from mercer.kernels.algebra import Power, Scaled, Sum
 
 k, g = Linear(), Gaussian(2.0)
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.errors import InputError, MissingExtraError
-from mercer.kernels.names import _registered
+from mercer.kernels.functions import _registered
 from mercer.persist import load, load_with_notes, save, write_whole
 from mercer.persist.files import from_bytes, to_bytes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mercer
-from mercer.testing.functions import MAPS, WEIGHTS
+from mercer.testing.random_kernels import MAPS, WEIGHTS
 
 for doubled in {*sum(MAPS.values(), ()), *sum(WEIGHTS.values(), ())}:
     mercer.register(f"testing_{doubled.collection.__name__}", doubled.collection)

@@ -11,14 +11,12 @@ import pytest
 
 from mercer.kernels import features
 from mercer.kernels import fields as parameters
-from mercer.kernels.algebra import Combination, Product, Scaled, Sum
+from mercer.kernels.algebra import Combination, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.counting.profile import Profile
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
-from mercer.kernels.matern import Matern
-from mercer.kernels.pointwise import Exp, PolynomialOf, Power
-from mercer.kernels.stationary import Gaussian, Stationary
+from mercer.kernels.stationary import Gaussian, Matern, Stationary
 from mercer.kernels.strings import all_substrings, substrings
 from mercer.kernels.strings.letters import Letters
 from mercer.kernels.vectors import Bilinear, Constant, Linear

@@ -14,7 +14,7 @@ from mercer import Bilinear, Constant, Function, Gaussian, Linear, Polynomial, P
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.validity import certify
-from mercer.validity.derive import in_order
+from mercer.validity.proofs import in_order
 
 
 def _square(X):  # type: ignore[no-untyped-def]

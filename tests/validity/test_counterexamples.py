@@ -16,8 +16,8 @@ from mercer import Bilinear, Function, Gaussian, Graph, Linear, Precomputed, Tan
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.validity import CounterExample, find_counterexample
-from mercer.validity.checking import confirm
 from mercer.validity.counterexamples import search
+from mercer.validity.witness import confirm
 
 
 def minus_inner(X: Any, Z: Any) -> Any:

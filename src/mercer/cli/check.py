@@ -51,7 +51,7 @@ def check(expression: Expression, data: DataFile = None, as_json: AsJson = False
     Differences, negative multiples and negative coefficients are read too, to be refuted or left open.
     The expression is read, never run. Exit code: 0 valid, 1 invalid, 2 unproven, 64 bad input.
     """
-    from mercer.validity.claims import read_claim
+    from mercer.kernels.claims import read_claim
 
     kernel = read_claim(expression)
     found = None

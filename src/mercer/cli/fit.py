@@ -171,7 +171,7 @@ def _check(settings: Settings, task: str, rows: int | None) -> None:
     if not 0 <= settings.seed < 2**32:
         raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {settings.seed}.")
     if settings.kernel is not None:
-        from mercer.kernels.text import parse
+        from mercer.kernels.parsing import parse
 
         parse(settings.kernel)
     if settings.memory is not None:

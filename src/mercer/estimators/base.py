@@ -34,8 +34,8 @@ from mercer.inputs.chunks import ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
 from mercer.inputs.vectors import is_plain, refuse_text
 from mercer.kernels.base import Kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
-from mercer.kernels.text import as_kernel
 from mercer.numeric.memory import available_bytes, format_bytes
 from mercer.numeric.threads import one_blas_thread
 from mercer.planning import Route, Shape, choose_route

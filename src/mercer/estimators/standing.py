@@ -12,7 +12,7 @@ import scipy.linalg
 from mercer.grams import gram
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
-from mercer.validity.derive import outline
+from mercer.validity.proofs import outline
 
 #: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
 VERIFIED_ROWS = 1000

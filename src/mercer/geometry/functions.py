@@ -14,7 +14,7 @@ from mercer.grams import GramOperator
 from mercer.grams.dual_function import DualFunction, HasDualFunction
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 
 
 @dataclass(frozen=True, eq=False)

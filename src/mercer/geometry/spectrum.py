@@ -19,7 +19,7 @@ from mercer.arrays import Floats
 from mercer.errors import InputError, check_whole
 from mercer.grams import gram
 from mercer.inputs import count
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 
 #: Eigenvalues of K below this share of the largest are left out: an eigenfunction divides by its value, and with it the
 #: rounding of K, so that the last one kept is known to some six digits.

@@ -28,7 +28,7 @@ from mercer.grams import GramOperator, gram
 from mercer.grams.differences import warn_of_cancellation, without_offset
 from mercer.grams.dual_function import HasDualFunction
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 
 #: Squared lengths above -ROUNDING n max|K| sum|a|^2 are zeros with rounding; below it, the matrix is not psd.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)

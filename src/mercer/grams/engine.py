@@ -9,7 +9,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.kernels.evaluation import REMEDY, Evaluation
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.memory import allocate, parse_bytes
 from mercer.numeric.threads import Progress

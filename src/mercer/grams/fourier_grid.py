@@ -21,7 +21,7 @@ from scipy import fft
 from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError, MissingExtraError
 from mercer.kernels.base import Kernel
-from mercer.kernels.spectral.measure import Measure
+from mercer.kernels.spectral.measures import Measure
 from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.log_determinant import random_traces
 from mercer.registry import record

@@ -20,7 +20,7 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.operator import GramOperator
 from mercer.inputs import Rows, as_rows, widened
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
 from mercer.numeric.memory import check_fits, parse_bytes
 from mercer.numeric.threads import Progress

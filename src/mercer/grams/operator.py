@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.kernels.evaluation import REMEDY, Evaluation
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.numeric import tiles
 from mercer.numeric.memory import allocate
 from mercer.numeric.threads import Progress

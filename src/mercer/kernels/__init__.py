@@ -1,10 +1,7 @@
 """Kernels as values. The nodes that the operators make are loaded with the package (see `operators.NODES`)."""
 
 from mercer.kernels import algebra as algebra
-from mercer.kernels import linear_map as linear_map
-from mercer.kernels import notation as notation
-from mercer.kernels import pointwise as pointwise
-from mercer.kernels import repaired as repaired
+from mercer.kernels import latex as latex
 from mercer.kernels import tables as tables
 from mercer.kernels import views as views
 from mercer.kernels import wrappers as wrappers

@@ -1,12 +1,12 @@
 """The kernel: an immutable value that turns two collections into a matrix.
 
-The public face is final and lives here. A node implements a few private methods:
+The public methods are final and defined here. A new kernel implements a few private methods:
 
     _encode(rows)              what is computed once per collection
     _block(pair)               values of one tile, in an array of its own
     _diag(encoding)            k(x, x)
     _pullback(pair, W)         d <W, K> / d theta of the whole subtree, in the order of `theta`
-    _feature_map(*terms)       the finite feature map, where there is one, from those of the children
+    _feature_map(*terms)       the finite feature map, if there is one, from those of the children
     _derivation()              why it is a kernel
     _value(x, z, m)            the formula on two points, in the arithmetic m
 """
@@ -16,7 +16,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,6 @@ from mercer.errors import CapabilityError, InputError
 from mercer.inputs import Rows, as_rows
 from mercer.kernels import evaluation
 from mercer.kernels import fields as parameters
-from mercer.kernels.derivation import Arithmetic, Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Occurrence, Summand
 from mercer.kernels.fields import MEDIAN
@@ -36,8 +36,46 @@ from mercer.numeric.encodings import Encoding, projected
 from mercer.numeric.memory import allocate
 
 if TYPE_CHECKING:
-    from mercer.kernels.spectral.measure import Measure
+    from mercer.kernels.spectral.measures import Measure
     from mercer.validity.certificates import Certificate
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """One step of a proof: by `rule`, the node is a kernel if its premises are; `because` is the argument in words."""
+
+    rule: str
+    because: str
+    premises: tuple[Kernel, ...] = ()
+
+
+class Arithmetic(Protocol):
+    """The operations in which a scalar formula `_value` is written, so that it runs in floats or in intervals."""
+
+    def number(self, value: float) -> Any:
+        """Return a float as a number of this arithmetic."""
+
+    def pi(self) -> Any:
+        """The ratio of a circle's circumference to its diameter."""
+
+    def exp(self, x: Any) -> Any:
+        """e to the x."""
+
+    def sqrt(self, x: Any) -> Any:
+        """The square root of x >= 0."""
+
+    def tanh(self, x: Any) -> Any:
+        """The hyperbolic tangent."""
+
+    def sin(self, x: Any) -> Any:
+        """The sine."""
+
+    def log(self, x: Any) -> Any:
+        """The natural logarithm of x > 0."""
+
+    def absolute(self, x: Any) -> Any:
+        """|x|."""
+
 
 #: How tightly a node binds in a printed expression; what stands before a dot or a ** needs brackets unless it is an atom.
 SUM, PRODUCT, POWER, ATOM = range(4)

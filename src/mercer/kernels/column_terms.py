@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mercer.errors import CapabilityError
-from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.pointwise import Power
-from mercer.kernels.power_exponential import PowerExponential
-from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.kernels.stationary import Gaussian, Laplacian, PowerExponential
 from mercer.kernels.vectors import Constant, Linear
 from mercer.kernels.views import On
 

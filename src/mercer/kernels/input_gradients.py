@@ -18,12 +18,10 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import CapabilityError
-from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.algebra import Pointwise, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Pair
-from mercer.kernels.matern import Matern
-from mercer.kernels.pointwise import Pointwise
-from mercer.kernels.stationary import Exponential, Gaussian, RationalQuadratic, Stationary
+from mercer.kernels.stationary import Exponential, Gaussian, Matern, RationalQuadratic, Stationary
 from mercer.kernels.vectors import Constant, Linear, Polynomial
 from mercer.numeric.encodings import Encoding
 

@@ -11,9 +11,9 @@ import numpy as np
 from mercer.arrays import Ints
 from mercer.inputs import Rows
 from mercer.inputs.molecules import as_molecule
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.profile import CountKernel, Profile, Recipe
 from mercer.kernels.counting.table import FeatureTable, present, table_of_counts, unary_table
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_of, whole
 from mercer.numeric.encodings import Encoding, Index

@@ -1,9 +1,10 @@
-"""Stationary kernels: profiles of a distance. A node states the profile and its slope; the rest is given once here."""
+"""Stationary kernels: Gaussian, exponential, Laplacian, rational quadratic, Matern and power exponential."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gamma
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +13,15 @@ import scipy.sparse as sp
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.base import Arithmetic, Derivation, Kernel
 from mercer.kernels.evaluation import Pair, refuse_unresolved
 from mercer.kernels.features import TaylorFeatures, taylor_features
 from mercer.kernels.fields import MEDIAN, length_scale, positive
-from mercer.kernels.spectral.laws import CauchyLaw, GammaLaw, GaussianLaw, StudentLaw
+from mercer.kernels.spectral.measures import CauchyLaw, GammaLaw, GaussianLaw, StableLaw, StudentLaw
 from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
-from mercer.numeric.points import Points, few, median_distance, weighted_sums
+from mercer.numeric.points import Points, exp_plain, few, median_distance, power_slopes, weighted_sums
 
 Exp = Callable[..., Array]
 
@@ -350,3 +350,214 @@ class RationalQuadratic(Stationary):
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         base = m.number(1.0) + self._squared(x, z, m) / m.number(2.0 * self.shape)
         return m.exp(m.number(-self.shape) * m.log(base))
+
+
+#: Half-integer nu whose profile is a polynomial times exp(-t), t = sqrt(2 nu) r: coefficients of 1, t, t^2, … as fractions
+_FRACTIONS = {0.5: ((1, 1),), 1.5: ((1, 1), (1, 1)), 2.5: ((1, 1), (1, 1), (1, 3)), 3.5: ((1, 1), (1, 1), (2, 5), (1, 15))}
+_POLYNOMIALS = {nu: [a / b for a, b in coefficients] for nu, coefficients in _FRACTIONS.items()}
+
+
+#: From here on the expansion for large nu has all its digits, and the Bessel function begins to overflow.
+LARGE = 50.0
+
+
+@dataclass(frozen=True, repr=False)
+class Matern(Stationary):
+    """2^(1-nu) / Gamma(nu) t^nu K_nu(t) with t = sqrt(2 nu) ||x - z|| / length_scale, for any nu > 0.
+
+    nu = 1/2 is Exponential, 3/2 is (1 + t) exp(-t), 5/2 is (1 + t + t^2/3) exp(-t). nu is not a free parameter.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0]])
+    >>> t = 3**0.5
+    >>> bool(np.isclose(Matern(nu=1.5)(X)[0, 1], (1 + t) * np.exp(-t)))
+    True
+    """
+
+    nu: float = positive(1.5, keyword=False, free=False)
+    length_scale: float | tuple[float, ...] | str = length_scale()
+
+    @property
+    def _rough(self) -> bool:  # type: ignore[override]
+        return self.nu < 1.5
+
+    def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
+        t = np.sqrt(d2)
+        t *= (2.0 * self.nu * factor) ** 0.5
+        return _matern(self.nu, t, exp)
+
+    def _slope(self, s: Array, K: Array) -> Array:
+        # d/dt [t^nu K_nu(t)] = -t^nu K_(nu-1)(t), and dt/ds = nu / t
+        t = np.sqrt(2.0 * self.nu * s)
+        if self.nu == 0.5:
+            return -0.5 * K / np.where(t > 0, t, np.inf)
+        if self.nu > 1:
+            return -0.5 * self.nu / (self.nu - 1.0) * _matern(self.nu - 1.0, t)
+        from scipy.special import kv
+
+        safe = np.where(t > 0, t, 1.0)
+        slope = -self.nu * 2.0 ** (1.0 - self.nu) / gamma(self.nu) * safe ** (self.nu - 1.0) * kv(1.0 - self.nu, safe)
+        return np.where(t > 0, slope, 0.0)
+
+    def _spectral(self, width: int) -> StudentLaw:
+        return StudentLaw(self._inverse_scales(width), self.nu)
+
+    def _derivation(self) -> Derivation:
+        because = f"{BOCHNER}; here it is a multivariate t density of {2 * self.nu:g} degrees of freedom, on every R^d"
+        return Derivation("Bochner", because)
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        if self.nu not in _FRACTIONS:
+            return Kernel._value(self, x, z, m)
+        t = m.sqrt(m.number(2.0 * self.nu) * self._squared(x, z, m))
+        total = m.number(0.0)
+        for a, b in reversed(_FRACTIONS[self.nu]):
+            total = total * t + m.number(a) / m.number(b)
+        return total * m.exp(m.number(-1.0) * t)
+
+
+def _matern_of_large_order(nu: float, t: Array) -> Array:
+    """The profile where Gamma(nu) and K_nu(t) overflow: Debye's uniform expansion, divided by its value at 0.
+
+    K_nu(nu z) ~ exp(-nu eta) / sqrt(s) sum_k (-1)^k U_k(1/s) / nu^k with s = sqrt(1 + z^2); see DLMF 10.41.4.
+    """
+    z2 = (t.astype(np.float64) / nu) ** 2
+    s = np.sqrt(1.0 + z2)
+    excess = z2 / (1.0 + s)  # s - 1, with all its digits
+    series = sum((U * (-1.0 / nu) ** k for k, U in enumerate(_debye_polynomials())), np.polynomial.Polynomial([0.0]))
+    values = np.exp(-nu * (excess - np.log1p(0.5 * excess))) / np.sqrt(s) * series(1.0 / s) / series(1.0)
+    return np.asarray(values.astype(t.dtype))
+
+
+def _debye_polynomials(count: int = 8) -> list[np.polynomial.Polynomial]:
+    """U_0 … of DLMF 10.41.9: U_(k+1) = p^2 (1 - p^2) U_k' / 2 + the integral of (1 - 5 p^2) U_k / 8."""
+    p2 = np.polynomial.Polynomial([0.0, 0.0, 1.0])
+    found = [np.polynomial.Polynomial([1.0])]
+    while len(found) < count:
+        found.append(p2 * (1 - p2) * found[-1].deriv() / 2 + ((1 - 5 * p2) * found[-1]).integ() / 8)
+    return found
+
+
+def _matern(nu: float, t: Array, exp: Exp = exp_plain) -> Array:
+    """The profile as a function of t = sqrt(2 nu) r; t may be overwritten."""
+    if nu in _POLYNOMIALS:
+        values = np.polynomial.polynomial.polyval(t, _POLYNOMIALS[nu]).astype(t.dtype, copy=False)
+        values *= exp(t, -1.0, t)
+        return np.asarray(values)
+    if nu >= LARGE:
+        return _matern_of_large_order(nu, t)
+    from scipy.special import gammaln, kve
+
+    r = np.where(t > 0, t, 1.0).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # in logarithms, since Gamma(nu) and K_nu overflow
+        # K_nu is not computed beyond 1e9; there e^r K_nu(r) = sqrt(pi / (2 r)) to the last digit
+        bessel = np.where(r < 1e9, np.log(kve(nu, r)), 0.5 * np.log(0.5 * np.pi / r))
+        values = np.exp((1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(r) + bessel - r)
+        series = 1.0 - r * r / (4.0 * (nu - 1.0))  # where even K_nu overflows: r is tiny beside nu > 1
+    values = np.where(np.isfinite(values), values, series)
+    return np.asarray(np.where(t > 0, np.minimum(values, 1.0), 1.0).astype(t.dtype))
+
+
+@dataclass(frozen=True, repr=False)
+class PowerExponential(Stationary):
+    """exp(-(||x - z||_p / length_scale)^q) with norm p and power q, 0 < power <= norm <= 2.
+
+    norm = power = 1 is Laplacian, norm = 2 and power = 1 is Exponential, norm = power = 2 is a Gaussian whose length
+    scale is sqrt(2) times larger. With a sequence of length scales, ||.||_p is that of the columns divided by theirs.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> bool(np.isclose(PowerExponential(2.0, power=1.0, length_scale=10.0)(X)[0, 1], np.exp(-0.5)))
+    True
+    >>> bool(np.isclose(PowerExponential(1.0, power=0.5, length_scale=7.0)(X)[0, 1], np.exp(-1.0)))
+    True
+    """
+
+    norm: float = positive(2.0, keyword=False, free=False)
+    power: float = positive(1.0, free=False)
+    length_scale: float | tuple[float, ...] | str = length_scale()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.power <= self.norm <= 2.0:
+            raise InputError(
+                f"PowerExponential needs 0 < power <= norm <= 2; got norm={self.norm!r}, power={self.power!r}. Outside "
+                "these bounds it is not a kernel in every dimension."
+            )
+
+    @property
+    def _rough(self) -> bool:  # type: ignore[override]
+        return self.power < 2.0
+
+    @property
+    def _dense(self) -> bool:  # type: ignore[override]
+        return self.norm != 2.0
+
+    def _encode(self, rows: Rows) -> Encoding:
+        if self.norm != 2.0 and sp.issparse(rows.vectors()):
+            raise InputError(f"PowerExponential with norm < 2 takes dense arrays; {rows.name} is sparse.")
+        return super()._encode(rows)
+
+    def _sums(self, pair: Pair) -> Array:
+        """sum_k |x_k - z_k|^p / l_k^p, in a shared array unless one length scale serves all columns."""
+        if self.norm == 2.0:
+            sums = self._distances(pair)
+        else:
+            sums = pair.manhattan_distances() if self.norm == 1.0 else pair.power_sums(self.norm)
+        return sums if self._factor() == 1.0 else sums * sums.dtype.type(self._factor() ** (self.norm / 2.0))
+
+    def _block(self, pair: Pair) -> Array:
+        sums = self._sums(pair)
+        if self.power == self.norm:
+            return pair.exp(sums, -1.0)
+        exponent = np.sqrt(sums) if self.norm == 2.0 * self.power else sums ** sums.dtype.type(self.power / self.norm)
+        return pair.exp(exponent, -1.0, exponent)
+
+    def _weights(self, pair: Pair, K: Array) -> Array:
+        """power K s^(power/norm - 1), and 0 where s = 0: what every derivative has as a factor."""
+        sums = self._sums(pair)
+        if self.power == self.norm:
+            return self.power * K
+        near = sums > 0
+        slope = np.zeros_like(sums)
+        np.power(sums, self.power / self.norm - 1.0, out=slope, where=near)
+        return self.power * K * slope
+
+    def _pullback(self, pair: Pair, W: Array) -> Floats:
+        S = self._weights(pair, pair.block(self)) * W  # dK / dlog(l_k) = S (|x_k - z_k| / l_k)^p
+        if self._width() is None:
+            return np.array([np.vdot(S, self._sums(pair))])
+        a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
+        return weighted_sums(a, b, S, self.norm)
+
+    def _input_slopes(self, pair: Pair, coef: Array) -> Floats:  # (m,) -> (n, d)
+        weights = -self._weights(pair, pair.block(self)) * coef
+        scale = self._scales()
+        a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
+        if scale is None:  # encoded rows are divided by several length scales, not by one
+            scale = np.array(self._factor() ** -0.5)
+            a, b = a / scale, b / scale
+        return power_slopes(a, b, weights, self.norm) / scale
+
+    def _median(self, rows: Rows) -> float:
+        return median_distance(rows.vectors(), "manhattan" if self.norm < 1.5 else "euclidean", rows.weights)
+
+    def _spectral(self, width: int) -> StableLaw:
+        return StableLaw(self._inverse_scales(width), self.norm, self.power)
+
+    def _derivation(self) -> Derivation:
+        because = (
+            f"|t|^p is negative definite for 0 < p = {self.norm!r} <= 2, so is the sum over columns, so is its power "
+            f"q/p = {self.power / self.norm:.3g} <= 1 (a Bernstein function), and exp(-psi) of such a psi is a kernel"
+        )
+        return Derivation("Schoenberg", because)
+
+    def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        if self.norm not in (1.0, 2.0) or self.power not in (self.norm, self.norm / 2.0):
+            return Kernel._value(self, x, z, m)
+        scales = self._scales()
+        total = m.number(0.0)
+        for i, (a, b) in enumerate(zip(x, z, strict=True)):
+            step = m.absolute(a - b) / m.number(float(self.length_scale if scales is None else scales[i]))  # type: ignore[arg-type]
+            total = total + (step if self.norm == 1.0 else step * step)
+        return m.exp(m.number(-1.0) * (total if self.power == self.norm else m.sqrt(total)))

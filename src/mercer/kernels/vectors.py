@@ -14,12 +14,11 @@ import scipy.sparse as sp
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, shown
 from mercer.inputs import Rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.derivation import Arithmetic, Derivation
+from mercer.kernels.base import Arithmetic, Derivation, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Occurrence, power_count, stack, symmetric_power, tensor_power
 from mercer.kernels.fields import nonnegative, real, whole
-from mercer.kernels.spectral.laws import Atoms
+from mercer.kernels.spectral.measures import Atoms
 from mercer.numeric.definite import definiteness, root_of
 from mercer.numeric.encodings import Dots, Encoding, Values, dense
 from mercer.numeric.frozen import FrozenArray

@@ -12,11 +12,11 @@ import numpy as np
 
 from mercer.errors import InputError, MercerError, shown
 from mercer.kernels.base import Kernel
+from mercer.kernels.claims import read_claim
 from mercer.kernels.fields import Rule, own_fields
-from mercer.kernels.notation import latex
+from mercer.kernels.latex import latex
 from mercer.lab.state import BOX, MAX_KERNEL, PLANE, Points
 from mercer.validity import find_counterexample
-from mercer.validity.claims import read_claim
 from mercer.validity.witness import CounterExample
 
 #: Sliders of positive numbers go from LEAST to MOST by powers of ten, or as far as the text says.

@@ -7,7 +7,7 @@ Kernels and words come from a person, or from an address somebody sent: they sta
 from __future__ import annotations
 
 from mercer.errors import MercerError
-from mercer.kernels.text import parse
+from mercer.kernels.parsing import parse
 from mercer.lab.fits import WIDTH
 from mercer.lab.pictures import ALONG, CELLS
 from mercer.lab.planes import EPOCHS, PERMUTATIONS
@@ -70,7 +70,7 @@ def _kernel(text: str) -> str:
     try:
         parse(text)
     except MercerError:  # a claim, or a text that cannot be read, as the program will say too
-        door = "from mercer.validity.claims import read_claim  # no closure rule makes this a kernel"
+        door = "from mercer.kernels.claims import read_claim  # no closure rule makes this a kernel"
         return f"{door}\n\nkernel = read_claim({text!r})"
     return f"kernel = mercer.parse({text!r})"
 

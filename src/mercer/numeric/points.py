@@ -25,7 +25,7 @@ PER_VALUE = 2
 def exp_scaled(values: Array, factor: float, compiled: bool, out: Array | None = None) -> Array:
     """Return exp(factor values) for factor values <= 0; `out` may be `values` itself."""
     if compiled and values.flags.c_contiguous:
-        from mercer.numeric._compiled_exponential import exp_float32, exp_float64
+        from mercer.numeric._compiled_points import exp_float32, exp_float64
 
         result = np.empty_like(values) if out is None else out
         if values.dtype == np.float64:
@@ -178,7 +178,7 @@ def squared_distances(
     # by pairs, not by the longest row of all: a few outliers must not send every pair through the differences
     limits, others = (NEAR * A.norms[rows], NEAR * B.norms[cols]) if refine else (np.zeros(n) for n in values.shape)
     if compiled and left is not None:
-        from mercer.numeric._compiled_distances import recompute_below
+        from mercer.numeric._compiled_points import recompute_below
 
         recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), A.array[rows], B.array[cols])
     else:
@@ -237,7 +237,7 @@ def _rows_for_differences(points: Points, rows: slice) -> Any:
 
 def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return sum_k |a_ik - b_jk| / scale_k for two slices."""
-    from mercer.numeric._compiled_distances import manhattan
+    from mercer.numeric._compiled_points import manhattan
 
     a, b = A.array[rows], B.array[cols]
     out = np.empty((len(a), len(b)), a.dtype)
@@ -248,7 +248,7 @@ def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> Array
 
 def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> Array:  # (n, d), (m, d) -> (n, m)
     """Return sum_k (|a_ik - b_jk| / scale_k)^norm for two slices."""
-    from mercer.numeric._compiled_distances import power_sums as fill
+    from mercer.numeric._compiled_points import power_sums as fill
 
     a, b = A.array[rows], B.array[cols]
     out = np.empty((len(a), len(b)), a.dtype)
@@ -261,7 +261,7 @@ def power_slopes(a: Array, b: Array, W: Array, norm: float) -> Array:
     """Return sum_j W_ij |a_ik - b_jk|^(norm - 1) sign(a_ik - b_jk): slopes of ||a - b||_p^p / p, weighted."""
     if norm == 2.0:
         return W.sum(axis=1)[:, None] * a - W @ b
-    from mercer.numeric._compiled_distances import absolute_slopes, power_slopes
+    from mercer.numeric._compiled_points import absolute_slopes, power_slopes
 
     out = np.zeros(a.shape)
     if norm == 1.0:
@@ -275,7 +275,7 @@ def weighted_sums(a: Array, b: Array, W: Array, norm: float) -> Floats:
     # (n, d), (m, d), (n, m) -> (d,)
     """Return sum_ij W_ij |a_ik - b_jk|^norm for every column k."""
     if norm == 1.0:
-        from mercer.numeric._compiled_distances import absolute_sums
+        from mercer.numeric._compiled_points import absolute_sums
 
         out = np.zeros(a.shape[1])
         absolute_sums(np.ascontiguousarray(a), np.ascontiguousarray(b), W, out)

@@ -7,12 +7,11 @@ from typing import Any
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines
-from mercer.kernels.linear_map import LinearMap
-from mercer.kernels.repaired import Repaired
-from mercer.kernels.tables.missing import Missing
-from mercer.kernels.text import parse
+from mercer.kernels.parsing import parse
+from mercer.kernels.tables.cells import Missing
 from mercer.kernels.vectors import Bilinear, Constant
-from mercer.kernels.wrappers import Centered
+from mercer.kernels.views import LinearMap
+from mercer.kernels.wrappers import Centered, Repaired
 
 #: What stands in the text where a part is kept beside it.
 PLACE = Constant(1.0)

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer.errors import InputError, MissingExtraError, describe
 from mercer.inputs import Graph, as_graph
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import name_of, registered
+from mercer.kernels.functions import name_of, registered
 from mercer.persist.kernels import join, split
 from mercer.persist.stored import check_part, check_stored
 from mercer.registry import find_estimator, find_record, is_record, left_out, make_record

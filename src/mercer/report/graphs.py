@@ -19,7 +19,7 @@ import numpy as np
 from mercer.arrays import Floats
 from mercer.explanations.graphs import GraphExplanation, bond_lines, layout
 from mercer.inputs import Graph
-from mercer.kernels.graphs.atlas import Class, classes
+from mercer.kernels.graphs.subgraphs import GraphClass, classes
 from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, Panels, many_axes, one_axes
 
 
@@ -78,7 +78,7 @@ def _draw_bond(ax: Any, a: Floats, b: Floats, label: Any) -> None:
         ax.plot(*ends.T, color=GRAY, linewidth=1.4, linestyle="--" if dashed and i else "-", zorder=1)
 
 
-def _on_a_circle(one: Class) -> Floats:  # -> (p, 2)
+def _on_a_circle(one: GraphClass) -> Floats:  # -> (p, 2)
     """Places on a circle in the order that makes edges cross least, then shortest."""
     turn = 2.0 * np.pi * np.arange(one.size) / one.size + np.pi / 2.0
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)

@@ -30,7 +30,7 @@ from mercer.estimators.ridge.problem import Problem
 from mercer.estimators.ridge.summary import rms
 from mercer.grams import gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.report.drawing import (
     BLACK,

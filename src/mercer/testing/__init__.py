@@ -7,12 +7,12 @@ naive                       the formula of every kernel on two objects, in Pytho
 """
 
 from mercer.testing import naive as naive
+from mercer.testing.laws import Law as Law
+from mercer.testing.laws import LawError as LawError
+from mercer.testing.laws import Report as Report
 from mercer.testing.laws import check_kernel as check_kernel
 from mercer.testing.random_kernels import random_kernel as random_kernel
 from mercer.testing.random_kernels import random_rows as random_rows
 from mercer.testing.random_kernels import tree_depth as tree_depth
-from mercer.testing.report import Law as Law
-from mercer.testing.report import LawError as LawError
-from mercer.testing.report import Report as Report
 
 __all__ = ["Law", "LawError", "Report", "check_kernel", "naive", "random_kernel", "random_rows", "tree_depth"]

@@ -17,8 +17,8 @@ from mercer.arrays import Array, Floats, Ints
 from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
-from mercer.kernels.text import as_kernel
 from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.chunks import is_chunked
 from mercer.twosample.feature_blocks import landmark_features

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
-from mercer.kernels.text import as_kernel
+from mercer.kernels.parsing import as_kernel
 from mercer.twosample.chunks import chunk_test, is_chunked
 from mercer.twosample.default_kernels import as_float32, default_kernels
 from mercer.twosample.relabeling import MMDOptions, check, choose_labels, choose_method, feature_test, relabeling_test

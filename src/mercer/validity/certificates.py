@@ -9,8 +9,7 @@ from typing import Any
 from mercer.errors import InputError, describe
 from mercer.kernels.base import Kernel
 from mercer.validity.counterexamples import search
-from mercer.validity.derive import Step, gaps, in_order, outline
-from mercer.validity.labels import label, name
+from mercer.validity.proofs import Step, gaps, in_order, label, name, outline
 from mercer.validity.witness import CounterExample
 
 VALID, INVALID, UNPROVEN = "valid", "invalid", "unproven"

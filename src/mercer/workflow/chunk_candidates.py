@@ -21,8 +21,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.inputs.chunks import Chunks
 from mercer.inputs.frames import Column
 from mercer.kernels.base import Kernel
-from mercer.kernels.matern import Matern
-from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern
 from mercer.kernels.vectors import Linear
 from mercer.selection.surface import length_scale_steps
 

@@ -21,9 +21,9 @@ from mercer import (
     WLOptimalAssignment,
 )
 from mercer.errors import CapabilityError, InputError
-from mercer.kernels.graphs import counting
-from mercer.kernels.graphs.atlas import classes
+from mercer.kernels.graphs import subgraphs
 from mercer.kernels.graphs.batch import Batch
+from mercer.kernels.graphs.subgraphs import classes
 
 LABELED, BARE = Graph(3, [(0, 1), (1, 2)], "COC"), Graph(3, [(0, 1), (1, 2)])
 KERNELS = [
@@ -116,7 +116,7 @@ def test_sampled_counts_stay_within_their_error(monkeypatch: pytest.MonkeyPatch)
     graphs = [g for g in random_graphs(11, count=12, largest=16) if g.n_nodes > 8]
     exact = Graphlet(5).feature_map(graphs)
     np.testing.assert_array_equal(Graphlet(5, samples=4000).feature_map(graphs), exact)  # exact where that is possible
-    monkeypatch.setattr(counting, "MOST_SETS", 0)
+    monkeypatch.setattr(subgraphs, "MOST_SETS", 0)
     drawn = Graphlet(5, samples=4000).feature_map(graphs)
     error = np.array([comb(g.n_nodes, 5) for g in graphs])[:, None] / (2.0 * np.sqrt(4000))
     assert (np.abs(drawn - exact) <= 5.0 * error).all() and np.abs(drawn - exact).max() > 0
@@ -126,7 +126,7 @@ def test_sampled_counts_stay_within_their_error(monkeypatch: pytest.MonkeyPatch)
 def test_the_bound_on_connected_sets_holds() -> None:
     graphs = random_graphs(12, count=30, largest=12)
     sets = Graphlet(5, connected=True).feature_map(graphs).sum(axis=1)
-    assert (counting.set_bounds(Batch(graphs, None, ())) >= sets - 1e-6).all()
+    assert (subgraphs.set_bounds(Batch(graphs, None, ())) >= sets - 1e-6).all()
 
 
 def test_long_paths_and_large_stars() -> None:

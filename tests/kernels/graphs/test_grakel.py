@@ -11,7 +11,7 @@ import pytest
 
 import mercer
 from benchmarks.graph_sets import grakel_graphs, load
-from mercer.testing.naive_graphs import subgraphs
+from mercer.testing.naive import subgraphs
 
 pytest.importorskip("grakel")
 

@@ -22,7 +22,7 @@ from mercer import (
 )
 from mercer.kernels.base import Kernel
 from mercer.testing import check_kernel, naive
-from mercer.testing import naive_graphs as twins
+from mercer.testing import naive as twins
 
 OPTIONS = [
     {"p": p, "connected": connected, "presence": presence}

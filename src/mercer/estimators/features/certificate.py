@@ -10,10 +10,8 @@ import scipy.sparse as sp
 
 from mercer.arrays import Floats
 from mercer.kernels.base import Kernel
-from mercer.kernels.spectral.bounds import RISK, pairs_bound, share_above_the_worst, uniform_bound
-from mercer.kernels.spectral.draws import draw
-from mercer.kernels.spectral.fourier_map import FourierMap
-from mercer.kernels.spectral.measure import Measure
+from mercer.kernels.spectral.fourier_map import RISK, FourierMap, draw, pairs_bound, share_above_the_worst, uniform_bound
+from mercer.kernels.spectral.measures import Measure
 from mercer.numeric.encodings import dense
 
 #: Random pairs are taken in portions, so that their features never fill the memory.

@@ -20,9 +20,7 @@ from mercer.estimators.training import passes_before
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import columns_of
 from mercer.inputs.chunks import Chunk
-from mercer.kernels.spectral.bounds import frequencies_for
-from mercer.kernels.spectral.draws import KINDS, Draw, draw
-from mercer.kernels.spectral.fourier_map import FourierMap
+from mercer.kernels.spectral.fourier_map import KINDS, Draw, FourierMap, draw, frequencies_for
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 

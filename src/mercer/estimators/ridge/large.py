@@ -29,8 +29,7 @@ from mercer.grams.products import check_weights
 from mercer.inputs import Rows, as_rows, columns_of, count, widened
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.evaluation import Evaluation
-from mercer.kernels.spectral.draws import draw
-from mercer.kernels.spectral.fourier_map import FourierMap
+from mercer.kernels.spectral.fourier_map import FourierMap, draw
 from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, solve_primal
 from mercer.numeric.tiles import fill

@@ -11,9 +11,7 @@ from mercer.arrays import Floats
 from mercer.estimators.tables import likelihood, ridge
 from mercer.estimators.tables.metric_steps import root, steps, with_length_scale
 from mercer.kernels.base import Kernel
-from mercer.kernels.matern import Matern
-from mercer.kernels.power_exponential import PowerExponential
-from mercer.kernels.stationary import Exponential, Gaussian, Laplacian
+from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, Matern, PowerExponential
 from mercer.kernels.vectors import Linear
 
 #: Rows on which a marginal likelihood is climbed, and steps of the climb. A first part of it on fewer rows is cheaper, but

@@ -8,7 +8,7 @@ from mercer.errors import InputError
 from mercer.estimators.tables.product_kernel import sample_for_holes
 from mercer.inputs.frames import GRAPH, TEXT, Column
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import parse
+from mercer.kernels.parsing import parse
 
 #: Why a column has no part in the model.
 NOT_NAMED = "not in the kernel"

@@ -12,7 +12,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.graphs import WeisfeilerLehman
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.tables.categorical import Categorical
+from mercer.kernels.tables.cells import Categorical
 from mercer.kernels.tables.frame import calendar_kernel
 
 #: Observed cells that stand for a hole.

@@ -19,7 +19,7 @@ from mercer.estimators.tables.metric_search import METRICS, Machine, final, rout
 from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.kernels.power_exponential import PowerExponential
+from mercer.kernels.stationary import PowerExponential
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 

@@ -27,6 +27,7 @@ class GraphCounts(CountKernel):
 
     _domain = "graphs"
     _quiet = ("labeled", "edge_labels")
+    unlabeled: str | None
     _reads: ClassVar[tuple[str, ...]] = ("node",)  # the labels it looks at: of nodes, of edges
 
     def _encode(self, rows: Rows) -> Encoding:
@@ -34,7 +35,7 @@ class GraphCounts(CountKernel):
 
     def _batch_of(self, rows: Rows) -> Batch:
         """The graphs of a collection end to end, shared by all terms that read the same labels by the same rule."""
-        rule, reads = getattr(self, "unlabeled", None), self._labels_read()
+        rule, reads = self.unlabeled, self._labels_read()
         key = ("graph batch", rule, reads)
         return rows.remember(key, lambda: Batch(rows.graphs(), rule, reads, rows.name))
 
@@ -43,7 +44,7 @@ class GraphCounts(CountKernel):
 
     def _alone(self, item: Graph) -> Batch:
         """One graph as a batch, for finding the places of its features."""
-        return Batch([item], getattr(self, "unlabeled", None), self._labels_read(), "x")
+        return Batch([item], self.unlabeled, self._labels_read(), "x")
 
     @abc.abstractmethod
     def _table(self, batch: Batch) -> FeatureTable:

@@ -1,4 +1,4 @@
-"""Many graphs as one: nodes end to end, neighbors as lists, labels as numbers. Made when first asked for."""
+"""Many graphs as one: nodes end to end, neighbors as lists, labels as numbers. Arrays are computed on first use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mercer.arrays import Array, Codes, Ints
 from mercer.errors import InputError
 from mercer.inputs import Graph
 from mercer.numeric.encodings import Encoded, Index
+from mercer.numeric.threads import cpu_count, run
 
 T = TypeVar("T")
 
@@ -160,7 +161,7 @@ class Batch(Encoded):
         return np.concatenate([[0], np.cumsum([g.n_nodes for g in self.graphs])]).astype(np.int64)
 
     def _adjacency(self) -> tuple[Ints, Codes, Codes]:
-        from mercer.kernels.graphs._compiled_batch import neighbor_lists
+        from mercer.kernels.graphs._compiled_graphs import neighbor_lists
 
         return neighbor_lists(self.pairs, int(self.first[-1]))
 
@@ -210,3 +211,32 @@ class Batch(Encoded):
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         return rank[back.reshape(-1)].astype(np.int32), [names[i] for i in distinct[order].tolist()]
+
+
+#: Nodes of a chunk: enough that a thread is not woken for nothing, few enough that large graphs are spread.
+NODES = 2**11
+
+
+def chunks(batch: Batch) -> list[tuple[int, int]]:
+    """Ranges of graphs, each of about NODES nodes."""
+    cuts, ends = [0], batch.first
+    for i in range(1, len(batch)):
+        if ends[i] - ends[cuts[-1]] >= NODES:
+            cuts.append(i)
+    return list(zip(cuts, [*cuts[1:], len(batch)], strict=True))
+
+
+def by_chunks(batch: Batch, work: Callable[[int, int], tuple[Any, Any, Ints]]) -> tuple[Any, Any, Ints]:
+    """Run work(low, high) -> (keys, counts, begins) over all graphs; keys and counts end to end, (n + 1,) begins."""
+    parts = chunks(batch)
+    found: list[Any] = [None] * len(parts)
+
+    def one(number: int, worker: int) -> None:
+        found[number] = work(*parts[number])
+
+    run(range(len(parts)), one, min(cpu_count(), len(parts)))
+    shift = np.concatenate([[0], np.cumsum([len(keys) for keys, _, _ in found])])
+    begins = [begin[:-1] + at for (_, _, begin), at in zip(found, shift[:-1], strict=True)]
+    keys = np.concatenate([keys for keys, _, _ in found])
+    counts = np.concatenate([counts for _, counts, _ in found])
+    return keys, counts, np.concatenate([*begins, shift[-1:]])

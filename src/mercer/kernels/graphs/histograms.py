@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Codes, Ints
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.table import FeatureTable
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch

@@ -8,13 +8,11 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Ints
 from mercer.inputs import Rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.derivation import Derivation
+from mercer.kernels.base import Derivation, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
 from mercer.kernels.graphs.base import unlabeled_rule
-from mercer.kernels.graphs.batch import Batch
-from mercer.kernels.graphs.chunks import chunks
+from mercer.kernels.graphs.batch import Batch, chunks
 from mercer.numeric.encodings import Encoded, Encoding, Index
 from mercer.numeric.threads import cpu_count, run
 
@@ -40,7 +38,7 @@ class Walkers(Encoded):
 
     def numbers(self, steps: int) -> Floats | None:  # -> (n, steps + 1)
         """Walks of every length in every graph of the batch; None where labels differ, so that walks must be compared."""
-        from mercer.kernels.graphs._compiled_walks import walk_numbers
+        from mercer.kernels.graphs._compiled_graphs import walk_numbers
 
         batch = self.batch
         if len(batch.nodes[1]) > 1:
@@ -106,7 +104,7 @@ class RandomWalk(Kernel):
         return self._walked(left.batch, left.rows, right.rows)
 
     def _walked(self, batch: Batch, left: Ints, right: Ints) -> Floats:  # (r,), (c,) -> (r, c)
-        from mercer.kernels.graphs._compiled_walks import walk_block
+        from mercer.kernels.graphs._compiled_graphs import walk_block
 
         indptr, neighbors, _ = batch.adjacency
         out = np.empty((len(left), len(right)))

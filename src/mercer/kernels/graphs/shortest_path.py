@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.table import FeatureTable, table_of_counts
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
-from mercer.kernels.graphs.batch import Batch
-from mercer.kernels.graphs.chunks import by_chunks
+from mercer.kernels.graphs.batch import Batch, by_chunks
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +41,7 @@ class ShortestPath(GraphCounts):
     unlabeled: str | None = unlabeled_rule()
 
     def _table(self, batch: Batch) -> FeatureTable:
-        from mercer.kernels.graphs._compiled_paths import path_counts
+        from mercer.kernels.graphs._compiled_graphs import path_counts
 
         indptr, neighbors, _ = batch.adjacency
         labels, vocabulary = batch.nodes
@@ -62,7 +61,7 @@ class ShortestPath(GraphCounts):
         return table_of_counts(keys, counts, first, name)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
-        from mercer.kernels.graphs._compiled_paths import distances_from
+        from mercer.kernels.graphs._compiled_graphs import distances_from
 
         batch = self._alone(item)
         indptr, neighbors, _ = batch.adjacency

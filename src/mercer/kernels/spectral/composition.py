@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.kernels.spectral.laws import Atoms, CauchyLaw, GaussianLaw
-from mercer.kernels.spectral.measure import Measure, as_frequencies
+from mercer.kernels.spectral.measures import Atoms, CauchyLaw, GaussianLaw, Measure, as_frequencies
 
 
 def multiple(measure: Measure, factor: float) -> Measure:

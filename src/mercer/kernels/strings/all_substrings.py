@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats, Ints
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.table import FeatureTable
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import positive, whole_or_none
 from mercer.kernels.strings.letters import PER_LETTER, Letters

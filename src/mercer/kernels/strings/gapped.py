@@ -13,9 +13,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.inputs import Rows
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Derivation, Kernel
 from mercer.kernels.counting.table import FeatureTable, side_by_side
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import alphabet, flag, whole
 from mercer.kernels.strings.letters import Letters, letters_of

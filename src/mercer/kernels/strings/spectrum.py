@@ -10,9 +10,9 @@ from typing import Any
 
 from mercer.errors import InputError
 from mercer.inputs import Rows
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.profile import CountKernel, DirectProducts, Profile, Recipe
 from mercer.kernels.counting.table import FeatureTable, present, scaled, side_by_side
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
 from mercer.kernels.strings.letters import Letters, letters_of

@@ -17,8 +17,7 @@ import numpy as np
 
 from mercer.arrays import Array, Codes, Floats
 from mercer.inputs import Rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.derivation import Derivation
+from mercer.kernels.base import Derivation, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
 from mercer.kernels.strings.letters import PER_LETTER, Letters, letters_of

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats
+from mercer.kernels.base import Derivation
 from mercer.kernels.counting.table import FeatureTable, Keys, counted, scaled, side_by_side
-from mercer.kernels.derivation import Derivation
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import whole

@@ -11,11 +11,11 @@ from mercer.errors import InputError
 from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, noted, read_columns
 from mercer.kernels.base import Kernel
+from mercer.kernels.frequencies import Periodic
 from mercer.kernels.graphs import WeisfeilerLehman
-from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.tables.categorical import Categorical, Ordered
+from mercer.kernels.tables.cells import Categorical, Ordered
 
 #: Observed values that stand for a hole, at most, taken evenly from the sorted column.
 VALUES_FOR_A_HOLE = 200

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import mercer
 from mercer.errors import InputError, NumericalError
-from mercer.validity.intervals import Interval, IntervalArithmetic, UndecidedError
-from mercer.validity.rationals import IrrationalError, RationalArithmetic
+from mercer.validity.arithmetic import Interval, IntervalArithmetic, IrrationalError, RationalArithmetic, UndecidedError
 
 FLOATS = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")

@@ -8,7 +8,7 @@ import pytest
 from mercer import Constant, Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from mercer.errors import CapabilityError, InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.spectral.draws import draw
+from mercer.kernels.spectral.fourier_map import draw
 
 
 def rms_error(kernel: Kernel, d: int, m: int, kind: str, seed: int) -> float:

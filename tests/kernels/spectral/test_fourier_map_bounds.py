@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.kernels.spectral.bounds import (
+from mercer.kernels.spectral.fourier_map import (
     frequencies_for,
     pairs_bound,
     share_above_the_worst,

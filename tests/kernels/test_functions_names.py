@@ -10,7 +10,7 @@ import pytest
 import mercer
 from mercer import Linear, parse
 from mercer.errors import InputError, ParseError
-from mercer.kernels.names import name_of
+from mercer.kernels.functions import name_of
 
 
 def double(X: Any) -> Any:

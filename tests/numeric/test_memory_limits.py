@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mercer.numeric import memory
-from mercer.numeric.limits import limited_bytes
+from mercer.numeric.memory import limited_bytes
 
 
 def system(tmp_path: Path, cgroup: str, files: dict[str, str]) -> tuple[Path, Path]:

@@ -1,7 +1,8 @@
-"""The spectral measures of single kernels."""
+"""Spectral measures of single kernels: mass, sampler, density if there is one, second moments."""
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,82 @@ import numpy as np
 from scipy import special
 
 from mercer.arrays import Floats
-from mercer.kernels.spectral.measure import LARGEST_FREQUENCY, Measure, as_frequencies, inside
+from mercer.errors import CapabilityError
+
+#: Quantiles are asked for strictly inside (0, 1): at the ends a normal law is infinite.
+EDGE = 2.0**-54
+
+#: Frequencies stay finite: a law without moments has draws whose cosine could not be computed.
+LARGEST_FREQUENCY = 1e100
+
+
+class Measure(abc.ABC):
+    """Abstract: a finite measure on R^d, symmetric about 0, with k(x, z) = integral of cos(w'(x - z)).
+
+    Frequencies are in radians per unit. A sampler is a function of uniform numbers, so that the same measure serves
+    independent draws and low-discrepancy points.
+    """
+
+    width: int
+    mass: float
+
+    @property
+    @abc.abstractmethod
+    def n_uniforms(self) -> int:
+        """How many uniform numbers make one frequency."""
+
+    @abc.abstractmethod
+    def sample(self, uniforms: Floats) -> Floats:  # (m, n_uniforms) -> (m, d)
+        """Return frequencies distributed as the measure divided by its mass."""
+
+    @abc.abstractmethod
+    def covariance(self) -> Floats:  # -> (d, d)
+        """Return E[w w'] under the measure divided by its mass; inf where it does not exist."""
+
+    def density(self, frequencies: Any) -> Floats:  # (m, d) -> (m,)
+        """Return the density per (radian per unit)^d; it integrates to the mass. CapabilityError where there is none."""
+        raise CapabilityError(f"{self} has no density: {self._why_no_density()}")
+
+    def _why_no_density(self) -> str:
+        return "it lives on single frequencies or on a subspace."
+
+    @property
+    def has_density(self) -> bool:
+        """Whether `density` can be asked."""
+        return False
+
+    def parts(self) -> tuple[Measure, ...]:
+        """The measures that this one adds up; itself where it is no mixture."""
+        return (self,)
+
+    def radius(self) -> tuple[int, Floats] | None:
+        """(further uniforms, scales) of w = scales * r * direction with a uniform direction; None where r does not exist."""
+        return None
+
+    def radii(self, uniforms: Floats) -> Floats:  # (m, 1 + further) -> (m,)
+        """Return the lengths r of `radius` from uniform numbers."""
+        raise CapabilityError(f"{self} is not isotropic.")
+
+    @property
+    def second_moment(self) -> float:
+        """E ||w||^2, minus the trace of the Hessian of k at 0 divided by k(0); inf for kernels with a kink at 0."""
+        return float(np.trace(self.covariance()))
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """The columns of x that the measure looks at: the others have frequency 0."""
+        return frozenset(range(self.width))
+
+
+def as_frequencies(frequencies: Any, width: int) -> Floats:  # -> (m, d)
+    """Frequencies as an (m, d) array; (m,) is read as one column."""
+    w = np.asarray(frequencies, dtype=np.float64)
+    return w.reshape(-1, width)
+
+
+def inside(uniforms: Floats) -> Floats:
+    """Uniform numbers strictly between 0 and 1."""
+    return np.clip(uniforms, EDGE, 1.0 - 2 * EDGE)
 
 
 class Isotropic(Measure):
@@ -249,3 +325,61 @@ class Atoms(Measure):
     @property
     def columns(self) -> frozenset[int]:
         return frozenset(np.flatnonzero(self.frequencies.any(axis=0)).tolist())
+
+
+@dataclass(frozen=True)
+class StableLaw(Measure):
+    """w = s^(1/p) v / length_scale, v of independent symmetric p-stable numbers, s positive (q/p)-stable (1 where q = p).
+
+    E cos(v't) = exp(-sum_k |t_k|^p) and E exp(-s u) = exp(-u^(q/p)), so that E cos(w't) = exp(-(sum_k |t_k|^p)^(q/p)).
+    """
+
+    scales: tuple[float, ...]
+    norm: float
+    power: float
+    mass: float = 1.0
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.scales)
+
+    @property
+    def n_uniforms(self) -> int:
+        return 2 * self.width + 2 * (self.power < self.norm)
+
+    def sample(self, uniforms: Floats) -> Floats:
+        u = inside(uniforms)
+        d = self.width
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            w = symmetric_stable(u[:, :d], u[:, d : 2 * d], self.norm)
+            if self.power < self.norm:
+                w *= positive_stable(u[:, -2], u[:, -1], self.power / self.norm)[:, None] ** (1.0 / self.norm)
+        return np.clip(
+            np.nan_to_num(w * np.array(self.scales), posinf=LARGEST_FREQUENCY, neginf=-LARGEST_FREQUENCY),
+            -LARGEST_FREQUENCY,
+            LARGEST_FREQUENCY,
+        )
+
+    def covariance(self) -> Floats:
+        if self.power == 2.0:
+            return np.diag(2.0 * np.square(self.scales))
+        return np.diag(np.full(self.width, np.inf))
+
+    def _why_no_density(self) -> str:
+        return "stable laws have no closed form."
+
+
+def symmetric_stable(angle: Floats, height: Floats, index: float) -> Floats:
+    """Numbers with E cos(v t) = exp(-|t|^index) from two uniform ones (Chambers, Mallows and Stuck)."""
+    V, W = np.pi * (angle - 0.5), -np.log(height)
+    if index == 1.0:
+        return np.tan(V)
+    ratio = np.cos((1.0 - index) * V) / W
+    return np.asarray(np.sin(index * V) / np.cos(V) ** (1.0 / index) * ratio ** ((1.0 - index) / index))
+
+
+def positive_stable(angle: Floats, height: Floats, index: float) -> Floats:
+    """Positive numbers with E exp(-s u) = exp(-u^index), 0 < index < 1, from two uniform ones (Kanter)."""
+    theta, W = np.pi * angle, -np.log(height)
+    lead = np.sin(index * theta) / np.sin(theta) ** (1.0 / index)
+    return np.asarray(lead * (np.sin((1.0 - index) * theta) / W) ** ((1.0 - index) / index))

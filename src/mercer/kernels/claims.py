@@ -1,11 +1,13 @@
-"""Functions that are written down to be checked, not used: differences, negative multiples, negative coefficients.
+"""Functions that are written down to be checked, not used: negative signs, values with noise, and terms under a name.
 
-`mercer.parse` refuses them, since no closure rule covers them. `read_claim` reads them all the same, as sums and products
-of kernels with signs, so that the search can look for a counter-example.
+`mercer.parse` rejects differences and negative multiples, because no closure rule covers them. `read_claim` reads them as
+sums and products of kernels with signs, so that the search can look for a counter-example. `Disturbed` and `Named` serve
+the check of a counter-example and the text of a proof.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +15,12 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError, describe
-from mercer.kernels.algebra import Product, Scaled, Sum, Wrapper, child
-from mercer.kernels.base import POWER, PRODUCT, SUM, Kernel
-from mercer.kernels.derivation import Arithmetic
+from mercer.kernels.algebra import Power, Product, Scaled, Sum, Wrapper, child
+from mercer.kernels.base import POWER, PRODUCT, SUM, Arithmetic, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import real
-from mercer.kernels.notation import latex
-from mercer.kernels.pointwise import Power
-from mercer.kernels.text import MAX_LENGTH, Kernels, read
+from mercer.kernels.latex import latex
+from mercer.kernels.parsing import MAX_LENGTH, Kernels, read
 from mercer.kernels.vectors import Constant, Linear, Polynomial
 from mercer.numeric.encodings import Encoding
 
@@ -93,6 +93,41 @@ class Difference(Kernel):
 
     def _text(self) -> str:
         return f"{self.left._bracketed(SUM)} - {self.right._bracketed(PRODUCT)}"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Disturbed(Wrapper):
+    """k(x, z) plus noise of the size of its rounding error."""
+
+    inner: Kernel
+    noise: Callable[[Array], Array]
+
+    def _block(self, pair: Pair) -> Array:
+        return self.noise(self.inner._block(pair))
+
+    def _diag(self, encoding: Encoding) -> Array:
+        return self.noise(self.inner._diag(encoding))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Named(Wrapper):
+    """A kernel that is printed under a name and otherwise is what it was."""
+
+    inner: Kernel
+    name: str
+
+    @property
+    def children(self) -> tuple[Kernel, ...]:
+        return ()
+
+    def _block(self, pair: Pair) -> Array:
+        return self.inner._block(pair)
+
+    def _diag(self, encoding: Encoding) -> Array:
+        return self.inner._diag(encoding)
+
+    def _text(self) -> str:
+        return self.name
 
 
 @latex.register

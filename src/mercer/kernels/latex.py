@@ -8,14 +8,12 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.algebra import Exp, PolynomialOf, Power, Product, Scaled, Sum
 from mercer.kernels.base import POWER, PRODUCT, Kernel
-from mercer.kernels.matern import Matern
-from mercer.kernels.names import name_of
+from mercer.kernels.frequencies import Periodic
+from mercer.kernels.functions import name_of
 from mercer.kernels.operators import node
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.pointwise import Exp, PolynomialOf, Power
-from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, RationalQuadratic
+from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.vectors import Bilinear, Constant, Linear, Polynomial, Tanh
 from mercer.kernels.views import Mapped, On
 from mercer.kernels.wrappers import Centered, Normalized, Tanimoto, Weighted

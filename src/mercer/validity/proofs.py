@@ -1,12 +1,12 @@
-"""The walk over the rules that the nodes state: which steps make a kernel of the whole, and where one is missing."""
+"""Proofs from the rules that kernels state: which steps make the whole a kernel, which are missing, and their text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mercer.kernels.base import Kernel
-from mercer.kernels.derivation import Derivation
+from mercer.kernels.base import Derivation, Kernel
+from mercer.kernels.claims import Named
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +102,47 @@ def in_order(root: Step) -> Iterator[Step]:
 def gaps(root: Step) -> list[Step]:
     """The steps without a rule."""
     return [step for step in in_order(root) if step.rule is None]
+
+
+#: A kernel of more nodes than this is named by its parts: a text that doubles at every level would fill the memory.
+MAX_NODES = 30
+
+#: Longer texts, such as those of large matrices, are cut.
+MAX_LENGTH = 200
+
+
+def is_small(kernel: Kernel) -> bool:
+    """True if the tree, written out, has at most MAX_NODES nodes; a larger one is not walked to its end."""
+    count, waiting = 0, [kernel]
+    while waiting:
+        count += 1
+        if count > MAX_NODES:
+            return False
+        waiting.extend(waiting.pop().children)
+    return True
+
+
+def label(step: Step, numbers: dict[int, int]) -> str:
+    """The text of the kernel of a step; numbers[id(step)] is the number of an earlier step."""
+    kernel = step.kernel
+    if not is_small(kernel):
+        if len(step.premises) == len(kernel.children):
+            names = [f"[{numbers[id(premise)]}]" for premise in step.premises]
+        else:
+            names = ["…"] * len(kernel.children)
+        pairs = zip(kernel.children, names, strict=True)
+        kernel = kernel._with_children(tuple(Named(child, name) for child, name in pairs))
+    return shortened(repr(kernel))
+
+
+def shortened(text: str) -> str:
+    """The text, cut if it is very long."""
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}… ({len(text)} characters)"
+
+
+def name(kernel: Kernel) -> str:
+    """The text of a kernel, or its outermost form if it is large."""
+    if is_small(kernel):
+        return shortened(repr(kernel))
+    parts = tuple(Named(child, "…") for child in kernel.children)
+    return shortened(repr(kernel._with_children(parts)))

@@ -38,7 +38,7 @@ from mercer import (
 from mercer.errors import InputError, ParseError
 from mercer.kernels.algebra import Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.text import KERNELS, as_kernel
+from mercer.kernels.parsing import KERNELS, as_kernel
 
 g, h, k = Gaussian(1.5), Laplacian(2.0), Linear()
 ROUND_TRIPS = [
