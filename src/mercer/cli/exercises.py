@@ -20,7 +20,8 @@ def loops() -> dict[str, Any]:
     for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
         if module.name.rsplit(".", 1)[-1].startswith("_compiled"):
             for name, value in vars(importlib.import_module(module.name)).items():
-                if hasattr(value, "py_func") and value.py_func.__module__ == module.name:
+                origin = value.py_func.__module__ if hasattr(value, "py_func") else None
+                if origin == module.name or (origin and not origin.rsplit(".", 1)[-1].startswith("_compiled")):
                     found[f"{module.name}.{name}"] = value
     return found
 

@@ -13,7 +13,7 @@ from tests.linalg.box_qp.test_solver import gaussian, problems
 from mercer import SVR, Gaussian
 from mercer.grams.row_cache import KernelRows
 from mercer.linalg.box_qp import small, solver
-from mercer.linalg.box_qp._compiled_small import solve_problem
+from mercer.linalg.box_qp._compiled_loops import solve_problem
 from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric import compiling
 
@@ -37,7 +37,7 @@ def test_numpy_rounds_as_the_compiled_loops_do(monkeypatch, seed, n):
     for X, problem in problems(np.random.default_rng(seed), n):
         for K in (gaussian(X), X @ X.T, np.tanh(X @ X.T - 1.0)):
             for fine in (1e-3, 1e-10):
-                plain, compiled = answers(problem, K, fine, small.plain_problem, solve_problem)
+                plain, compiled = answers(problem, K, fine, small.solve_problem, solve_problem)
                 assert plain == compiled  # every bit
 
 
@@ -46,15 +46,15 @@ def test_some_of_the_rows_and_what_is_no_problem(monkeypatch, rng):
     _, problem = next(problems(rng, 20))
     K = gaussian(rng.normal(size=(50, 3)))
     some = replace(problem, rows=rng.permutation(50)[:20])
-    plain, compiled = answers(some, K, 1e-10, small.plain_problem, solve_problem)
+    plain, compiled = answers(some, K, 1e-10, small.solve_problem, solve_problem)
     assert plain == compiled and plain[0] == small.DONE
     twice = KernelRows.of(K[np.ix_(some.rows, some.rows)])
     np.testing.assert_allclose(solve_box(problem, twice).value, solve_box(some, KernelRows.of(K)).value, atol=1e-12)
     for name, value in (("upper", np.inf), ("upper", -1.0), ("linear", np.nan), ("signs", 2.0), ("start", 5.0)):
         wrong = replace(some, **{name: np.full(20, value)})
-        for found in answers(wrong, K, 1e-10, small.plain_problem, solve_problem):
+        for found in answers(wrong, K, 1e-10, small.solve_problem, solve_problem):
             assert found[0] == small.NO_PROBLEM
-    for found in answers(some, np.full((50, 50), np.nan), 1e-10, small.plain_problem, solve_problem):
+    for found in answers(some, np.full((50, 50), np.nan), 1e-10, small.solve_problem, solve_problem):
         assert found[0] in (small.UNDEFINED, small.HARD)  # the sets look closer, and refuse
 
 
@@ -66,7 +66,7 @@ def test_the_compiled_loop_may_take_over_at_any_step(monkeypatch, rng):
             asked = iter(range(10**6))
             monkeypatch.setattr(small, "GLANCE", 7)
             monkeypatch.setattr(small, "rented", lambda asked=asked, switch=switch: next(asked) >= switch)
-            (found,) = answers(problem, K, 1e-10, small.plain_problem)
+            (found,) = answers(problem, K, 1e-10, small.solve_problem)
             assert found == expected
 
 

@@ -2,7 +2,7 @@
 
 Along a path of C, with one Gram matrix for all fits, kernel values cost nothing and the start knows most of what is free
 and what is at a bound. So the working set is all free variables and the worst violators beside them, in one block. Pairs of
-variables (`_compiled_smo`) find the face of the box; once it has nearly settled, one factorization of its matrix
+variables (`_compiled_loops`) find the face of the box; once it has nearly settled, one factorization of its matrix
 finds the minimum on it and the bounds that are met there (`faces`). Where C is large that ends what would take pairs
 hundreds of thousands of small steps. Stops by LIBSVM's rule.
 """
@@ -124,7 +124,7 @@ class _Moves:
 
     def pairs(self, tol: float, gap: float, most: int) -> tuple[int, bool]:
         """Steps on pairs of one set; returns their number and whether hardly a variable came to a bound or left one."""
-        from mercer.linalg.box_qp._compiled_smo import descend
+        from mercer.linalg.box_qp._compiled_loops import descend
 
         state, gradient = self.state, self.state.gradient()
         chosen, K = self._block(self._choose(gradient))

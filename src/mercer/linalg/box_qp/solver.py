@@ -4,7 +4,7 @@
 
 Classification, regression, one-class and the nu forms differ in `signs`, `linear`, `upper` and `start` alone. Inside, the
 signed weights b = s a are what moves: then f = -s (Qa + linear) = c - Kb with c = -s linear does not see the signs any more,
-and a step takes weight from one variable to another (see `linalg/box_qp/_compiled_smo`).
+and a step takes weight from one variable to another (see `linalg/box_qp/_compiled_loops`).
 
 Small problems are solved at once on their whole matrix (`small`). Large ones in working sets: the worst violators and
 the free variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and
@@ -23,7 +23,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.linalg.box_qp import working_set
-from mercer.linalg.box_qp.small import COARSE, DONE, HARD, Answer, solve_at_once
+from mercer.linalg.box_qp.small import COARSE, DONE, HARD, SmallSolution, solve_at_once
 from mercer.linalg.box_qp.working_set import Blocks, Signed, Watch, check_problem
 
 Tick = Callable[[int, int], None]
@@ -172,7 +172,7 @@ def solve_box(
     return finished(problem, state, watch)
 
 
-def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tick | None) -> Answer | None:
+def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tick | None) -> SmallSolution | None:
     """A small problem on a matrix that is there, in one call; None for any other."""
     store = getattr(gram, "store", None) if gram.whole else None
     if store is None or store.dtype != np.float64:
@@ -188,7 +188,7 @@ def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tic
     return solve_at_once(store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, working_set.first_steps(m))
 
 
-def _read(problem: BoxProblem, found: Answer, tol: float) -> BoxSolution:
+def _read(problem: BoxProblem, found: SmallSolution, tol: float) -> BoxSolution:
     first, last = found.levels
     offset, scale = (-(first + last) / 2, (last - first) / 2) if problem.split else (-first, 1.0)
     message = f"converged: gap {found.gap:.2g} below tol={tol:g} in {found.steps} steps"

@@ -72,7 +72,7 @@ class Signed:
 
     def survey(self) -> tuple[Array, Array, Array]:  # (n,), (groups,), (groups,)
         """f, its maximum over variables that may rise and its minimum over those that may fall, by group."""
-        from mercer.linalg.box_qp._compiled_smo import survey
+        from mercer.linalg.box_qp._compiled_loops import survey
 
         f, top, bottom = self.gradient(), np.empty(self.groups), np.empty(self.groups)
         survey(f, self.b, self.low, self.high, self.group, top, bottom)
@@ -268,7 +268,7 @@ class Blocks:
 
     def descend(self, K: Array, f: Array, b: Array, low: Array, high: Array, group: Array) -> None:  # (q, q), (q,) …
         """Steps on pairs and on faces, in place on f and b."""
-        from mercer.linalg.box_qp._compiled_smo import descend
+        from mercer.linalg.box_qp._compiled_loops import descend
 
         diag = np.ascontiguousarray(np.diagonal(K))  # as rounded in K, or steps would not fit the sums they move
         whole, groups = len(b) == self.n, self.state.groups
@@ -316,7 +316,7 @@ class Blocks:
         """The worst violators of each group, and as many of the last set as fit, free ones first."""
         if self.size >= self.n:
             return np.arange(self.n)
-        from mercer.linalg.box_qp._compiled_smo import violators
+        from mercer.linalg.box_qp._compiled_loops import violators
 
         state, mark = self.state, np.zeros(self.n, dtype=bool)
         fresh = min(FRESH, self.size // 2) if len(self.old) else min(2 * FRESH, self.size)
