@@ -79,9 +79,7 @@ _NEGATIVE = "a negative weight is refused; it does not count as 0"
 _PRIVATE = "a private attribute of the wrapper of LIBSVM"
 _PROBABILITY = "probability= is no parameter here: probabilities are computed when they are asked for"
 _REFUSED = "    with pytest.raises(ValueError, match='sample_weight'):\n        "
-_BELOW = (
-    "    if min(sample_weight) < 0:\n        with pytest.raises(ValueError, match='sample_weight'):\n            "
-)
+_BELOW = "    if min(sample_weight) < 0:\n        with pytest.raises(ValueError, match='sample_weight'):\n            "
 EXCUSES: list[Excuse] = [
     (
         "    clf.fit(X, y)\n    with pytest.raises(ValueError):\n        clf.predict(X)\n\n\ndef test_oneclass():",
@@ -94,15 +92,15 @@ EXCUSES: list[Excuse] = [
         _PRIVATE,
     ),
     (
-        "    est = Estimator(kernel=\"linear\")\n    with pytest.raises(ValueError, match=err_msg):\n"
+        '    est = Estimator(kernel="linear")\n    with pytest.raises(ValueError, match=err_msg):\n'
         "        est.fit(X, Y, sample_weight=sample_weight)\n",
-        f"    est = Estimator(kernel=\"linear\")\n{_REFUSED}est.fit(X, Y, sample_weight=sample_weight)\n",
+        f'    est = Estimator(kernel="linear")\n{_REFUSED}est.fit(X, Y, sample_weight=sample_weight)\n',
         _WORDS,
     ),
     (
-        "    clf = Classifier(kernel=\"linear\")\n    with pytest.raises(ValueError, match=err_msg):\n"
+        '    clf = Classifier(kernel="linear")\n    with pytest.raises(ValueError, match=err_msg):\n'
         "        clf.fit(X, Y, sample_weight=sample_weight)\n",
-        f"    clf = Classifier(kernel=\"linear\")\n{_REFUSED}clf.fit(X, Y, sample_weight=sample_weight)\n",
+        f'    clf = Classifier(kernel="linear")\n{_REFUSED}clf.fit(X, Y, sample_weight=sample_weight)\n',
         _WORDS,
     ),
     (
@@ -134,8 +132,8 @@ EXCUSES: list[Excuse] = [
         "refused here too, as a ValueError",
     ),
     (
-        "    assert not model.dual_coef_.data.size\n\n\n@pytest.mark.parametrize(\"loss\"",
-        "    assert not model.dual_coef_.size\n\n\n@pytest.mark.parametrize(\"loss\"",
+        '    assert not model.dual_coef_.data.size\n\n\n@pytest.mark.parametrize("loss"',
+        '    assert not model.dual_coef_.size\n\n\n@pytest.mark.parametrize("loss"',
         "dual_coef_ is a dense array for sparse data too",
     ),
     (

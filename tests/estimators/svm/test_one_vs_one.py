@@ -9,7 +9,8 @@ import mercer.estimators.svm.one_vs_one as pairs_module
 from mercer import Gaussian
 from mercer.estimators.svm.one_vs_one import class_pairs, solve_pairs
 from mercer.grams.row_cache import KernelRows
-from mercer.linalg.box_qp.solver import BoxProblem, solve_box, warm_start
+from mercer.linalg.box_qp.problems import BoxProblem
+from mercer.linalg.box_qp.solver import solve_box
 
 
 def case(rng, n=160, classes=4):
@@ -61,20 +62,6 @@ def test_two_classes_are_one_pair(rng):
         tick=lambda done, total: ticks.append((done, total)),
     )
     assert found.converged and ticks and ticks[-1][1] == 100
-
-
-def test_warm_starts(rng):
-    X, labels = case(rng)
-    rows = KernelRows.held(Gaussian(length_scale=1.0), X)
-    first = solve_pairs(rows, labels, np.full(160, 1.0))
-    starts = [
-        warm_start(s.value, p.signs, np.full(len(p.index), 1.5), 1.5)
-        for s, p in zip(first, class_pairs(labels), strict=True)
-    ]
-    warm = solve_pairs(rows, labels, np.full(160, 1.5), starts=starts)
-    cold = solve_pairs(rows, labels, np.full(160, 1.5))
-    assert sum(s.n_iter for s in warm) < sum(s.n_iter for s in cold)
-    np.testing.assert_allclose([s.objective for s in warm], [s.objective for s in cold], rtol=1e-4)
 
 
 def test_progress_and_ctrl_c(rng):

@@ -7,7 +7,8 @@ from mercer import Gaussian, Linear, Tanh
 from mercer.grams.row_cache import KernelRows
 from mercer.linalg.box_qp import held
 from mercer.linalg.box_qp.held import solve_held
-from mercer.linalg.box_qp.solver import BoxProblem, solve_box
+from mercer.linalg.box_qp.problems import BoxProblem
+from mercer.linalg.box_qp.solver import solve_box
 
 
 @pytest.fixture(params=[40, 700])

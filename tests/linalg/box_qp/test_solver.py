@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.linalg.box_qp import naive
 
-import mercer.linalg.box_qp.solver as box_qp
-import mercer.linalg.box_qp.working_set as working_set
+import mercer.linalg.box_qp.small as small
+import mercer.linalg.box_qp.solver as solver
 from mercer import Gaussian, Linear, Tanh
 from mercer.errors import InputError, NumericalError
 from mercer.grams.row_cache import KernelRows
-from mercer.linalg.box_qp.solver import BoxProblem, solve_box, warm_start
+from mercer.linalg.box_qp.problems import BoxProblem
+from mercer.linalg.box_qp.solver import solve_box
 
 
 def gaussian(X, length_scale=1.0):
@@ -105,8 +106,8 @@ def test_working_sets_of_every_size_agree_with_the_whole(monkeypatch, rng, size)
         K = gaussian(X)
         whole = solve_box(problem, KernelRows.of(K), tol=1e-5)
         with monkeypatch.context() as patch:
-            patch.setattr(working_set, "DIRECT", 1)
-            patch.setattr(working_set, "SIZE", size)
+            patch.setattr(small, "DIRECT", 1)
+            patch.setattr(small, "SIZE", size)
             parts = solve_box(problem, KernelRows.of(K), tol=1e-5)
         assert parts.converged, parts.message
         feasible(problem, parts.value)
@@ -121,11 +122,11 @@ def test_a_small_cache_gives_the_same_answer(monkeypatch, rng, size):
     X, problem = classification(rng, 700, C=10.0)
     kernel = Gaussian(length_scale=1.0)
     whole = solve_box(problem, KernelRows.held(kernel, X), tol=1e-3)
-    monkeypatch.setattr(working_set, "DIRECT", 1)
-    monkeypatch.setattr(working_set, "SIZE", size)
-    small = solve_box(problem, KernelRows.cached(kernel, X, bytes=4 * 700 * 200), tol=1e-3)
-    assert small.converged
-    assert small.objective == pytest.approx(whole.objective, rel=1e-5)
+    monkeypatch.setattr(small, "DIRECT", 1)
+    monkeypatch.setattr(small, "SIZE", size)
+    few = solve_box(problem, KernelRows.cached(kernel, X, bytes=4 * 700 * 200), tol=1e-3)
+    assert few.converged
+    assert few.objective == pytest.approx(whole.objective, rel=1e-5)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -192,14 +193,10 @@ def test_warm_starts_end_at_the_same_place_in_fewer_steps(rng):
     rows = KernelRows.of(gaussian(X))
     first = solve_box(problem, rows, tol=1e-4)
     wider = np.full(400, 1.3)
-    start = warm_start(first.value, problem.signs, wider, 1.3)
-    warm = solve_box(BoxProblem(problem.signs, problem.linear, wider, start), rows, tol=1e-4)
+    warm = solve_box(BoxProblem(problem.signs, problem.linear, wider, 1.3 * first.value), rows, tol=1e-4)
     cold = solve_box(BoxProblem(problem.signs, problem.linear, wider, problem.start), rows, tol=1e-4)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
     assert warm.n_iter < cold.n_iter
-    narrow = warm_start(first.value, problem.signs, np.full(400, 0.2))
-    assert narrow.max() <= 0.2 and problem.signs @ narrow == pytest.approx(0.0, abs=1e-9)
-    assert (warm_start(np.ones(4), np.ones(4), np.ones(4)) == 0).all()  # one sign alone cannot be balanced
 
 
 def test_the_hard_margin(rng):
@@ -254,8 +251,8 @@ def test_an_indefinite_kernel_ends(monkeypatch, rng, size):
     X, problem = classification(rng, 200, C=10.0)
     K = Tanh(scale=2.0, offset=-1.0)(X)
     assert np.linalg.eigvalsh(K).min() < -0.1
-    monkeypatch.setattr(working_set, "DIRECT", 1)
-    monkeypatch.setattr(working_set, "SIZE", size)
+    monkeypatch.setattr(small, "DIRECT", 1)
+    monkeypatch.setattr(small, "SIZE", size)
     found = solve_box(problem, KernelRows.of(K), max_iter=200_000)
     feasible(problem, found.value)
     assert np.isfinite(found.objective) and found.message
@@ -357,12 +354,12 @@ def test_a_sample_gives_the_start_of_a_large_problem(monkeypatch, rng):
     y = np.sin(X[:, 0])
     s = np.repeat([1.0, -1.0], 900)
     wide = BoxProblem(s, np.concatenate([0.1 - y, 0.1 + y]), np.ones(1800), np.zeros(1800), np.tile(np.arange(900), 2))
-    monkeypatch.setattr(working_set, "DIRECT", 1)
-    monkeypatch.setattr(working_set, "SIZE", 64)
+    monkeypatch.setattr(small, "DIRECT", 1)
+    monkeypatch.setattr(small, "SIZE", 64)
     for each in (problem, wide):
         plain = solve_box(each, KernelRows.cached(kernel, X))
         with monkeypatch.context() as patch:
-            patch.setattr(box_qp, "SAMPLED", 100)
+            patch.setattr(solver, "SAMPLED", 100)
             sampled = solve_box(each, KernelRows.cached(kernel, X))
         assert sampled.converged
         feasible(each, sampled.value)

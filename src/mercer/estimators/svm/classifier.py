@@ -27,7 +27,7 @@ from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, si
 from mercer.estimators.svm.solver import Solver, fit_status
 from mercer.inputs.labels import classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
-from mercer.linalg.box_qp.support_problems import SupportFunction
+from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.planning import Route, Shape
 from mercer.selection.folds import class_folds
 

@@ -17,8 +17,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.svm.solver import Solver
-from mercer.linalg.box_qp.solver import BoxProblem
-from mercer.linalg.box_qp.support_problems import SupportFunction, squared_norm
+from mercer.linalg.box_qp.problems import BoxProblem, SupportFunction, squared_norm
 
 #: How often the tolerance is made finer: it has to be a part of the squared distance, which is known at the end only.
 ROUNDS = 12

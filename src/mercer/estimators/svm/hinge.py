@@ -29,7 +29,7 @@ from mercer.estimators.svm.solver import KEPT, SolverSettings, least_bytes
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.linalg.box_qp.support_problems import SupportFunction
+from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.linalg.cholesky import definite_factor
 from mercer.numeric.memory import within
 from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate

@@ -14,7 +14,7 @@ from mercer.estimators.intervals import cv_plus
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
 from mercer.kernels.base import Kernel
-from mercer.linalg.box_qp.support_problems import SupportFunction
+from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.registry import record
 from mercer.selection.folds import class_folds
 

@@ -19,7 +19,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.estimators.margin_theorem import EXPONENTS, least_bounds, losses_at
 from mercer.estimators.summary import at_most
-from mercer.linalg.box_qp.support_problems import SupportFunction
+from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.registry import record
 
 

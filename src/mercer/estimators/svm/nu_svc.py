@@ -10,7 +10,7 @@ from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.classifier import Margin, SupportClassifier
 from mercer.estimators.svm.solver import Solver
-from mercer.linalg.box_qp.support_problems import SupportFunction, largest_nu, nu_classification, support_function
+from mercer.linalg.box_qp.problems import SupportFunction, largest_nu, nu_classification, support_function
 from mercer.registry import estimator
 
 

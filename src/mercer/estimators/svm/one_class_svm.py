@@ -16,7 +16,7 @@ from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SupportModel
 from mercer.estimators.svm.solver import SolverSettings, fit_status
-from mercer.linalg.box_qp.support_problems import SupportFunction, one_class, support_function
+from mercer.linalg.box_qp.problems import SupportFunction, one_class, support_function
 from mercer.planning import Route
 from mercer.registry import estimator
 

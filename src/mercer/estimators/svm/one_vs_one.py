@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Protocol, Self, final
+from typing import Any, final
 
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Gram, Tick, solve_box
+from mercer.grams.row_cache import KernelRows
+from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, Tick
+from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric.threads import cpu_count, run
 
 #: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand. Row: svc-fit-letter.
@@ -145,26 +146,8 @@ def sides(classes: int) -> tuple[Array, Array]:  # (P, k) each
     return first, second
 
 
-class Parts(Gram, Protocol):
-    """A Gram matrix that can be asked for blocks and for the matrix of some of its objects."""
-
-    dtype: Any
-
-    def block(self, rows: Any, columns: Any, out: Array, mirror: Array | None = None) -> Array:
-        """Values at the crossings and their transpose, made by the calling thread alone."""
-        ...
-
-    def part(self, index: Array, *, bytes: int | float | str | None = None, threads: int | None = None) -> Self:
-        """The matrix of some of the objects."""
-        ...
-
-    def whole_of(self, K: Array, diagonal: Array) -> Self:
-        """A matrix of the same kind from values that are there."""
-        ...
-
-
 def solve_pairs(
-    gram: Parts,
+    gram: KernelRows,
     labels: Array,
     upper: Array,
     *,
@@ -172,7 +155,6 @@ def solve_pairs(
     max_iter: int = -1,
     time_limit: float | None = None,
     tick: Tick | None = None,
-    starts: Sequence[Array | None] | None = None,
     memory: int | None = None,
     further: tuple[float, int] | None = None,
 ) -> list[BoxSolution]:
@@ -186,14 +168,13 @@ def solve_pairs(
     tol, max_iter : as in `solve_box`, for each pair
     time_limit : seconds for all pairs together
     tick : called as tick(pairs done, pairs) from the calling thread
-    starts : feasible weights per pair, from `warm_start`
     memory : bytes for the rows of pairs that are too large to be made whole
     further : as in `solve_box`, for each pair
     """
     labels = np.asarray(labels)
     found = class_pairs(labels)
     limits = (tol, max_iter, time_limit, further)
-    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, starts, memory or BUDGET)
+    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, memory or BUDGET)
     order = sorted(range(len(found)), key=lambda p: -len(found[p].index))  # the largest first: no core waits long at the end
     threads = min(cpu_count(), len(found))
     if len(found) == 1:
@@ -209,15 +190,14 @@ class _Work:
 
     def __init__(
         self,
-        gram: Parts,
+        gram: KernelRows,
         labels: Array,
         upper: Array,
         pairs: list[ClassPair],
         limits: tuple[float, int, float | None, tuple[float, int] | None],
-        starts: Sequence[Array | None] | None,
         memory: int,
     ) -> None:
-        self.gram, self.upper, self.pairs, self.starts = gram, upper, pairs, starts
+        self.gram, self.upper, self.pairs = gram, upper, pairs
         self.tol, self.max_iter, time_limit, self.further = limits
         self.deadline = None if time_limit is None else time.monotonic() + time_limit
         self.threads = min(cpu_count(), len(pairs))
@@ -254,8 +234,7 @@ class _Work:
         """One pair."""
         pair = self.pairs[number]
         m = len(pair.index)
-        start = None if self.starts is None else self.starts[number]
-        problem = BoxProblem(pair.signs, -np.ones(m), self.upper[pair.index], np.zeros(m) if start is None else start)
+        problem = BoxProblem(pair.signs, -np.ones(m), self.upper[pair.index], np.zeros(m))
         left = None if self.deadline is None else max(1e-9, self.deadline - time.monotonic())
         try:
             self.solutions[number] = solve_box(
@@ -266,7 +245,7 @@ class _Work:
             self.halt.set()
             raise
 
-    def rows(self, pair: ClassPair, worker: int) -> Gram:
+    def rows(self, pair: ClassPair, worker: int) -> KernelRows:
         """The Gram matrix of a pair: whole, or rows of it on demand."""
         if len(pair.index) <= WHOLE:
             return self.gram.whole_of(self.matrix(pair, worker), self.gram.diag()[pair.index])

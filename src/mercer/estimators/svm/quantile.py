@@ -12,8 +12,7 @@ from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.svm.regressor import SupportRegressor
 from mercer.estimators.svm.solver import check_penalty
-from mercer.linalg.box_qp.solver import BoxProblem
-from mercer.linalg.box_qp.support_problems import SupportFunction, quantile_regression
+from mercer.linalg.box_qp.problems import BoxProblem, SupportFunction, quantile_regression
 from mercer.registry import estimator
 
 

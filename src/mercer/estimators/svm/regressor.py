@@ -20,8 +20,8 @@ from mercer.estimators.svm.intervals import FoldResiduals, crossed, hold_out
 from mercer.estimators.svm.model import SupportModel, Training
 from mercer.estimators.svm.solver import Solver, SolverSettings, fit_status
 from mercer.inputs import count
-from mercer.linalg.box_qp.solver import BoxProblem
-from mercer.linalg.box_qp.support_problems import SupportFunction, solve_regression
+from mercer.linalg.box_qp.problems import BoxProblem, SupportFunction
+from mercer.linalg.box_qp.solver import solve_regression
 from mercer.planning import Route
 
 

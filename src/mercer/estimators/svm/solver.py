@@ -17,9 +17,9 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
 from mercer.grams.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows, value_tolerance
 from mercer.kernels.base import Kernel
-from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, refinement, solve_box
-from mercer.linalg.box_qp.support_problems import SupportFunction, classification, support_function
-from mercer.linalg.box_qp.working_set import DIRECT
+from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, SupportFunction, classification, support_function
+from mercer.linalg.box_qp.small import DIRECT
+from mercer.linalg.box_qp.solver import refinement, solve_box
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
 from mercer.planning import Route, Shape, entry_rate, gemm_rate

@@ -24,8 +24,8 @@ from mercer.grams.row_cache import FINE, KernelRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.held import solve_held
-from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Tick, solve_box
-from mercer.linalg.box_qp.support_problems import SupportFunction, support_function
+from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, SupportFunction, Tick, support_function
+from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count, run
 from mercer.selection.scoring import LabelScoring

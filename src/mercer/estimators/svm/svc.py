@@ -14,7 +14,7 @@ from mercer.estimators.svm.classifier import Margin, SupportClassifier
 from mercer.estimators.svm.hard_margin import HardMargin
 from mercer.estimators.svm.hinge import HINGE, SOLVERS, routes_beyond
 from mercer.estimators.svm.solver import Solver, SolverSettings, check_penalty, least_bytes
-from mercer.linalg.box_qp.support_problems import SupportFunction, classification, support_function
+from mercer.linalg.box_qp.problems import SupportFunction, classification, support_function
 from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator

@@ -1,23 +1,22 @@
-"""The box problem of support vector machines on a matrix that is held, from a start that is nearly right.
+"""Box problems on a whole matrix, from a start that is nearly right.
 
-Along a path of C, with one Gram matrix for all fits, kernel values cost nothing and the start knows most of what is free
-and what is at a bound. So the working set is all free variables and the worst violators beside them, in one block. Pairs of
-variables (`_compiled_loops`) find the face of the box; once it has nearly settled, one factorization of its matrix
-finds the minimum on it and the bounds that are met there (`faces`). Where C is large that ends what would take pairs
-hundreds of thousands of small steps. Stops by LIBSVM's rule.
+Along a path of C, with one Gram matrix for all fits, kernel values cost nothing, and at the start most free variables and
+most variables at a bound are already right. The working set is all free variables and the worst violators beside them, in
+one block. Pairs of variables find the face of the box; once it has nearly settled, one factorization of its matrix finds
+the minimum on it and the bounds that are met there (`faces`). For a large C that replaces hundreds of thousands of small
+steps on pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import final
 
 import numpy as np
 
 from mercer.arrays import Array
+from mercer.linalg.box_qp.descent import Descent, SignedWeights, Watch
 from mercer.linalg.box_qp.faces import best_on_face
-from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, finished
-from mercer.linalg.box_qp.working_set import Signed, Watch
+from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, KernelMatrix, Tick
 
 #: Problems of at most this many variables are one set. Row: svm-grid-covtype.
 ONE_SET = 600
@@ -26,11 +25,11 @@ ONE_SET = 600
 VIOLATORS, SHARE = 128, 0.1
 #: A set is kept while it is at most ROOM times as large as what would be chosen. Row: svm-grid-covtype.
 ROOM = 1.25
-#: Steps on pairs per variable of the set, and least steps, before the gap of all variables is looked at again.
+#: Steps on pairs per variable of the set, and least steps, before the gap of all variables is measured again.
 PATIENCE, LEAST_STEPS = 20, 10_000
-#: Pairs of a set are done with at this share of the gap of all.
+#: Steps on pairs of a set stop at this share of the gap of all variables.
 INNER = 0.1
-#: The face is solved when at most this share of the set changed between free and bound since the last look.
+#: The face is solved when at most this share of the set changed between free and bound in the last turn.
 #: Row: svm-grid-covtype.
 SETTLED = 0.5
 #: It costs as much as OVERHEAD steps on pairs, and WORTH more for each free variable squared. Row: svm-grid-covtype.
@@ -39,14 +38,14 @@ OVERHEAD, WORTH = 5000, 0.01
 
 def solve_held(
     problem: BoxProblem,
-    gram: Any,
+    gram: KernelMatrix,
     *,
     tol: float = 1e-3,
     max_iter: int = -1,
     gradient: Array | None = None,
-    tick: Callable[[int, int], None] | None = None,
+    tick: Tick | None = None,
 ) -> BoxSolution:
-    """Solve one problem on a whole `KernelRows`; `gradient` (n,) of the start saves its product with the matrix.
+    """Solve one problem on a whole matrix; `gradient` (n,) of the start saves its product with the matrix.
 
     >>> from mercer.grams.row_cache import KernelRows
     >>> K = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -54,34 +53,23 @@ def solve_held(
     >>> solve_held(problem, KernelRows.of(K)).value.tolist()
     [1.0, 1.0]
     """
-    state = Signed.of(problem, gram.n)
+    state = SignedWeights(problem, gram.n)
     state.start(gram, gradient)
     watch = Watch(tol, max_iter, None, tick, len(state.b), unbounded=False)
-    moves, gap, since, settled = _Moves(state, gram), state.gap(), 0, False
-    while gap >= tol and watch.look(gap):
-        if settled and since > OVERHEAD + WORTH * np.count_nonzero(state.free()) ** 2:
-            moves.face()
-            since = 0
-        made, settled = moves.pairs(tol, gap, watch.left)
-        watch.steps, since = watch.steps + made, since + made
-        new = state.gap()
-        if made == 0 and new >= gap:
-            watch.stalled(gap)
-            break
-        gap = new
-    if gap < tol:
-        watch.done(gap)
-    return finished(problem, state, watch)
+    HeldMatrix(state, gram, watch).run()
+    return state.solution(problem, watch)
 
 
-class _Moves:
-    """Steps on pairs of a working set, and on the face."""
+@final
+class HeldMatrix(Descent):
+    """Steps on pairs of a working set, and on the face of the box."""
 
-    def __init__(self, state: Signed, gram: Any) -> None:
-        self.state, self.gram = state, gram
+    def __init__(self, state: SignedWeights, gram: KernelMatrix, watch: Watch) -> None:
+        super().__init__(state, gram, watch)
         self.index = np.arange(gram.n) if state.rows is None else state.rows
         self.diagonal = np.asarray(gram.diag(), dtype=np.float64)[self.index]
         self.kept: tuple[Array, Array] | None = None  # the last set and its block
+        self.since, self.settled = 0, False  # steps since the last face; whether the face has nearly settled
 
     def _move(self, chosen: Array, new: Array) -> None:  # (m,), (m,)
         """Give some variables new weights, and bring the sums of all rows up to date."""
@@ -122,25 +110,35 @@ class _Moves:
         crossings(self.gram.store, rows, rows, K, 0, len(rows))
         return K
 
-    def pairs(self, tol: float, gap: float, most: int) -> tuple[int, bool]:
-        """Steps on pairs of one set; returns their number and whether hardly a variable came to a bound or left one."""
+    def turn(self, f: Array, top: Array, bottom: Array) -> None:  # (n,), (groups,), (groups,)
+        """Take steps on pairs of one set, after a step on the face if it has nearly settled."""
+        if self.settled and self.since > OVERHEAD + WORTH * np.count_nonzero(self.state.free()) ** 2:
+            self.face()
+            f, self.since = self.state.gradient(), 0
+        made = self.pairs(f)
+        self.watch.steps += made
+        self.since += made
+
+    def pairs(self, gradient: Array) -> int:  # (n,)
+        """Take steps on pairs of one set; note whether hardly a variable came to a bound or left one."""
         from mercer.linalg.box_qp._compiled_loops import descend
 
-        state, gradient = self.state, self.state.gradient()
+        state, tol = self.state, self.watch.tol
         chosen, K = self._block(self._choose(gradient))
         f, b, low, high = gradient[chosen], state.b[chosen], state.low[chosen], state.high[chosen]
-        goal = 0.5 * tol if len(chosen) == len(state.b) else max(INNER * gap, 0.5 * tol)
+        goal = 0.5 * tol if len(chosen) == len(state.b) else max(INNER * self.gap, 0.5 * tol)
         steps, _ = descend(
             K, self.diagonal[chosen].astype(K.dtype), f, b, low, high, state.group[chosen], state.groups, goal,
-            min(most, max(LEAST_STEPS, PATIENCE * len(chosen))),
+            min(self.watch.left, max(LEAST_STEPS, PATIENCE * len(chosen))),
         )  # fmt: skip
         before = state.b[chosen]
         changed = ((before > low) != (b > low)) | ((before < high) != (b < high))
         self._move(chosen, b)
-        return int(steps), bool(changed.sum() <= SETTLED * len(chosen))
+        self.settled = bool(changed.sum() <= SETTLED * len(chosen))
+        return int(steps)
 
     def face(self) -> None:
-        """The minimum over the free variables and the bounds they meet."""
+        """Move to the minimum over the free variables and the bounds they meet."""
         state, free = self.state, np.flatnonzero(self.state.free())
         if len(free) < 3:
             return

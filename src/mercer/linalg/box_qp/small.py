@@ -24,6 +24,12 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.numeric.compiling import rented, spend
 
+#: Problems of at most this many variables are solved at once, or are one working set. Row: svc-fit-*.
+DIRECT = 2048
+#: Usual number of variables of a working set: smaller problems take more steps before another way is tried.
+SIZE = 512
+#: Steps per variable on a whole problem: of at most SIZE variables before a Newton step, of more before it is cut into sets.
+PATIENCE, FIRST = 20, 3
 TAU = 1e-12
 BIG = 1e30  # takes a variable out of a maximum, and is still a float32
 #: Turns of steps on pairs and on faces after the tolerance is reached, and steps of a turn before the face is solved, at
@@ -38,6 +44,11 @@ RIDGE = 1e-9
 DONE, COARSE, HARD, UNDEFINED, NO_PROBLEM = range(5)
 #: Steps in NumPy between two looks at the clock.
 GLANCE = 256
+
+
+def first_steps(n: int) -> int:
+    """Steps on pairs of a whole problem of n variables before another way is tried."""
+    return (PATIENCE if n <= SIZE else FIRST) * n
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,36 @@
-"""The dual problem of support vector machines: a quadratic program over a box with one or two equalities.
+"""`solve_box`: the dual problem of support vector machines, a quadratic problem over a box with one or two equalities.
 
-    minimize  a'Qa / 2 + linear'a   with  Q_ij = s_i s_j K[r_i, r_j],  s'a = s'start,  0 <= a <= upper
-
-Classification, regression, one-class and the nu forms differ in `signs`, `linear`, `upper` and `start` alone. Inside, the
-signed weights b = s a are what moves: then f = -s (Qa + linear) = c - Kb with c = -s linear does not see the signs any more,
-and a step takes weight from one variable to another (see `linalg/box_qp/_compiled_loops`).
-
-Small problems are solved at once on their whole matrix (`small`). Large ones in working sets: the worst violators and
-the free variables of the last set, their rows of the Gram made together, sequential minimal optimization on the block, and
-one sum of rows for all others (Joachims 1999; Wen et al. 2018). These sums run in float64 over all rows, so that they need
-not be rebuilt at the end. Both stop when the largest f of a variable that may rise exceeds the
-smallest f of one that may fall by less than `tol`, LIBSVM's rule.
+Classification, regression, one-class and the nu forms differ in `signs`, `linear`, `upper` and `start` alone
+(`problems`). Small problems are solved in one call on their whole matrix (`small`), large ones in working sets
+(`working_sets`), and problems whose start is nearly right on a whole matrix by `held.solve_held`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.linalg.box_qp import working_set
+from mercer.linalg.box_qp import small
+from mercer.linalg.box_qp.descent import SignedWeights, Watch
+from mercer.linalg.box_qp.problems import (
+    BoxProblem,
+    BoxSolution,
+    KernelMatrix,
+    SupportFunction,
+    Tick,
+    converged_message,
+    in_units,
+    offset_and_scale,
+    quantile_regression,
+    regression_function,
+    unit_of,
+)
 from mercer.linalg.box_qp.small import COARSE, DONE, HARD, SmallSolution, solve_at_once
-from mercer.linalg.box_qp.working_set import Blocks, Signed, Watch, check_problem
-
-Tick = Callable[[int, int], None]
+from mercer.linalg.box_qp.working_sets import WorkingSets
 
 #: From this many rows on, rows on demand start from the weights of a sample. Row: svc-fit-*.
 SAMPLED = 8192
@@ -45,79 +49,9 @@ def refinement(n: int, tol: float, limited: bool = False) -> tuple[float, int] |
     return (SHARP, FURTHER) if n <= SHARP_UP_TO and tol > SHARP and not limited else None
 
 
-class Gram(Protocol):
-    """What the solver asks of a Gram matrix: its size, diagonal, rows, and sums of rows (`mercer.grams.row_cache`)."""
-
-    n: int
-
-    @property
-    def whole(self) -> bool:
-        """True where all rows are there already."""
-        ...
-
-    def part(self, index: Array) -> Gram:
-        """The matrix of some of the objects."""
-        ...
-
-    def diag(self) -> Array:
-        """k(x_i, x_i), (n,) float64."""
-        ...
-
-    def rows(self, index: Array, columns: Array | None = None) -> Array:
-        """Rows, whole or at some columns, (q, m)."""
-        ...
-
-    def fetch(self, index: Array) -> tuple[Array, Array]:
-        """An array of rows and where in it the wanted ones stand."""
-        ...
-
-    def product(self, index: Array, coef: Array) -> Array:
-        """sum_k coef_k K[index_k], (n,) float64."""
-        ...
-
-    def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:
-        """total += coef @ store[slots]."""
-        ...
-
-
-@dataclass(frozen=True)
-class BoxProblem:
-    """min a'Qa/2 + linear'a with Q_ij = s_i s_j K[r_i, r_j], s'a = s'start and 0 <= a <= upper.
-
-    `upper` may be infinite (hard margin), or 0 for a variable that is to stay 0: its gradient is reported all the same, so
-    held-out rows of a fold get their decision values s (gradient - linear) - offset for nothing. With `split` the sums over
-    s = +1 and over s = -1 are kept each by itself (the nu forms).
-    """
-
-    signs: Array  # (n,) +1 or -1
-    linear: Array  # (n,)
-    upper: Array  # (n,) >= 0
-    start: Array  # (n,) feasible
-    rows: Array | None = None  # (n,) row of the Gram behind each variable; None: i
-    split: bool = False
-
-
-@dataclass(frozen=True)
-class BoxSolution:
-    """The weights and how they were reached; decision(x) = sum_i s_i value_i k(x_i, x) - offset.
-
-    `gap` is the violation left (LIBSVM's m - M); in the nu forms decisions are divided by `scale`.
-    """
-
-    value: Array  # (n,)
-    gradient: Array  # (n,) Q value + linear, float64
-    offset: float
-    scale: float
-    objective: float
-    gap: float
-    converged: bool
-    n_iter: int
-    message: str
-
-
 def solve_box(
     problem: BoxProblem,
-    gram: Gram,
+    gram: KernelMatrix,
     *,
     tol: float = 1e-3,
     max_iter: int = -1,
@@ -130,12 +64,12 @@ def solve_box(
     Parameters
     ----------
     problem : BoxProblem
-    gram : Gram
+    gram : KernelMatrix
         `mercer.grams.row_cache.KernelRows`, or anything with its methods.
     tol : float
         Largest violation of the optimality conditions left. Below 1e-4 the rows should be float64.
     max_iter : int
-        Most steps on pairs of variables, -1 for no limit but one that ends what would never end.
+        Most steps on pairs of variables, -1 for no limit except one that ends a solver without progress.
     time_limit : float, optional
         Seconds.
     tick : function (done, total), optional
@@ -154,49 +88,47 @@ def solve_box(
         early = _at_once(problem, gram, tol, tol if further is None else further[0], tick)
     if early is not None and early.ended == DONE:
         return _read(problem, early, tol)
-    check_problem(problem, gram.n)
+    problem.check(gram.n)
     if early is not None and early.ended in (COARSE, HARD):
         problem = replace(problem, start=early.value)
-    state = Signed.of(problem, gram.n)
+    state = SignedWeights(problem, gram.n)
     watch = Watch(tol, max_iter, time_limit, tick, len(state.b), bool(np.isinf(problem.upper).any()))
     watch.steps = 0 if early is None else early.steps
     if not state.b.any() and not problem.split and max_iter < 0:
         state.b[:] = _from_sample(problem, state, gram, watch)
     state.start(gram)
-    blocks = Blocks(state, gram, watch)
-    if watch.steps and len(state.b) > working_set.SIZE:
+    blocks = WorkingSets(state, gram, watch)
+    if watch.steps and len(state.b) > small.SIZE:
         blocks.cut()
     blocks.run()
     if further is not None and watch.converged:
         _go_on(blocks, state, watch, *further)
-    return finished(problem, state, watch)
+    return state.solution(problem, watch)
 
 
-def _at_once(problem: BoxProblem, gram: Gram, tol: float, fine: float, tick: Tick | None) -> SmallSolution | None:
-    """A small problem on a matrix that is there, in one call; None for any other."""
-    store = getattr(gram, "store", None) if gram.whole else None
-    if store is None or store.dtype != np.float64:
+def _at_once(problem: BoxProblem, gram: KernelMatrix, tol: float, fine: float, tick: Tick | None) -> SmallSolution | None:
+    """Solve a small problem on a whole matrix in one call; None for any other."""
+    if not gram.whole or gram.store.dtype != np.float64:
         return None
     given = (problem.signs, problem.linear, problem.upper, problem.start)
     signs, linear, upper, start = (np.asarray(a, np.float64) for a in given)
     rows = np.arange(gram.n) if problem.rows is None else np.asarray(problem.rows, np.int64)
     m = len(rows)
-    if not 0 < m <= working_set.DIRECT or any(a.shape != (m,) for a in (signs, linear, upper, start)):
+    if not 0 < m <= small.DIRECT or any(a.shape != (m,) for a in (signs, linear, upper, start)):
         return None
     if tick is not None:
         tick(0, 100)
-    return solve_at_once(store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, working_set.first_steps(m))
+    return solve_at_once(gram.store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, small.first_steps(m))
 
 
 def _read(problem: BoxProblem, found: SmallSolution, tol: float) -> BoxSolution:
-    first, last = found.levels
-    offset, scale = (-(first + last) / 2, (last - first) / 2) if problem.split else (-first, 1.0)
-    message = f"converged: gap {found.gap:.2g} below tol={tol:g} in {found.steps} steps"
+    offset, scale = offset_and_scale(problem, *found.levels)
+    message = converged_message(found.gap, tol, found.steps)
     return BoxSolution(found.value, found.gradient, offset, scale, found.objective, found.gap, True, found.steps, message)
 
 
-def _go_on(blocks: Blocks, state: Signed, watch: Watch, tol: float, steps: int) -> None:
-    """More steps from where the tolerance was reached; taken back if they lead away from it."""
+def _go_on(blocks: WorkingSets, state: SignedWeights, watch: Watch, tol: float, steps: int) -> None:
+    """Take more steps from the point where the tolerance was reached; undo them if they lead away from it."""
     b, sums = state.b.copy(), state.sums.copy()
     more = Watch(tol, steps, None, None, len(b), watch.unbounded)
     blocks.sharpen(more)
@@ -205,11 +137,11 @@ def _go_on(blocks: Blocks, state: Signed, watch: Watch, tol: float, steps: int) 
         state.b[:], state.sums[:] = b, sums
 
 
-def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -> Array:  # -> (n,) signed weights
-    """Weights from a quarter of the rows, where that is cheaper than starting at zero: a sixteenth of the kernel values.
+def _from_sample(problem: BoxProblem, state: SignedWeights, gram: KernelMatrix, watch: Watch) -> Array:  # -> (n,)
+    """Signed weights from a quarter of the rows if that is cheaper than starting at zero: a sixteenth of the kernel values.
 
-    What they leave to be done is mostly at the border of the classes, so that fewer rows are made for nothing. The problem
-    of the quarter starts from a quarter of its own.
+    What remains to be done is mostly at the border of the classes, so fewer rows are made in vain. The problem of the
+    quarter starts from a quarter of its own.
     """
     b = np.zeros(len(state.b))
     if gram.whole or gram.n < SAMPLED:
@@ -232,43 +164,36 @@ def _from_sample(problem: BoxProblem, state: Signed, gram: Gram, watch: Watch) -
     return b
 
 
-def finished(problem: BoxProblem, state: Signed, watch: Watch) -> BoxSolution:
-    """The solution of a state whose sums are exact."""
-    signs, linear = state.signs, np.asarray(problem.linear, dtype=np.float64)
-    value = signs * state.b + 0.0  # no -0.0
-    gradient = signs * state.row_sums() + linear
-    f, top, bottom = state.survey()
-    free = state.free()
-    levels = [_level(f[free & (state.group == g)], top[g], bottom[g]) for g in range(state.groups)]
-    if problem.split:
-        offset, scale = -(levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
-    else:
-        offset, scale = -levels[0], 1.0
-    objective = 0.5 * float(value @ (gradient + linear))
-    gap = max(0.0, float((top - bottom).max()))
-    return BoxSolution(value, gradient, offset, scale, objective, gap, watch.converged, watch.steps, watch.message)
+def solve_regression(
+    problem: BoxProblem, y: Array, weights: Array, solve: Callable[[BoxProblem], BoxSolution]
+) -> SupportFunction:  # (n,), (n,)
+    """Solve a regression on all n rows in units of the spread of its targets; rows of weight 0 only get outputs."""
+    found = in_units(problem, unit_of(y[weights > 0]), solve)
+    return regression_function(problem, found, np.arange(len(weights)))
 
 
-def _level(free: Array, top: float, bottom: float) -> float:
-    """The common f of the free variables; between the bounds on it where none is free."""
-    if free.size:
-        return float(free.mean())
-    known = [float(bound) for bound in (top, bottom) if np.isfinite(bound)]
-    return sum(known) / len(known) if known else 0.0
+def solve_quantile(
+    gram: KernelMatrix,
+    y: Array,
+    upper: Array,
+    quantile: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    time_limit: float | None = None,
+    tick: Tick | None = None,
+) -> SupportFunction:  # (n,), (n,)
+    """Solve kernel quantile regression, min 1/2 ||w||^2 + sum_i upper_i rho(y_i - f(x_i)), on a Gram matrix.
 
+    Here rho(r) = max(quantile r, (quantile - 1) r). The result holds the coefficients `coef` (n,) and the `intercept`.
+    Values of `gram` should be float64 for few rows or a fine tolerance (`mercer.grams.row_cache.value_tolerance`).
 
-def warm_start(value: Array, signs: Array, upper: Array, factor: float = 1.0) -> Array:  # (n,), (n,), (n,) -> (n,)
-    """Weights of another problem made a start of this one: scaled, cut to the box, the heavier sign scaled down.
-
-    For classification, where the two signs weigh the same. Along C, `factor` is the ratio of the two values.
-
-    >>> warm_start(np.array([1.0, 1.0, 0.0]), np.array([1.0, -1.0, 1.0]), np.full(3, 0.5)).tolist()
-    [0.5, 0.5, 0.0]
+    >>> from mercer.grams.row_cache import KernelRows
+    >>> found = solve_quantile(KernelRows.of(np.eye(3)), np.array([1.0, 2.0, 9.0]), np.ones(3), 0.5)
+    >>> np.round(found.outputs, 6).tolist()
+    [1.5, 2.0, 2.5]
     """
-    a = np.clip(np.asarray(value, dtype=np.float64) * factor, 0.0, upper)
-    plus, minus = float(a[signs > 0].sum()), float(a[signs < 0].sum())
-    if min(plus, minus) <= 0:
-        return np.zeros(len(a))
-    a[signs > 0] *= min(1.0, minus / plus)
-    a[signs < 0] *= min(1.0, plus / minus)
-    return a
+    further = refinement(gram.n, tol, limited=max_iter >= 0 or time_limit is not None)
+    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "tick": tick, "further": further}
+    problem = quantile_regression(y, upper, quantile)
+    return solve_regression(problem, y, upper, lambda scaled: solve_box(scaled, gram, tol=tol, **limits))

@@ -1,11 +1,13 @@
-"""The five support vector problems as one box problem each, and what its answer says about the function it stands for.
+"""Quadratic problems over a box with one or two equalities: the duals of support vector machines, and their functions.
 
-All are min_a 1/2 a'Qa + p'a with s'a fixed and 0 <= a <= upper. In the nu forms the sums over each sign are fixed. With
-the multiplier rho of s'a (and r of the sums), g = Qa + p - s rho (- r) is the reduced gradient, and for every such pair
+    minimize  a'Qa / 2 + linear'a   with  Q_ij = s_i s_j K[r_i, r_j],  s'a = s'start,  0 <= a <= upper
+
+In the nu forms the sums over each sign are fixed. With the multiplier rho of s'a (and r of the sums), the reduced gradient
+is g = Qa + linear - s rho (- r), and for every such pair
 
     gap = sum_i max(g_i, 0) a_i + max(-g_i, 0) (upper_i - a_i)
 
-is the primal minus the dual objective: how far a can be from the best, whatever the solver did to get there.
+is the primal minus the dual objective: a bound on the distance of a from the optimum, however a was found.
 """
 
 from __future__ import annotations
@@ -13,13 +15,129 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.linalg.box_qp.solver import BoxProblem, BoxSolution, Gram, Tick, refinement, solve_box
+
+Tick = Callable[[int, int], None]
+
+
+class KernelMatrix(Protocol):
+    """Size, diagonal, rows and sums of rows of a Gram matrix, as `mercer.grams.row_cache.KernelRows` has them."""
+
+    n: int
+    threads: int
+
+    @property
+    def capacity(self) -> int:
+        """Number of rows that can be in the store at once."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are in the store already."""
+        ...
+
+    @property
+    def store(self) -> Array:  # (capacity, n)
+        """The array of rows; of a whole matrix, the matrix."""
+        ...
+
+    def part(self, index: Array) -> KernelMatrix:
+        """The matrix of some of the objects."""
+        ...
+
+    def diag(self) -> Array:
+        """k(x_i, x_i), (n,) float64."""
+        ...
+
+    def fetch(self, index: Array) -> tuple[Array, Array]:
+        """An array of rows, and the places of the given rows in it."""
+        ...
+
+    def product(self, index: Array, coef: Array) -> Array:
+        """sum_k coef_k K[index_k], (n,) float64."""
+        ...
+
+    def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:
+        """total += coef @ store[slots]."""
+        ...
+
+
+@dataclass(frozen=True)
+class BoxProblem:
+    """min a'Qa/2 + linear'a with Q_ij = s_i s_j K[r_i, r_j], s'a = s'start and 0 <= a <= upper.
+
+    `upper` may be infinite (hard margin), or 0 for a variable that stays 0. The gradient of such a variable is computed all
+    the same, so rows held out of a fold get their decision values s (gradient - linear) - offset at no extra cost. With
+    `split` the sums over s = +1 and over s = -1 are kept separately (the nu forms).
+    """
+
+    signs: Array  # (n,) +1 or -1
+    linear: Array  # (n,)
+    upper: Array  # (n,) >= 0
+    start: Array  # (n,) feasible
+    rows: Array | None = None  # (n,) row of the Gram behind each variable; None: i
+    split: bool = False
+
+    def check(self, n: int) -> None:
+        """Raise if the arrays are not a box problem on a Gram matrix of n rows."""
+        signs = _vector(self.signs, None, "signs")
+        m = len(signs)
+        linear, upper = _vector(self.linear, m, "linear"), _vector(self.upper, m, "upper")
+        start, rows = _vector(self.start, m, "start"), None if self.rows is None else np.asarray(self.rows)
+        if not (np.abs(signs) == 1).all():
+            raise InputError("BoxProblem: signs must be +1 or -1.")
+        if not (upper >= 0).all():  # also if it is NaN
+            raise InputError("BoxProblem: upper must be >= 0, or infinite.")
+        if not np.isfinite(linear).all() or not np.isfinite(start).all():
+            raise InputError("BoxProblem: linear and start must be finite.")
+        slack = 1e-9 * (1.0 + float(np.abs(start).max()))
+        if (start < -slack).any() or (start > upper + slack).any():
+            raise InputError("BoxProblem: start must lie in the box 0 <= a <= upper.")
+        if rows is None and m != n:
+            raise InputError(f"BoxProblem: {m} variables on a Gram of {n} rows need `rows`, the row behind each of them.")
+        if rows is not None and (rows.shape != (m,) or rows.min(initial=0) < 0 or rows.max(initial=0) >= n):
+            raise InputError(f"BoxProblem: rows must hold {m} row numbers in 0 … {n - 1}.")
+
+
+def _vector(value: Any, m: int | None, name: str) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (m is not None and len(array) != m):
+        length = "at least one number" if m is None else f"{m} numbers"
+        raise InputError(f"BoxProblem: {name} must be a vector of {length}; got shape {array.shape}.")
+    return array
+
+
+@dataclass(frozen=True)
+class BoxSolution:
+    """The weights and how they were reached; decision(x) = sum_i s_i value_i k(x_i, x) - offset.
+
+    `gap` is the violation left (LIBSVM's m - M); in the nu forms decisions are divided by `scale`.
+    """
+
+    value: Array  # (n,)
+    gradient: Array  # (n,) Q value + linear, float64
+    offset: float
+    scale: float
+    objective: float
+    gap: float
+    converged: bool
+    n_iter: int
+    message: str
+
+
+def offset_and_scale(problem: BoxProblem, first: float, last: float) -> tuple[float, float]:
+    """Return the offset and the scale that follow from the common f of the free variables of the first and last group."""
+    return (-(first + last) / 2, (last - first) / 2) if problem.split else (-first, 1.0)
+
+
+def converged_message(gap: float, tol: float, steps: int) -> str:
+    """The message of a problem solved to its tolerance."""
+    return f"converged: gap {gap:.2g} below tol={tol:g} in {steps} steps"
 
 
 @dataclass(frozen=True)
@@ -171,41 +289,6 @@ def regression_function(problem: BoxProblem, solution: BoxSolution, rows: Array)
         rows, coef, -solution.offset, norm, -solution.objective, duality_gap(problem, solution),
         solution.converged, solution.n_iter, solution.message, outputs, -solution.scale if problem.split else 1.0,
     )  # fmt: skip
-
-
-def solve_regression(
-    problem: BoxProblem, y: Array, weights: Array, solve: Callable[[BoxProblem], BoxSolution]
-) -> SupportFunction:  # (n,), (n,)
-    """Solve a regression on all n rows in units of the spread of its targets; rows of weight 0 only get outputs."""
-    found = in_units(problem, unit_of(y[weights > 0]), solve)
-    return regression_function(problem, found, np.arange(len(weights)))
-
-
-def solve_quantile(
-    gram: Gram,
-    y: Array,
-    upper: Array,
-    quantile: float,
-    *,
-    tol: float = 1e-3,
-    max_iter: int = -1,
-    time_limit: float | None = None,
-    tick: Tick | None = None,
-) -> SupportFunction:  # (n,), (n,)
-    """Solve kernel quantile regression, min 1/2 ||w||^2 + sum_i upper_i rho(y_i - f(x_i)), on a Gram matrix.
-
-    Here rho(r) = max(quantile r, (quantile - 1) r). The result holds the coefficients `coef` (n,) and the `intercept`.
-    Values of `gram` should be float64 for few rows or a fine tolerance (`mercer.grams.row_cache.value_tolerance`).
-
-    >>> from mercer.grams.row_cache import KernelRows
-    >>> found = solve_quantile(KernelRows.of(np.eye(3)), np.array([1.0, 2.0, 9.0]), np.ones(3), 0.5)
-    >>> np.round(found.outputs, 6).tolist()
-    [1.5, 2.0, 2.5]
-    """
-    further = refinement(gram.n, tol, limited=max_iter >= 0 or time_limit is not None)
-    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "tick": tick, "further": further}
-    problem = quantile_regression(y, upper, quantile)
-    return solve_regression(problem, y, upper, lambda scaled: solve_box(scaled, gram, tol=tol, **limits))
 
 
 def _two_sides(n: int) -> Array:

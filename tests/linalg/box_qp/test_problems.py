@@ -7,7 +7,7 @@ import pytest
 
 from mercer import Gaussian, KernelQuantileRegressor
 from mercer.grams.row_cache import KernelRows, value_tolerance
-from mercer.linalg.box_qp.support_problems import solve_quantile
+from mercer.linalg.box_qp.solver import solve_quantile
 
 
 @pytest.mark.parametrize("n", [60, 1500])
