@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.linalg.box_qp import naive
 
-import mercer.linalg.box_qp.small as small
 import mercer.linalg.box_qp.solver as solver
+import mercer.linalg.box_qp.steps as steps
 from mercer import Gaussian, Linear, Tanh
 from mercer.errors import InputError, NumericalError
 from mercer.grams.row_cache import KernelRows
@@ -106,8 +106,8 @@ def test_working_sets_of_every_size_agree_with_the_whole(monkeypatch, rng, size)
         K = gaussian(X)
         whole = solve_box(problem, KernelRows.of(K), tol=1e-5)
         with monkeypatch.context() as patch:
-            patch.setattr(small, "DIRECT", 1)
-            patch.setattr(small, "SIZE", size)
+            patch.setattr(steps, "DIRECT", 1)
+            patch.setattr(steps, "SIZE", size)
             parts = solve_box(problem, KernelRows.of(K), tol=1e-5)
         assert parts.converged, parts.message
         feasible(problem, parts.value)
@@ -122,8 +122,8 @@ def test_a_small_cache_gives_the_same_answer(monkeypatch, rng, size):
     X, problem = classification(rng, 700, C=10.0)
     kernel = Gaussian(length_scale=1.0)
     whole = solve_box(problem, KernelRows.held(kernel, X), tol=1e-3)
-    monkeypatch.setattr(small, "DIRECT", 1)
-    monkeypatch.setattr(small, "SIZE", size)
+    monkeypatch.setattr(steps, "DIRECT", 1)
+    monkeypatch.setattr(steps, "SIZE", size)
     few = solve_box(problem, KernelRows.cached(kernel, X, bytes=4 * 700 * 200), tol=1e-3)
     assert few.converged
     assert few.objective == pytest.approx(whole.objective, rel=1e-5)
@@ -251,8 +251,8 @@ def test_an_indefinite_kernel_ends(monkeypatch, rng, size):
     X, problem = classification(rng, 200, C=10.0)
     K = Tanh(scale=2.0, offset=-1.0)(X)
     assert np.linalg.eigvalsh(K).min() < -0.1
-    monkeypatch.setattr(small, "DIRECT", 1)
-    monkeypatch.setattr(small, "SIZE", size)
+    monkeypatch.setattr(steps, "DIRECT", 1)
+    monkeypatch.setattr(steps, "SIZE", size)
     found = solve_box(problem, KernelRows.of(K), max_iter=200_000)
     feasible(problem, found.value)
     assert np.isfinite(found.objective) and found.message
@@ -354,8 +354,8 @@ def test_a_sample_gives_the_start_of_a_large_problem(monkeypatch, rng):
     y = np.sin(X[:, 0])
     s = np.repeat([1.0, -1.0], 900)
     wide = BoxProblem(s, np.concatenate([0.1 - y, 0.1 + y]), np.ones(1800), np.zeros(1800), np.tile(np.arange(900), 2))
-    monkeypatch.setattr(small, "DIRECT", 1)
-    monkeypatch.setattr(small, "SIZE", 64)
+    monkeypatch.setattr(steps, "DIRECT", 1)
+    monkeypatch.setattr(steps, "SIZE", 64)
     for each in (problem, wide):
         plain = solve_box(each, KernelRows.cached(kernel, X))
         with monkeypatch.context() as patch:

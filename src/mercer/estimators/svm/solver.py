@@ -18,8 +18,8 @@ from mercer.estimators.svm.one_vs_one import WHOLE, class_pairs, solve_pairs
 from mercer.grams.row_cache import FINE, WHOLE_MATRIX_ROWS, KernelRows, value_tolerance
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, SupportFunction, classification, support_function
-from mercer.linalg.box_qp.small import DIRECT
 from mercer.linalg.box_qp.solver import refinement, solve_box
+from mercer.linalg.box_qp.steps import DIRECT
 from mercer.numeric.memory import budget_bytes
 from mercer.numeric.threads import cpu_count
 from mercer.planning import Route, Shape, entry_rate, gemm_rate

@@ -1,6 +1,6 @@
-"""The steps of `small` compiled, with loops in place of its operations on vectors.
+"""The steps of `steps` compiled, with loops in place of its operations on vectors.
 
-`small` must give the same bits in NumPy: nothing here may be reordered or fused. Loops over a block are written in two
+`steps` must give the same bits in NumPy: nothing here may be reordered or fused. Loops over a block are written in two
 halves, a maximum per chunk and a search in the best chunk, because the compiler turns a maximum into vector instructions
 but not the search for its place.
 """
@@ -17,8 +17,8 @@ from numba.extending import intrinsic, overload, register_jitable
 
 import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
-from mercer.linalg.box_qp import small
-from mercer.linalg.box_qp.small import BIG, TAU
+from mercer.linalg.box_qp import steps
+from mercer.linalg.box_qp.steps import BIG, TAU
 
 CHUNK = 64
 _FAST = {"nnan", "nsz"}  # no ninf, since bounds may be infinite; no contract or reassoc, since NumPy must round alike
@@ -26,7 +26,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def _in_place_of(operation: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile the decorated loop where compiled code calls this operation of `small`."""
+    """Compile the decorated loop where compiled code calls this operation of `steps`."""
 
     def register(loop: Callable[..., Any]) -> Any:
         both: Any = _OPTIONS | options
@@ -50,7 +50,7 @@ def _maximum(context: Any, a: Any, b: Any) -> Any:
 _larger: Any = intrinsic(_maximum)
 
 
-@_in_place_of(small.open_sides)
+@_in_place_of(steps.open_sides)
 def _open_sides(b: Floats, low: Floats, high: Floats, group: Ints, rise: Floats, fall: Floats) -> None:
     for t in range(b.size):
         if b[t] < high[t]:
@@ -59,7 +59,7 @@ def _open_sides(b: Floats, low: Floats, high: Floats, group: Ints, rise: Floats,
             fall[group[t], t] = 0.0
 
 
-@_in_place_of(small.highest, fastmath=_FAST)
+@_in_place_of(steps.highest, fastmath=_FAST)
 def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
     best, at = -2.0 * BIG, 0
     for start in range(0, f.size, CHUNK):
@@ -76,14 +76,14 @@ def _highest(f: Floats, rise: Floats) -> tuple[float, int]:
     return best, at
 
 
-@_in_place_of(small.move, fastmath=_FAST)
+@_in_place_of(steps.move, fastmath=_FAST)
 def _move(f: Floats, Ki: Array, Kj: Array, step: float, rise: Floats) -> tuple[float, int]:
     for t in range(f.size):
         f[t] -= step * (np.float64(Ki[t]) - np.float64(Kj[t]))
-    return small.highest(f, rise)
+    return steps.highest(f, rise)
 
 
-@_in_place_of(small.lowest, fastmath=_FAST)
+@_in_place_of(steps.lowest, fastmath=_FAST)
 def _lowest(f: Floats, fall: Floats) -> float:
     best = -2.0 * BIG
     for t in range(f.size):
@@ -91,7 +91,7 @@ def _lowest(f: Floats, fall: Floats) -> float:
     return -best
 
 
-@_in_place_of(small.partner, fastmath=_FAST)
+@_in_place_of(steps.partner, fastmath=_FAST)
 def _partner(row: Array, diag: Array, f: Floats, fall: Floats, top: float, own: float) -> tuple[float, float, int]:
     number = row.dtype.type
     zero, floor, two, mine = number(0.0), number(TAU), number(2.0), number(own)
@@ -119,7 +119,7 @@ def _partner(row: Array, diag: Array, f: Floats, fall: Floats, top: float, own: 
     return np.float64(gap), np.float64(most), place
 
 
-@_in_place_of(small.survey)
+@_in_place_of(steps.survey)
 def _survey(f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, top: Floats, bottom: Floats) -> None:
     top[:], bottom[:] = -np.inf, np.inf
     for t in range(f.size):
@@ -130,7 +130,7 @@ def _survey(f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, top: F
             bottom[g] = f[t]
 
 
-@_in_place_of(small.crossing)
+@_in_place_of(steps.crossing)
 def _crossing(K: Array, rows: Ints) -> Array:
     out = np.empty((rows.size, rows.size))
     for a in range(rows.size):
@@ -140,7 +140,7 @@ def _crossing(K: Array, rows: Ints) -> Array:
     return out
 
 
-@_in_place_of(small.factor)
+@_in_place_of(steps.factor)
 def _factor(A: Floats) -> bool:
     k = len(A)
     column = np.empty(k)
@@ -159,7 +159,7 @@ def _factor(A: Floats) -> bool:
     return True
 
 
-@_in_place_of(small.substitute)
+@_in_place_of(steps.substitute)
 def _substitute(L: Floats, x: Floats) -> None:
     k = len(L)
     for j in range(k):
@@ -173,7 +173,7 @@ def _substitute(L: Floats, x: Floats) -> None:
             x[i] -= row[i] * own
 
 
-@_in_place_of(small.total)
+@_in_place_of(steps.total)
 def _total(values: Floats, group: Ints, g: int) -> float:
     total = 0.0
     for t in range(values.size):
@@ -182,7 +182,7 @@ def _total(values: Floats, group: Ints, g: int) -> float:
     return total
 
 
-@_in_place_of(small.add_weight)
+@_in_place_of(steps.add_weight)
 def _add_weight(f: Floats, row: Floats, step: float) -> None:
     for side in range(0, f.size, row.size):
         part = f[side : side + row.size]
@@ -190,13 +190,20 @@ def _add_weight(f: Floats, row: Floats, step: float) -> None:
             part[s] -= step * row[s]
 
 
-_in_place_of(small.descend_in_time)(small.descend)
-for _shared in (small.solve_face, small.violation, small.solve_whole, small.is_problem, small.level):
+@_in_place_of(steps.descend_in_time)
+def _descend_in_time(
+    K: Array, diag: Array, f: Floats, b: Floats, low: Floats, high: Floats, group: Ints, groups: int, tol: float,
+    max_steps: int, takeover: None,
+) -> tuple[int, float]:  # fmt: skip
+    return steps.descend(K, diag, f, b, low, high, group, groups, tol, max_steps)
+
+
+for _shared in (steps.descend, steps.solve_face, steps.violation, steps.solve_whole, steps.is_problem, steps.level):
     register_jitable(**_OPTIONS)(_shared)
 
 _compile = numba.njit(cache=True, **_OPTIONS)
-descend = _compile(small.descend)
-solve_problem = _compile(small.solve_problem)
+descend = _compile(steps.descend)
+solve_problem = _compile(steps.solve_problem)
 survey = _compile(_survey)
 
 

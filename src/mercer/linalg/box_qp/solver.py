@@ -1,20 +1,20 @@
 """`solve_box`: the dual problem of support vector machines, a quadratic problem over a box with one or two equalities.
 
 Classification, regression, one-class and the nu forms differ in `signs`, `linear`, `upper` and `start` alone
-(`problems`). Small problems are solved in one call on their whole matrix (`small`), large ones in working sets
+(`problems`). Small problems are solved in one call on their whole matrix (`steps`), large ones in working sets
 (`working_sets`), and problems whose start is nearly right on a whole matrix by `held.solve_held`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.linalg.box_qp import small
+from mercer.linalg.box_qp import steps
 from mercer.linalg.box_qp.descent import SignedWeights, Watch
 from mercer.linalg.box_qp.problems import (
     BoxProblem,
@@ -29,8 +29,9 @@ from mercer.linalg.box_qp.problems import (
     regression_function,
     unit_of,
 )
-from mercer.linalg.box_qp.small import COARSE, DONE, HARD, SmallSolution, solve_at_once
+from mercer.linalg.box_qp.steps import COARSE, DONE, HARD
 from mercer.linalg.box_qp.working_sets import WorkingSets
+from mercer.numeric.compiling import rented
 
 #: From this many rows on, rows on demand start from the weights of a sample. Row: svc-fit-*.
 SAMPLED = 8192
@@ -98,7 +99,7 @@ def solve_box(
         state.b[:] = _from_sample(problem, state, gram, watch)
     state.start(gram)
     blocks = WorkingSets(state, gram, watch)
-    if watch.steps and len(state.b) > small.SIZE:
+    if watch.steps and len(state.b) > steps.SIZE:
         blocks.cut()
     blocks.run()
     if further is not None and watch.converged:
@@ -114,11 +115,49 @@ def _at_once(problem: BoxProblem, gram: KernelMatrix, tol: float, fine: float, t
     signs, linear, upper, start = (np.asarray(a, np.float64) for a in given)
     rows = np.arange(gram.n) if problem.rows is None else np.asarray(problem.rows, np.int64)
     m = len(rows)
-    if not 0 < m <= small.DIRECT or any(a.shape != (m,) for a in (signs, linear, upper, start)):
+    if not 0 < m <= steps.DIRECT or any(a.shape != (m,) for a in (signs, linear, upper, start)):
         return None
     if tick is not None:
         tick(0, 100)
-    return solve_at_once(gram.store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, small.first_steps(m))
+    return solve_at_once(gram.store, signs, linear, upper, start, rows, 1 + problem.split, tol, fine, steps.first_steps(m))
+
+
+@dataclass(frozen=True)
+class SmallSolution:
+    """How a call ended, and what it found."""
+
+    ended: int
+    steps: int
+    gap: float
+    levels: tuple[float, float]  # the common f of the free variables of the first and of the last group
+    objective: float
+    value: Array  # (q,)
+    gradient: Array  # (q,)
+
+
+def solve_at_once(
+    K: Array, signs: Array, linear: Array, upper: Array, start: Array, rows: Array, groups: int, tol: float, fine: float,
+    max_steps: int,
+) -> SmallSolution:  # (n, n), (q,) …  # fmt: skip
+    """Solve min a'Qa/2 + linear'a, Q_ij = s_i s_j K[rows_i, rows_j], from `start` to `tol`, and on to `fine`."""
+    value, gradient = np.empty((2, len(signs)))
+    problem = (K, signs, linear, upper, start, rows, groups, tol, fine, max_steps, value, gradient)
+    if rented():
+        from mercer.linalg.box_qp import _compiled_loops
+
+        ended, made, gap, first, second, objective = _compiled_loops.solve_problem(*problem, None)
+    else:
+        with np.errstate(all="ignore"):
+            ended, made, gap, first, second, objective = steps.solve_problem(*problem, _compiled_descend)
+    return SmallSolution(ended, made, gap, (first, second), objective, value, gradient)
+
+
+def _compiled_descend(*arguments: Any) -> tuple[int, float]:
+    """`steps.descend`, compiled."""
+    from mercer.linalg.box_qp import _compiled_loops
+
+    made, gap = _compiled_loops.descend(*arguments)
+    return made, gap
 
 
 def _read(problem: BoxProblem, found: SmallSolution, tol: float) -> BoxSolution:
@@ -127,10 +166,10 @@ def _read(problem: BoxProblem, found: SmallSolution, tol: float) -> BoxSolution:
     return BoxSolution(found.value, found.gradient, offset, scale, found.objective, found.gap, True, found.steps, message)
 
 
-def _go_on(blocks: WorkingSets, state: SignedWeights, watch: Watch, tol: float, steps: int) -> None:
+def _go_on(blocks: WorkingSets, state: SignedWeights, watch: Watch, tol: float, most: int) -> None:
     """Take more steps from the point where the tolerance was reached; undo them if they lead away from it."""
     b, sums = state.b.copy(), state.sums.copy()
-    more = Watch(tol, steps, None, None, len(b), watch.unbounded)
+    more = Watch(tol, most, None, None, len(b), watch.unbounded)
     blocks.sharpen(more)
     watch.steps += more.steps
     if state.gap() > watch.tol:

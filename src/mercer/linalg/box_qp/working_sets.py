@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.linalg.box_qp import small
+from mercer.linalg.box_qp import steps
 from mercer.linalg.box_qp.descent import Descent, SignedWeights, Watch
 from mercer.linalg.box_qp.faces import descend_face
 from mercer.linalg.box_qp.problems import KernelMatrix
@@ -34,7 +34,7 @@ class WorkingSets(Descent):
     def __init__(self, state: SignedWeights, gram: KernelMatrix, watch: Watch) -> None:
         super().__init__(state, gram, watch)
         self.near = False  # the free variables are nearly known
-        self.size = self.n if self.n <= small.DIRECT else LARGEST
+        self.size = self.n if self.n <= steps.DIRECT else LARGEST
         if gram.capacity < gram.n:
             self.size = min(self.size, max(2, gram.capacity // 2))
         self.old = np.empty(0, dtype=np.int64)
@@ -76,21 +76,21 @@ class WorkingSets(Descent):
         diag = np.ascontiguousarray(np.diagonal(K))  # as rounded in K, or steps would not fit the sums they move
         whole, groups = len(b) == self.n, self.state.groups
         goal = 0.5 * self.watch.tol if whole else max(INNER * self.gap, 0.5 * self.watch.tol)
-        steps, rounds, patience = 0, NEWTON, small.PATIENCE * len(b)
-        if whole and self.n > small.SIZE:  # if these steps are not enough, smaller sets follow: their steps are cheaper
-            rounds, patience = 1, small.first_steps(self.n)
+        count, rounds, patience = 0, NEWTON, steps.PATIENCE * len(b)
+        if whole and self.n > steps.SIZE:  # if these steps are not enough, smaller sets follow: their steps are cheaper
+            rounds, patience = 1, steps.first_steps(self.n)
             self.cut()
         elif self.near:
             rounds, patience = POLISH
         for _ in range(rounds):
-            most = min(patience, self.watch.left - steps)
+            most = min(patience, self.watch.left - count)
             made, gap = descend(K, diag, f, b, low, high, group, groups, goal, most)
-            steps += int(made)
-            if gap < goal or steps >= self.watch.left or rounds == 1:
+            count += int(made)
+            if gap < goal or count >= self.watch.left or rounds == 1:
                 break
             if not descend_face(K, f, b, low, high, group, groups):
                 break
-        self.watch.steps += steps
+        self.watch.steps += count
 
     def block(self, index: Array) -> tuple[Array, Array, Array]:  # (q,) -> (S, n), (q,), (q, q)
         """The rows of a set and the block where they cross."""
@@ -131,7 +131,7 @@ class WorkingSets(Descent):
             mark[_largest(-f, self.falling[:down], share)] = True
         kept = self.old[~mark[self.old]]
         free = (state.b[kept] < state.high[kept]) & (state.b[kept] > state.low[kept])
-        least = min(small.SIZE, self.size)
+        least = min(steps.SIZE, self.size)
         room = int(np.clip(1.25 * free.sum() + mark.sum(), least, self.size)) - int(mark.sum())
         mark[np.concatenate([kept[free], kept[~free]])[:room]] = True
         return np.flatnonzero(mark)

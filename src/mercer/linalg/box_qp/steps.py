@@ -1,4 +1,4 @@
-"""Small box problems on a whole matrix, solved in one call by one source that runs in NumPy or compiled.
+"""Steps on pairs and faces of small box problems, in one source that runs in NumPy or compiled.
 
 Loading the compiler takes as long as thousands of steps in NumPy, so a process begins without it and changes over, in the
 midst of a problem if need be, once it has spent a part of that time (`numeric/compiling.rented`). `descend`, `solve_face`
@@ -17,12 +17,15 @@ variables, variable t stands for row t % n.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from mercer.arrays import Array
 from mercer.numeric.compiling import rented, spend
+
+#: The signature of `descend`.
+Descend = Callable[..., tuple[int, float]]
 
 #: Problems of at most this many variables are solved at once, or are one working set. Row: svc-fit-*.
 DIRECT = 2048
@@ -49,36 +52,6 @@ GLANCE = 256
 def first_steps(n: int) -> int:
     """Steps on pairs of a whole problem of n variables before another way is tried."""
     return (PATIENCE if n <= SIZE else FIRST) * n
-
-
-@dataclass(frozen=True)
-class SmallSolution:
-    """How a call ended, and what it found."""
-
-    ended: int
-    steps: int
-    gap: float
-    levels: tuple[float, float]  # the common f of the free variables of the first and of the last group
-    objective: float
-    value: Array  # (q,)
-    gradient: Array  # (q,)
-
-
-def solve_at_once(
-    K: Array, signs: Array, linear: Array, upper: Array, start: Array, rows: Array, groups: int, tol: float, fine: float,
-    steps: int,
-) -> SmallSolution:  # (n, n), (q,) …  # fmt: skip
-    """Solve min a'Qa/2 + linear'a, Q_ij = s_i s_j K[rows_i, rows_j], from `start` to `tol`, and on to `fine`."""
-    value, gradient = np.empty((2, len(signs)))
-    problem = (K, signs, linear, upper, start, rows, groups, tol, fine, steps, value, gradient)
-    if rented():
-        from mercer.linalg.box_qp import _compiled_loops
-
-        ended, made, gap, first, second, objective = _compiled_loops.solve_problem(*problem)
-    else:
-        with np.errstate(all="ignore"):
-            ended, made, gap, first, second, objective = solve_problem(*problem)
-    return SmallSolution(ended, made, gap, (first, second), objective, value, gradient)
 
 
 # -- written once: run as it is, or compiled -----------------------------------------------------------------------------
@@ -193,7 +166,7 @@ def violation(f: Array, b: Array, low: Array, high: Array, group: Array, limits:
 
 def solve_whole(
     K: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float, fine: float, steps: int,
-    limits: Array,
+    limits: Array, takeover: Descend | None,
 ) -> tuple[int, int, float]:  # (n, n), (q,) … with q = n or 2n, (2, groups)  # fmt: skip
     """Solve from b, with f = c on entry and c - K b at the end; return how it ended, the steps made and the gap."""
     q, diag = f.size, np.diag(K).copy()
@@ -201,7 +174,7 @@ def solve_whole(
         add_weight(f, K[t % diag.size], b[t])
     made, gap = 0, violation(f, b, low, high, group, limits)
     if gap >= tol:
-        made, _ = descend_in_time(K, diag, f, b, low, high, group, groups, 0.5 * tol, steps)
+        made, _ = descend_in_time(K, diag, f, b, low, high, group, groups, 0.5 * tol, steps, takeover)
         gap = violation(f, b, low, high, group, limits)
     if not np.isfinite(f.sum()):
         return UNDEFINED, made, gap
@@ -213,7 +186,7 @@ def solve_whole(
         free = np.count_nonzero((b > low) & (b < high))
         most = EAGER + int(free**3 / (STEP * q))
         before, was = b.copy(), f.copy()
-        more, _ = descend_in_time(K, diag, f, b, low, high, group, groups, 0.5 * fine, most)
+        more, _ = descend_in_time(K, diag, f, b, low, high, group, groups, 0.5 * fine, most, takeover)
         made += more
         new = violation(f, b, low, high, group, limits)
         if new >= fine and solve_face(K, diag, f, b, low, high, group, groups):
@@ -246,11 +219,12 @@ def level(f: Array, b: Array, low: Array, high: Array, group: Array, g: int, lim
 
 def solve_problem(
     K: Array, signs: Array, linear: Array, upper: Array, start: Array, rows: Array, groups: int, tol: float, fine: float,
-    steps: int, value: Array, gradient: Array,
+    steps: int, value: Array, gradient: Array, takeover: Descend | None,
 ) -> tuple[int, int, float, float, float, float]:  # (n, n), (q,) …  # fmt: skip
     """Solve a problem as it is stated; return how it ended, steps, gap, two levels and the objective.
 
-    `value` and `gradient` get the weights and the gradient there; `rows` are numbers of rows of K.
+    `value` and `gradient` get the weights and the gradient there; `rows` are numbers of rows of K. In NumPy, `takeover` is
+    the compiled `descend`, to be used when it is worth loading.
     """
     q, n = signs.size, len(K)
     if not is_problem(signs, linear, upper, start, rows, n):
@@ -261,7 +235,7 @@ def solve_problem(
     b, c = np.minimum(np.maximum(signs * start, low), high), -signs * linear
     group = np.where(signs > 0, 0, groups - 1)
     f, limits = c.copy(), np.empty((2, groups))
-    ended, made, gap = solve_whole(K, f, b, low, high, group, groups, tol, fine, steps, limits)
+    ended, made, gap = solve_whole(K, f, b, low, high, group, groups, tol, fine, steps, limits, takeover)
     value[:] = signs * b + 0.0  # no -0.0
     gradient[:] = linear + signs * (c - f)
     objective = 0.5 * total(value * (gradient + linear), np.zeros(q, np.int64), 0)
@@ -274,20 +248,19 @@ def solve_problem(
 
 
 def descend_in_time(
-    K: Array, diag: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float, max_steps: int
-) -> tuple[int, float]:
-    """`descend`, whose compiled form takes over when NumPy has had its time."""
+    K: Array, diag: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float,
+    max_steps: int, takeover: Descend | None,
+) -> tuple[int, float]:  # fmt: skip
+    """`descend` until NumPy has had its time, then `takeover`, its compiled form."""
     box, made = (K, diag, f, b, low, high, group, groups), 0
-    while not rented():
+    while takeover is None or not rented():
         since, part = time.perf_counter(), min(GLANCE, max_steps - made)
         steps, gap = descend(*box, tol, part)
         made += steps
         spend(time.perf_counter() - since)
         if steps < part or gap < tol or made == max_steps:
             return made, gap
-    from mercer.linalg.box_qp import _compiled_loops
-
-    more, gap = _compiled_loops.descend(*box, tol, max_steps - made)
+    more, gap = takeover(*box, tol, max_steps - made)
     return made + more, gap
 
 

@@ -1,4 +1,4 @@
-"""Small problems in one call: the compiled loops, their NumPy twin bit for bit, and the working sets they stand for."""
+"""Small problems in one call: the same bits in NumPy and compiled, and the same optimum as working sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.linalg.box_qp.test_solver import gaussian, problems
 
 from mercer import SVR, Gaussian
 from mercer.grams.row_cache import KernelRows
-from mercer.linalg.box_qp import small, solver
+from mercer.linalg.box_qp import solver, steps
 from mercer.linalg.box_qp._compiled_loops import solve_problem
 from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric import compiling
@@ -27,35 +27,36 @@ def arguments(problem, K, fine):
 def answers(problem, K, fine, *ways):
     for way in ways:
         value, gradient = np.empty((2, len(problem.signs)))
-        yield (*way(*arguments(problem, K, fine), value, gradient), *value, *gradient)
+        takeover = solver._compiled_descend if way is steps.solve_problem else None
+        yield (*way(*arguments(problem, K, fine), value, gradient, takeover), *value, *gradient)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [6, 30, 90])
 def test_numpy_rounds_as_the_compiled_loops_do(monkeypatch, seed, n):
-    monkeypatch.setattr(small, "rented", lambda: False)
+    monkeypatch.setattr(steps, "rented", lambda: False)
     for X, problem in problems(np.random.default_rng(seed), n):
         for K in (gaussian(X), X @ X.T, np.tanh(X @ X.T - 1.0)):
             for fine in (1e-3, 1e-10):
-                plain, compiled = answers(problem, K, fine, small.solve_problem, solve_problem)
+                plain, compiled = answers(problem, K, fine, steps.solve_problem, solve_problem)
                 assert plain == compiled  # every bit
 
 
 def test_some_of_the_rows_and_what_is_no_problem(monkeypatch, rng):
-    monkeypatch.setattr(small, "rented", lambda: False)
+    monkeypatch.setattr(steps, "rented", lambda: False)
     _, problem = next(problems(rng, 20))
     K = gaussian(rng.normal(size=(50, 3)))
     some = replace(problem, rows=rng.permutation(50)[:20])
-    plain, compiled = answers(some, K, 1e-10, small.solve_problem, solve_problem)
-    assert plain == compiled and plain[0] == small.DONE
+    plain, compiled = answers(some, K, 1e-10, steps.solve_problem, solve_problem)
+    assert plain == compiled and plain[0] == steps.DONE
     twice = KernelRows.of(K[np.ix_(some.rows, some.rows)])
     np.testing.assert_allclose(solve_box(problem, twice).value, solve_box(some, KernelRows.of(K)).value, atol=1e-12)
     for name, value in (("upper", np.inf), ("upper", -1.0), ("linear", np.nan), ("signs", 2.0), ("start", 5.0)):
         wrong = replace(some, **{name: np.full(20, value)})
-        for found in answers(wrong, K, 1e-10, small.solve_problem, solve_problem):
-            assert found[0] == small.NO_PROBLEM
-    for found in answers(some, np.full((50, 50), np.nan), 1e-10, small.solve_problem, solve_problem):
-        assert found[0] in (small.UNDEFINED, small.HARD)  # the sets look closer, and refuse
+        for found in answers(wrong, K, 1e-10, steps.solve_problem, solve_problem):
+            assert found[0] == steps.NO_PROBLEM
+    for found in answers(some, np.full((50, 50), np.nan), 1e-10, steps.solve_problem, solve_problem):
+        assert found[0] in (steps.UNDEFINED, steps.HARD)  # the sets look closer, and refuse
 
 
 def test_the_compiled_loop_may_take_over_at_any_step(monkeypatch, rng):
@@ -64,9 +65,9 @@ def test_the_compiled_loop_may_take_over_at_any_step(monkeypatch, rng):
         (expected,) = answers(problem, K, 1e-10, solve_problem)
         for switch in (1, 2, 5):
             asked = iter(range(10**6))
-            monkeypatch.setattr(small, "GLANCE", 7)
-            monkeypatch.setattr(small, "rented", lambda asked=asked, switch=switch: next(asked) >= switch)
-            (found,) = answers(problem, K, 1e-10, small.solve_problem)
+            monkeypatch.setattr(steps, "GLANCE", 7)
+            monkeypatch.setattr(steps, "rented", lambda asked=asked, switch=switch: next(asked) >= switch)
+            (found,) = answers(problem, K, 1e-10, steps.solve_problem)
             assert found == expected
 
 
@@ -95,7 +96,7 @@ def test_what_one_call_leaves_is_taken_up_by_the_sets(monkeypatch, rng):
 
 
 def _few_steps(problem, gram, tol, fine, tick):
-    return small.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)
+    return solver.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)
 
 
 FIRST_FITS = """
