@@ -149,7 +149,7 @@ def imports(source: str, module: str, is_package: bool = False) -> list[Import]:
                 walk(child, deferred, type_only)
             return
         inside = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for child in ast.iter_child_nodes(node):
+        for child in ast.iter_child_nodes(node):  # type: ignore[assignment]
             walk(child, inside, type_only)
 
     walk(ast.parse(source), deferred=False, type_only=False)

@@ -10,13 +10,13 @@ KERNELS = [Linear(), Polynomial(degree=3, offset=0.5), Polynomial(degree=2, offs
 
 
 @pytest.fixture(params=KERNELS, ids=str)
-def case(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple:  # type: ignore[type-arg]
+def case(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple:
     k = request.param
     X, Z = rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
     return k, X, Z, k.feature_map(X), k.feature_map(Z), rng
 
 
-def test_norms_and_distances_of_combinations(case: tuple) -> None:  # type: ignore[type-arg]
+def test_norms_and_distances_of_combinations(case: tuple) -> None:
     k, X, _, P, _, rng = case
     a, b = rng.normal(size=(2, 30))
     for first in ((k(X),), (k, X)):
@@ -27,7 +27,7 @@ def test_norms_and_distances_of_combinations(case: tuple) -> None:  # type: igno
         np.testing.assert_allclose(geometry.projection(*first, a), P @ (P.T @ a) / np.linalg.norm(P.T @ a))
 
 
-def test_distances_between_points(case: tuple) -> None:  # type: ignore[type-arg]
+def test_distances_between_points(case: tuple) -> None:
     k, X, Z, P, Q, _ = case
     wanted = np.linalg.norm(P[:, None] - Q[None], axis=2)
     np.testing.assert_allclose(geometry.distances(k, X, Z), wanted, rtol=1e-6)
@@ -37,7 +37,7 @@ def test_distances_between_points(case: tuple) -> None:  # type: ignore[type-arg
     assert np.all(np.diagonal(own) == 0)
 
 
-def test_normalizing_and_centering(case: tuple) -> None:  # type: ignore[type-arg]
+def test_normalizing_and_centering(case: tuple) -> None:
     k, X, Z, P, Q, _ = case
     unit, mean = P / np.linalg.norm(P, axis=1, keepdims=True), P.mean(axis=0)
     for first in ((k(X),), (k, X)):
@@ -49,7 +49,7 @@ def test_normalizing_and_centering(case: tuple) -> None:  # type: ignore[type-ar
     np.testing.assert_allclose(geometry.center(k, X), k.centered(X)(X), atol=1e-9)
 
 
-def test_projection_of_new_points(case: tuple) -> None:  # type: ignore[type-arg]
+def test_projection_of_new_points(case: tuple) -> None:
     k, X, Z, P, Q, rng = case
     a = rng.normal(size=30)
     w = P.T @ a
@@ -104,4 +104,4 @@ def test_what_is_not_psd_has_no_lengths() -> None:
 )
 def test_bad_input_names_the_rule(call: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        call(np.eye(2))  # type: ignore[operator]
+        call(np.eye(2))

@@ -1,6 +1,5 @@
 """Both versions side by side: what from_sklearn returns computes what the original does."""
 
-
 import numpy as np
 import pytest
 from sklearn import decomposition, gaussian_process, kernel_ridge, svm
@@ -149,11 +148,11 @@ def test_what_has_no_counterpart():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: mercer.SVC(kernel="rbf", gamma=0.1), r"Gaussian\.from_gamma\(0\.1\).*from_sklearn"),
-        (lambda: mercer.SVC(probability=True), "predict_proba is always there.*from_sklearn"),
-        (lambda: mercer.KernelRidge(gamma=0.2), "no parameter 'gamma'.*from_sklearn"),
-        (lambda: mercer.SVR(cache_size=200), "memory=.*from_sklearn"),
-        (lambda: mercer.GaussianProcessRegressor(n_restarts_optimizer=3), "n_restarts here"),
+        (lambda: mercer.SVC(kernel="rbf", gamma=0.1), r"Gaussian\.from_gamma\(0\.1\).*from_sklearn"),  # type: ignore[call-arg]
+        (lambda: mercer.SVC(probability=True), "predict_proba is always there.*from_sklearn"),  # type: ignore[call-arg]
+        (lambda: mercer.KernelRidge(gamma=0.2), "no parameter 'gamma'.*from_sklearn"),  # type: ignore[call-arg]
+        (lambda: mercer.SVR(cache_size=200), "memory=.*from_sklearn"),  # type: ignore[call-arg]
+        (lambda: mercer.GaussianProcessRegressor(n_restarts_optimizer=3), "n_restarts here"),  # type: ignore[call-arg]
     ],
 )
 def test_parameters_of_scikit_learn_name_the_way(call, words):

@@ -49,8 +49,8 @@ def test_a_second_start_goes_on(data: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_density_and_coverage_are_those_of_the_predictions(data: Path) -> None:
-    X, y, marks = quality.load("energy", data)
-    train, test = quality.split(len(y), marks, 0, 1000)
+    X, y, marks = quality.load("energy", data)  # type: ignore[attr-defined]
+    train, test = quality.split(len(y), marks, 0, 1000)  # type: ignore[attr-defined]
     found = quality.measure(X, y, train, test)
     again = quality.measure(X, 3.0 * y, train, test)
     assert np.isclose(found["nlpd"], again["nlpd"], atol=1e-3), "in units of the target's spread"

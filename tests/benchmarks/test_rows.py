@@ -58,7 +58,7 @@ def test_the_targets_of_the_first_issue_are_there() -> None:
     ],
     ids=["gaussian", "narrow", "laplacian", "sum", "related"],
 )
-def test_gram_rows_agree_when_small(make, dtype: str, constants: Constants) -> None:  # type: ignore[no-untyped-def]
+def test_gram_rows_agree_when_small(make, dtype: str, constants: Constants) -> None:
     row = make(dtype)
     X = row.data()
     assert np.array_equal(X, row.data()), "the data come from a fixed seed"

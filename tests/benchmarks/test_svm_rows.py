@@ -64,7 +64,7 @@ def test_geometric_means_are_judged() -> None:
     assert good and line.startswith("PASS: fit against scikit-learn: geometric mean 5.00")
     assert svm_means.verdict(results(3.0), "fit", "scikit-learn", 4.0, 1.0)[1].startswith("FAIL")
     slow = results(9.0)
-    slow["rows"]["svc-fit-usps"]["peers"][0]["ratio"] = 0.9  # type: ignore[index]
+    slow["rows"]["svc-fit-usps"]["peers"][0]["ratio"] = 0.9
     assert svm_means.verdict(slow, "fit", "scikit-learn", 4.0, 1.0)[1].startswith("FAIL"), "one slower row is enough"
     assert svm_means.verdict(results(9.0, agrees=False), "fit", "sklearnex", 2.5, 1.0)[1].startswith("OPEN")
     assert svm_means.verdict({"rows": {}}, "fit", "sklearnex", 2.5, 1.0)[1].startswith("OPEN")

@@ -16,7 +16,7 @@ from mercer.report.document.comparison_report import comparison_report
 from mercer.report.document.training_report import write_report
 from mercer.workflow.columns import ask
 from mercer.workflow.comparison import compare_tables
-from mercer.workflow.training import Settings, train
+from mercer.workflow.training import Settings, train  # type: ignore[attr-defined]
 
 #: Names and labels that would do harm if they were not escaped.
 EVIL = "<script>document.title='harm'</script><img src=x onerror=\"document.title='harm'\">\x1b[2J\u202e"

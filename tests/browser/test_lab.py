@@ -194,7 +194,7 @@ def test_the_perceptron_is_stepped_until_it_separates(lab: Lab) -> None:
     for count in range(1, 100):
         step.click()
         shown = re.compile(rf"^({count} corrections so far|separated after {count} corrections)$")
-        lab.text(shown)  # type: ignore[arg-type]
+        lab.text(shown)
         if lab.page.get_by_text("separated after").count():
             break
     assert 1 < count < 99

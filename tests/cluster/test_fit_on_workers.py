@@ -142,7 +142,7 @@ def test_a_scheduler_without_workers(data: Path, tmp_path: Path, monkeypatch: py
 def test_workers_of_another_version(client: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import mercer.cli.scheduler as scheduler
 
-    ours = scheduler.version("mercer")
+    ours = scheduler.version("mercer")  # type: ignore[attr-defined]
     out = tmp_path / "results" / "out"
     out.parent.mkdir()
     with monkeypatch.context() as patch:

@@ -14,7 +14,7 @@ import mercer.numeric.points
 def counted_encodings(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
     """Count `Points` made of all rows, and calls of `as_vectors`, inside the block."""
     made = {"encodings": 0, "scans": 0}
-    encode, check = mercer.numeric.points.Points.__init__, mercer.inputs.rows.as_vectors
+    encode, check = mercer.numeric.points.Points.__init__, mercer.inputs.rows.as_vectors  # type: ignore[attr-defined]
 
     def encoding(*arguments: Any, **keywords: Any) -> None:
         made["encodings"] += 1

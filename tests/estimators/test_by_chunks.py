@@ -133,9 +133,9 @@ def test_strings_and_graphs_come_in_chunks() -> None:
     there = mercer.KernelRidge(kernel, n_components=30).fit(mercer.chunks(words, y, rows=7))
     np.testing.assert_allclose(there.predict(words), here, atol=1e-6)
     graphs = [mercer.Graph(4, [(0, 1), (1, 2)][: 1 + i % 2], node_labels=[i % 3] * 4) for i in range(20)]
-    kernel = mercer.VertexHistogram()
+    kernel = mercer.VertexHistogram()  # type: ignore[assignment]
     here = mercer.KernelRidge(kernel, solver="nystroem").fit(graphs, y[:20]).predict(graphs)
-    there = mercer.KernelRidge(kernel).fit(mercer.chunks(graphs, y[:20], rows=6)).predict(graphs)
+    there = mercer.KernelRidge(kernel).fit(mercer.chunks(graphs, y[:20], rows=6)).predict(graphs)  # type: ignore[assignment]
     np.testing.assert_allclose(there, here, atol=1e-6)
 
 
@@ -143,7 +143,7 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
     import mercer.estimators.base as base
 
     seen: list[Any] = []
-    inner = base.read_chunks
+    inner = base.read_chunks  # type: ignore[attr-defined]
     monkeypatch.setattr(base, "read_chunks", lambda *given: seen.append(inner(*given)) or seen[-1])
 
     def parts() -> Iterator[Any]:

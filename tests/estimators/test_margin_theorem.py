@@ -69,7 +69,7 @@ def test_the_ledger_of_svc_says_the_same() -> None:
 def test_many_functions_at_once_against_the_formula() -> None:
     margins, norm, bias, trace = np.linspace(-0.2, 3.0, 5000), 2.0, 0.7, 5000.0
     one = [np.array([value]) for value in (5000.0, norm, bias, trace)]
-    [bound], [distance], [loss] = least_bounds(losses_at(margins, norm)[:, None], *one, 0.05)
+    [bound], [distance], [loss] = least_bounds(losses_at(margins, norm)[:, None], *one, 0.05)  # type: ignore[call-arg]
     i = int(np.log2(1 / distance))
     rho = norm / 2**i
     assert loss == (margins < rho).mean()

@@ -115,9 +115,9 @@ def test_two_samples_and_independence(name: str) -> None:
 
 def test_the_length_is_chosen_by_cross_validation() -> None:
     model = mercer.KernelRidgeCV(Spectrum(1), param_grid={"p": [1, 2, 3]}).fit(X, y)
-    assert model.kernel_.p in (1, 2, 3)
+    assert model.kernel_.p in (1, 2, 3)  # type: ignore[attr-defined]
     loo = [mercer.KernelRidgeCV(Spectrum(p), alphas=[model.best_alpha_]).fit(X, y).best_score_ for p in (1, 2, 3)]
-    assert np.argmax(loo) + 1 == model.kernel_.p
+    assert np.argmax(loo) + 1 == model.kernel_.p  # type: ignore[attr-defined]
     classes = mercer.KernelRidgeClassifier(
         WeightedDegree(1).normalized(), alpha="loo", param_grid={"0__degree": [1, 2]}
     ).fit(X, TWO)

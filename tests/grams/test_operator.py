@@ -75,7 +75,7 @@ def test_errors_name_the_rule(rng: np.random.Generator) -> None:
     with pytest.raises(InputError, match=r"0 … 4"):
         operator.rows([7])
     with pytest.raises(InputError, match="row numbers"):
-        operator.rows([0.5])  # type: ignore[list-item]
+        operator.rows([0.5])
     with pytest.raises(InputError, match="NaN"):
         operator @ np.array([1.0, np.nan, 0.0])
     assert operator.rows(np.array([], dtype=int)).shape == (0, 3)

@@ -102,7 +102,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="this is a folder"):
         read_fasta(tmp_path)
     with pytest.raises(InputError, match="named by its path; got int"):
-        read_fasta(3)  # type: ignore[arg-type]
+        read_fasta(3)
 
 
 def test_sequences_are_a_collection_of_strings(fasta: Path) -> None:

@@ -59,7 +59,7 @@ def test_two_kernels_at_least() -> None:
     with pytest.raises(InputError, match="at least two"):
         Sum((g,))
     with pytest.raises(InputError, match="takes kernels"):
-        Product((g, 2.0))  # type: ignore[arg-type]
+        Product((g, 2.0))
 
 
 def test_precomputed_combines_with_scalars_and_its_kind_only() -> None:

@@ -18,14 +18,14 @@ X = np.random.default_rng(0).normal(size=(50, 3))
 
 def test_the_median_is_that_of_the_distances() -> None:
     assert Gaussian("median").resolve(X) == Gaussian(float(np.median(pdist(X))))
-    assert Matern(0.5, length_scale="median").resolve(X).length_scale == pytest.approx(np.median(pdist(X)))
-    assert Laplacian("median").resolve(X).length_scale == pytest.approx(np.median(pdist(X, "cityblock")))
+    assert Matern(0.5, length_scale="median").resolve(X).length_scale == pytest.approx(np.median(pdist(X)))  # type: ignore[attr-defined]
+    assert Laplacian("median").resolve(X).length_scale == pytest.approx(np.median(pdist(X, "cityblock")))  # type: ignore[attr-defined]
 
 
 def test_equal_rows_are_left_out() -> None:
     twice = np.vstack([X, X, X])
     distances = pdist(twice)
-    assert Gaussian("median").resolve(twice).length_scale == pytest.approx(np.median(distances[distances > 0]))
+    assert Gaussian("median").resolve(twice).length_scale == pytest.approx(np.median(distances[distances > 0]))  # type: ignore[attr-defined]
 
 
 def test_if_nothing_is_left_it_is_one_with_a_note() -> None:
@@ -40,12 +40,12 @@ def test_at_most_a_thousand_rows_with_a_fixed_seed() -> None:
     first, second = (Gaussian("median").resolve(large) for _ in range(2))
     assert first == second
     # 1000 of 3000 rows: half a million pairs know the median of all to a percent
-    assert first.length_scale == pytest.approx(np.median(pdist(large)), rel=0.02)
+    assert first.length_scale == pytest.approx(np.median(pdist(large)), rel=0.02)  # type: ignore[attr-defined]
 
 
 def test_the_median_does_not_feel_an_offset() -> None:
     plain, shifted = Gaussian("median").resolve(X), Gaussian("median").resolve(X + 1e6)
-    assert shifted.length_scale == pytest.approx(plain.length_scale, rel=1e-9)
+    assert shifted.length_scale == pytest.approx(plain.length_scale, rel=1e-9)  # type: ignore[attr-defined]
 
 
 def test_resolving_goes_through_the_tree_with_the_data_each_term_sees() -> None:

@@ -15,9 +15,9 @@ X = np.random.default_rng(0).normal(size=(10, 3))
 
 def test_shape_dtype_and_symmetry() -> None:
     whole = Evaluation(Gaussian(), X)
-    assert (whole.shape, whole.dtype, whole.symmetric) == ((10, 10), np.float64, True)
+    assert (whole.shape, whole.dtype, whole.symmetric) == ((10, 10), np.float64, True)  # type: ignore[comparison-overlap]
     cross = Evaluation(Gaussian(), X.astype(np.float32), X[:4].astype(np.float32))
-    assert (cross.shape, cross.dtype, cross.symmetric) == ((10, 4), np.float32, False)
+    assert (cross.shape, cross.dtype, cross.symmetric) == ((10, 4), np.float32, False)  # type: ignore[comparison-overlap]
     assert Evaluation(Gaussian(), X.astype(np.float32), X).dtype == np.float64
     assert not Evaluation(Function(lambda A, B: A @ B.T), X).symmetric
 

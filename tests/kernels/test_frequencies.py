@@ -113,9 +113,9 @@ def test_cosines_survive_a_file(tmp_path: object) -> None:
 )
 def test_refusals(make: object, words: str) -> None:
     with pytest.raises((InputError, ClosureError)) as error:
-        make()  # type: ignore[operator]
+        make()
     assert words in str(error.value)
 
 
 def test_frequencies_of_one_column_may_be_a_list() -> None:
-    assert Cosines([1.0, 2.0], weights=[1.0, 1.0]) == Cosines([[1.0], [2.0]], weights=[1.0, 1.0])  # type: ignore[arg-type]
+    assert Cosines([1.0, 2.0], weights=[1.0, 1.0]) == Cosines([[1.0], [2.0]], weights=[1.0, 1.0])

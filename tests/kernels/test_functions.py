@@ -78,7 +78,7 @@ def test_functions_that_return_the_wrong_thing(f: Any, words: str) -> None:
 
 def test_what_is_no_function() -> None:
     with pytest.raises(InputError, match="takes a function"):
-        Function(3)  # type: ignore[arg-type]
+        Function(3)
 
 
 def test_equality_by_identity_and_text_by_name() -> None:

@@ -99,7 +99,7 @@ def test_long_sums_and_products() -> None:
 def test_deep_nesting_is_read_up_to_a_limit_and_then_refused() -> None:
     deep = k
     for _ in range(60):
-        deep = 2.0 * deep
+        deep = 2.0 * deep  # type: ignore[assignment]
     assert parse(repr(deep)) == deep
     verbs = ["Linear()" + ".exp()" * count for count in (150, 5000)]
     for text in (*verbs, "(" * 3000 + "Linear()" + ")" * 3000, "-" * 50_000 + "1"):

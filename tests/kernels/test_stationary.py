@@ -162,7 +162,7 @@ def test_the_number_of_length_scales_must_fit() -> None:
 
 def test_first_field_positional_the_rest_by_name() -> None:
     with pytest.raises(TypeError, match="positional"):
-        RationalQuadratic(1.0, 2.0)  # type: ignore[misc]
+        RationalQuadratic(1.0, 2.0)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1e-3), Exponential(), Laplacian(), RationalQuadratic(), Matern(2.5)], ids=str)
@@ -197,7 +197,7 @@ def test_terms_share_their_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     import mercer.kernels.evaluation as pair
 
     calls = []
-    real = pair.squared_distances
+    real = pair.squared_distances  # type: ignore[attr-defined]
     monkeypatch.setattr(pair, "squared_distances", lambda *a: (calls.append(1), real(*a))[1])
     (Gaussian(1.0) + Gaussian(2.0) * Gaussian(3.0) + 2.0 * RationalQuadratic(5.0))(np.ones((4, 6)))
     assert len(calls) == 1

@@ -41,7 +41,7 @@ def test_slopes_in_x_are_differences(norm: float, power: float, mapped: bool) ->
     rng = np.random.default_rng(3)
     X, Z, coef = rows(6), rows(9, seed=4), rng.standard_normal(9)
     kernel = PowerExponential(norm, power=power, length_scale=1.2)
-    kernel = kernel.linear(rng.standard_normal((2, 3))) if mapped else kernel
+    kernel = kernel.linear(rng.standard_normal((2, 3))) if mapped else kernel  # type: ignore[assignment]
     slopes = kernel.input_slopes(X, Z, coef)
     step = 1e-6
     for k in range(3):
@@ -79,7 +79,7 @@ def test_median_length_scale_and_text() -> None:
     kernel = PowerExponential(1.0, power=0.7, length_scale="median")
     assert parse(repr(kernel)) == kernel
     resolved = kernel.resolve(rows())
-    assert resolved == PowerExponential(1.0, power=0.7, length_scale=Laplacian("median").resolve(rows()).length_scale)
+    assert resolved == PowerExponential(1.0, power=0.7, length_scale=Laplacian("median").resolve(rows()).length_scale)  # type: ignore[attr-defined]
 
 
 def test_other_kernels_say_that_they_have_no_slopes() -> None:

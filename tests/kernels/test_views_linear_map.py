@@ -26,7 +26,7 @@ def test_rows_are_mapped_first(S: np.ndarray) -> None:
 
 def test_parameters_inside_are_reached_and_median_is_that_of_the_image() -> None:
     kernel = Gaussian("median").linear([1.0, 0.0, 0.0])
-    assert kernel.resolve(X).get_params()["0__length_scale"] == Gaussian("median").resolve(X * [1.0, 0.0, 0.0]).length_scale
+    assert kernel.resolve(X).get_params()["0__length_scale"] == Gaussian("median").resolve(X * [1.0, 0.0, 0.0]).length_scale  # type: ignore[attr-defined]
     assert kernel.set_params(**{"0__length_scale": 2.0}) == Gaussian(2.0).linear([1.0, 0.0, 0.0])
 
 

@@ -208,7 +208,7 @@ def test_the_caller_cannot_change_the_sample(make) -> None:
         data[0] = 99.0
     assert np.array_equal(kernel(Z), before)
     with pytest.raises(AttributeError, match="read-only"):
-        kernel.sample.data = data
+        kernel.sample.data = data  # type: ignore[attr-defined]
 
 
 def test_the_sample_prints_as_a_digest() -> None:

@@ -12,7 +12,7 @@ from mercer.linalg.evidence import leave_one_out, log_evidence, log_marginal_lik
 N = 30
 
 
-def _problem(rng: np.random.Generator, t: int = 1, q: int = 0):  # type: ignore[no-untyped-def]
+def _problem(rng: np.random.Generator, t: int = 1, q: int = 0):
     K, X = naive.gram(rng, N)
     T = np.hstack([rng.normal(size=(N, t)), *([np.ones((N, 1)), X[:, : q - 1]] if q else [])])
     return K, X, T
@@ -25,7 +25,7 @@ def _best_beta(G: np.ndarray, T: np.ndarray, t: int) -> np.ndarray:
 
 @pytest.mark.parametrize("t", [1, 3])
 @pytest.mark.parametrize("noise", [np.array([0.3]), "per row"])
-def test_the_value_is_the_log_density_of_a_normal(rng: np.random.Generator, t: int, noise) -> None:  # type: ignore[no-untyped-def]
+def test_the_value_is_the_log_density_of_a_normal(rng: np.random.Generator, t: int, noise) -> None:
     K, _, T = _problem(rng, t)
     noise = rng.uniform(0.1, 1.0, N) if isinstance(noise, str) else noise
     value = log_marginal_likelihood(K, noise, T, t).value
@@ -81,7 +81,7 @@ def test_the_gradient_is_that_of_finite_differences(rng: np.random.Generator, t:
     at = np.array([0.3, 0.1, -0.2])
     K = gram(at[0], at[1])
 
-    def pullback(tile, values) -> np.ndarray:  # type: ignore[no-untyped-def]
+    def pullback(tile, values) -> np.ndarray:
         W = np.zeros((N, N))  # from tiles on and above the diagonal only
         for rows, cols in ((slice(0, 20), slice(0, 20)), (slice(0, 20), slice(20, N)), (slice(20, N), slice(20, N))):
             W[rows, cols] = tile(rows, cols)
@@ -166,7 +166,7 @@ def test_a_row_that_the_mean_function_alone_explains_has_no_leave_one_out() -> N
 
 @pytest.mark.parametrize("shift", [0.3, "per row"])
 @pytest.mark.parametrize("m", [1, 7])
-def test_added_rows_give_the_factor_of_the_whole(rng: np.random.Generator, m: int, shift) -> None:  # type: ignore[no-untyped-def]
+def test_added_rows_give_the_factor_of_the_whole(rng: np.random.Generator, m: int, shift) -> None:
     K, _, _ = _problem(rng)
     noise = rng.uniform(0.1, 0.5, N) if isinstance(shift, str) else np.full(N, shift)
     old, new = slice(0, N - m), slice(N - m, N)

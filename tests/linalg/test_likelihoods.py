@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Likelihood, object]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_are_those_of_finite_differences(name: str, rng: np.random.Generator) -> None:
     likelihood, make = CASES[name]
-    y, f, h = make(rng), rng.normal(scale=1.5, size=N), 1e-5  # type: ignore[operator]
+    y, f, h = make(rng), rng.normal(scale=1.5, size=N), 1e-5
     found = likelihood.derivatives(y, f)
     values = [lambda f: likelihood.log_density(y, f), *[lambda f, k=k: likelihood.derivatives(y, f)[k] for k in (0, 1)]]
     for derivative, value in zip(found, values, strict=True):

@@ -20,8 +20,8 @@ def _gram(theta: np.ndarray, d2: np.ndarray) -> np.ndarray:
     return np.exp(theta[0]) * np.exp(-0.5 * d2 / np.exp(2 * theta[1]))
 
 
-def _pullback(K: np.ndarray, d2: np.ndarray):  # type: ignore[no-untyped-def]
-    def pullback(tile, values):  # type: ignore[no-untyped-def]
+def _pullback(K: np.ndarray, d2: np.ndarray):
+    def pullback(tile, values):
         W = np.zeros((N, N))  # from tiles on and above the diagonal only
         for rows, cols in ((slice(0, 20), slice(0, 20)), (slice(0, 20), slice(20, N)), (slice(20, N), slice(20, N))):
             W[rows, cols] = tile(rows, cols)
@@ -49,7 +49,7 @@ def _generic(K: np.ndarray, likelihood: Likelihood, y: np.ndarray, intercept: bo
 @pytest.mark.parametrize("name", CASES)
 def test_the_mode_is_that_of_a_generic_optimizer(name: str, intercept: bool, rng: np.random.Generator) -> None:
     likelihood, make = CASES[name]
-    y, K = make(rng), _gram(AT, _distances(rng))  # type: ignore[operator]
+    y, K = make(rng), _gram(AT, _distances(rng))
     mode = find_mode(K, likelihood, y, intercept=intercept, tol=1e-15, max_iter=400)
     assert mode.converged
     np.testing.assert_allclose(mode.f, _generic(K, likelihood, y, intercept), atol=2e-7)
@@ -62,7 +62,7 @@ def test_the_mode_is_that_of_a_generic_optimizer(name: str, intercept: bool, rng
 @pytest.mark.parametrize("name", CASES)
 def test_the_evidence_is_the_dense_one_and_so_is_its_gradient(name: str, intercept: bool, rng: np.random.Generator) -> None:
     likelihood, make = CASES[name]
-    y, d2 = make(rng), _distances(rng)  # type: ignore[operator]
+    y, d2 = make(rng), _distances(rng)
 
     def evidence(theta: np.ndarray) -> float:
         return find_mode(_gram(theta, d2), likelihood, y, intercept=intercept, tol=1e-15, max_iter=400).evidence
@@ -84,12 +84,12 @@ def test_parameters_of_the_likelihood_have_a_gradient(rng: np.random.Generator) 
 
     y, K = rng.poisson(3.0, N).astype(float), _gram(AT, _distances(rng))
 
-    def at(log_shape: float):  # type: ignore[no-untyped-def]
+    def at(log_shape: float):
         return find_mode(K, NegativeBinomial(float(np.exp(log_shape))), y, tol=1e-15)
 
     mode, h = at(0.4), 1e-5
 
-    def extra():  # type: ignore[no-untyped-def]
+    def extra():
         up, down = (NegativeBinomial(float(np.exp(0.4 + step))) for step in (h, -h))
         parts = [
             (one.log_density(y, mode.f), one.derivatives(y, mode.f)[0], one.curvature(y, mode.f)[0]) for one in (up, down)
@@ -109,7 +109,7 @@ def test_a_weight_of_two_is_two_copies(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(one.f, other.f[:N], atol=1e-8)
     Y = np.eye(3)[rng.integers(0, 3, N)]
     one, other = (
-        find_softmax_mode(K, Y, weights=weights, intercept=True),
+        find_softmax_mode(K, Y, weights=weights, intercept=True),  # type: ignore[assignment]
         find_softmax_mode(  # type: ignore[assignment]
             K[np.ix_(twice, twice)], Y[twice], intercept=True
         ),

@@ -152,7 +152,7 @@ def test_a_column_of_a_table_is_named_by_a_text(name: Any) -> None:
         with pytest.raises(InputError, match=rf"{type(record).__name__}\.{field} must be text"):
             check_stored(replace(record, **{field: name}))
     with pytest.raises(InputError, match=r"MarginLedger\.margin must be real"):
-        check_stored(MarginLedger(1, *[1] * 3, "x", *[1.0] * 9))  # type: ignore[arg-type]
+        check_stored(MarginLedger(1, *[1] * 3, "x", *[1.0] * 9))  # type: ignore[call-arg]
 
 
 def test_near_rows_of_a_process_are_rows_of_it() -> None:
@@ -160,7 +160,7 @@ def test_near_rows_of_a_process_are_rows_of_it() -> None:
     model = mercer.GaussianProcessRegressor(solver="vecchia", random_state=0).fit(X, X[:, 0])
     with pytest.raises(InputError, match="overflow when squared"):
         model.predict(1e200 * X[:3])
-    far = replace(model._posterior, X=1e300 * X)
+    far = replace(model._posterior, X=1e300 * X)  # type: ignore[type-var]
     again, _ = from_bytes(changed(model, "_posterior", far))
     with pytest.raises(InputError, match="overflow when squared"):
         again.predict(X[:3])
@@ -169,7 +169,7 @@ def test_near_rows_of_a_process_are_rows_of_it() -> None:
 def test_a_process_that_does_not_see_a_column_is_loaded() -> None:
     kernel = mercer.Gaussian((1.0, 1e9, 1.0))
     model = mercer.GaussianProcessRegressor(kernel, noise=0.1, optimizer=None, solver="vecchia").fit(X, X[:, 0])
-    assert np.isinf(model._posterior.steps[1])
+    assert np.isinf(model._posterior.steps[1])  # type: ignore[attr-defined]
     again, _ = from_bytes(to_bytes(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
@@ -221,10 +221,10 @@ def test_a_grid_has_the_columns_of_its_rows() -> None:
 
 def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
     model = mercer.GaussianProcessRegressor(solver="fourier", random_state=0).fit(X[:, :1], X[:, 0])
-    lost = replace(model._posterior, variances=np.array([-1.0]))
+    lost = replace(model._posterior, variances=np.array([-1.0]))  # type: ignore[type-var]
     with pytest.raises(InputError, match="variances"):
         from_bytes(changed(model, "_posterior", lost))
-    system = copy(model._posterior.system)
+    system = copy(model._posterior.system)  # type: ignore[attr-defined]
     system._generator = -system._generator  # as of rows with negative weights
     with pytest.raises(NumericalError, match="not positive definite"):
         GridFactor.of(system, 1e-3)

@@ -24,7 +24,7 @@ def plane(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Polynomial(2)], ids=str)
-def test_the_picture_holds_the_function_and_the_support_vectors(plane: tuple, kernel: object) -> None:  # type: ignore[type-arg]
+def test_the_picture_holds_the_function_and_the_support_vectors(plane: tuple, kernel: object) -> None:
     X, y = plane
     model = SVC(kernel, C=2.0).fit(X, y)
     display = MarginDisplay.from_estimator(model, X, y, points=50)
@@ -38,7 +38,7 @@ def test_the_picture_holds_the_function_and_the_support_vectors(plane: tuple, ke
     assert display.figure_ is display.ax_.figure
 
 
-def test_many_classes_and_axes_of_ones_own(plane: tuple) -> None:  # type: ignore[type-arg]
+def test_many_classes_and_axes_of_ones_own(plane: tuple) -> None:
     import matplotlib.pyplot as plt
 
     X, _ = plane
@@ -50,7 +50,7 @@ def test_many_classes_and_axes_of_ones_own(plane: tuple) -> None:  # type: ignor
     assert MarginDisplay.from_estimator(NuSVC(Gaussian(1.0), nu=0.2).fit(X, y), X, y, points=20).title.count("vectors") == 1
 
 
-def test_the_surface_of_c_and_length_scale(plane: tuple) -> None:  # type: ignore[type-arg]
+def test_the_surface_of_c_and_length_scale(plane: tuple) -> None:
     X, y = plane
     model = SVCCV(Gaussian(1.0), Cs=[10.0, 0.1, 1.0], length_scales=[2.0, 1.0], cv=3).fit(X, y)
     display = SurfaceDisplay.from_estimator(model)
@@ -62,7 +62,7 @@ def test_the_surface_of_c_and_length_scale(plane: tuple) -> None:  # type: ignor
     assert MarginDisplay.from_estimator(model, X, y, points=20).title.startswith("Gaussian(")
 
 
-def test_what_cannot_be_drawn(plane: tuple) -> None:  # type: ignore[type-arg]
+def test_what_cannot_be_drawn(plane: tuple) -> None:
     X, y = plane
     model = SVC(Gaussian(1.0)).fit(X, y)
     with pytest.raises(InputError, match="no fitted support vector classifier"):

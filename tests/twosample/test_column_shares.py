@@ -17,21 +17,19 @@ X, Y = RNG.normal(size=(30, 4)), RNG.normal(size=(25, 4)) * [1.0, 1.0, 2.0, 1.0]
 def unbiased(K: np.ndarray, m: int) -> float:
     n = len(K) - m
     XX, YY, XY = K[:m, :m], K[m:, m:], K[:m, m:]
-    return float(
-        (XX.sum() - XX.trace()) / (m * (m - 1)) + (YY.sum() - YY.trace()) / (n * (n - 1)) - 2.0 * XY.mean()
-    )
+    return float((XX.sum() - XX.trace()) / (m * (m - 1)) + (YY.sum() - YY.trace()) / (n * (n - 1)) - 2.0 * XY.mean())
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.5), Laplacian(2.0), Gaussian((1.0, 2.0, 3.0, 4.0))], ids=str)
 def test_shares_are_those_of_the_definition(kernel: Kernel) -> None:
     found = mercer.mmd_test(X, Y, kernel, n_permutations=19, random_state=0)
     pooled = np.vstack([X, Y])
-    scales = np.broadcast_to(kernel.length_scale, 4)
+    scales = np.broadcast_to(kernel.length_scale, 4)  # type: ignore[attr-defined]
 
     def game(S: set[int]) -> float:
         K = np.ones((55, 55))
         for j in S:
-            K = K * type(kernel)(float(scales[j]))(pooled[:, [j]])
+            K = K * type(kernel)(float(scales[j]))(pooled[:, [j]])  # type: ignore[call-arg]
         return unbiased(K, 30)
 
     shares = found.columns()

@@ -180,7 +180,7 @@ def test_precomputed_matrices_name_their_rows() -> None:
 
 def test_messages() -> None:
     with pytest.raises(InputError, match=r"takes a kernel; got function.*Function\(f\)"):
-        find_counterexample(inner)  # type: ignore[arg-type]
+        find_counterexample(inner)
     with pytest.raises(InputError, match="median"):
         find_counterexample(Gaussian("median") * Tanh())
     with pytest.raises(InputError, match="empty"):

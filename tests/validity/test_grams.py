@@ -87,9 +87,9 @@ def test_asymmetry_and_negative_diagonal_are_named() -> None:
 )
 def test_bad_matrices_get_a_sentence(K: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_gram(K)  # type: ignore[arg-type]
+        check_gram(K)
     with pytest.raises(InputError, match=message):
-        repair(K)  # type: ignore[arg-type]
+        repair(K)
 
 
 @pytest.mark.parametrize("method", ["clip", "flip"])

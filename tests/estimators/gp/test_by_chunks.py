@@ -154,7 +154,7 @@ def test_what_cannot_be_is_said() -> None:
 def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more: dict[str, Any] = {"kernel": mercer.Gaussian(1.0), "noise": "fit", "optimizer": "bfgs", "n_restarts": 0}
     whole = process(**more).fit(cut())
-    seen, inner = 0, chunked.Ledger.add
+    seen, inner = 0, chunked.Ledger.add  # type: ignore[attr-defined]
     monkeypatch.setattr(journal, "PATIENCE", 0.0)
 
     def add(self: Any, *given: Any) -> None:
@@ -165,7 +165,7 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
         inner(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chunked.Ledger, "add", add)
+        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
     assert len(list((tmp_path / "kept").glob("pass-*"))) == 7
@@ -176,7 +176,7 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
     # sums of another setting are not believed
     with monkeypatch.context() as patch:
         seen = 0
-        patch.setattr(chunked.Ledger, "add", add)
+        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
     monkeypatch.setattr("mercer.estimators.gp.search.NOISE_START", 0.5)

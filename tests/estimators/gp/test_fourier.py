@@ -23,7 +23,7 @@ NEW = RNG.uniform(-2, 2, size=(30, 2))
 
 def both(kernel: Kernel, X: np.ndarray, y: np.ndarray, **more: object) -> tuple[Process, Process]:
     settings = {"noise": 0.02, "optimizer": None, **more}
-    exact, model = (Process(kernel, solver=solver, **settings).fit(X, y) for solver in ("exact", "fourier"))  # type: ignore[arg-type]
+    exact, model = (Process(kernel, solver=solver, **settings).fit(X, y) for solver in ("exact", "fourier"))
     return exact, model
 
 
@@ -31,7 +31,7 @@ def both(kernel: Kernel, X: np.ndarray, y: np.ndarray, **more: object) -> tuple[
 @pytest.mark.parametrize("kernel", [1.5 * Gaussian(1.0), Gaussian((0.9, 1.4))], ids=str)
 def test_few_frequencies_are_exact(kernel: Kernel, mean: str) -> None:
     exact, model = both(kernel, X, Y, mean=mean)
-    assert model._posterior._factor is not None
+    assert model._posterior._factor is not None  # type: ignore[attr-defined]
     assert abs(model.log_marginal_likelihood_value_ - exact.log_marginal_likelihood_value_) < 0.02
     for a, b in zip(exact.predict(NEW, return_std=True), model.predict(NEW, return_std=True), strict=True):
         assert np.abs(a - b).max() < 2e-4 * np.abs(a).max()
@@ -87,7 +87,7 @@ def test_the_search_does_not_see_the_rows(monkeypatch: pytest.MonkeyPatch) -> No
     def no(*args: object, **more: object) -> None:
         raise AssertionError("a transform of the rows")
 
-    monkeypatch.setattr(fourier.FourierGrid, "adjoint", no)
+    monkeypatch.setattr(fourier.FourierGrid, "adjoint", no)  # type: ignore[attr-defined]
     values = [engine.evidence(problem, Gaussian(scale), 0.1, True).value for scale in (0.7, 1.0, 1.5)]
     assert np.isfinite(values).all()
     with pytest.raises(AssertionError, match="transform"):
@@ -98,7 +98,7 @@ def test_files_and_plan(tmp_path: object) -> None:
     model = Process(Matern(2.5, length_scale=2.0), noise=0.05, optimizer=None, solver="fourier")
     plan = mercer.plan(model, X[:, :1], Y)
     model.fit(X[:, :1], Y)
-    assert plan.route.solver == "fourier" and str(len(model._posterior.grid.weights)) in plan.route.reason
+    assert plan.route.solver == "fourier" and str(len(model._posterior.grid.weights)) in plan.route.reason  # type: ignore[attr-defined]
     mercer.save(model, f"{tmp_path}/f.mercer")
     again = mercer.load(f"{tmp_path}/f.mercer")
     for a, b in zip(model.predict(NEW[:, :1], return_std=True), again.predict(NEW[:, :1], return_std=True), strict=True):

@@ -30,7 +30,7 @@ PLAIN = {"mean": "zero", "normalize_y": False, "optimizer": None}
 
 
 @parametrize_with_checks([GaussianProcessRegressor(n_restarts=0, max_iter=20)])
-def test_scikit_learns_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+def test_scikit_learns_contract(estimator, check) -> None:
     check(estimator)
 
 
@@ -44,7 +44,7 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("noise", [1e-3, 0.3])
-def test_the_mean_is_kernel_ridge_at_alpha_equal_noise(data: tuple, noise: float) -> None:  # type: ignore[type-arg]
+def test_the_mean_is_kernel_ridge_at_alpha_equal_noise(data: tuple, noise: float) -> None:
     X, y, Z = data
     kernel = 2.0 * Gaussian([1.0, 2.0, 3.0]) + Linear()
     gp = GaussianProcessRegressor(kernel, noise=noise, **PLAIN).fit(X, y)
@@ -58,7 +58,7 @@ def test_the_mean_is_kernel_ridge_at_alpha_equal_noise(data: tuple, noise: float
     assert with_mean.intercept_ == pytest.approx(centered.intercept_, abs=1e-10)
 
 
-def test_attributes_are_in_the_units_of_y_and_reproduce_everything(data: tuple) -> None:  # type: ignore[type-arg]
+def test_attributes_are_in_the_units_of_y_and_reproduce_everything(data: tuple) -> None:
     X, y, Z = data
     y = 1000.0 * y + 5e4
     gp = GaussianProcessRegressor().fit(X, y)
@@ -73,7 +73,7 @@ def test_attributes_are_in_the_units_of_y_and_reproduce_everything(data: tuple) 
     np.testing.assert_array_equal(gp.X_train_, X)
 
 
-def test_the_fit_does_not_depend_on_the_units_of_y(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_fit_does_not_depend_on_the_units_of_y(data: tuple) -> None:
     X, y, Z = data
     one = GaussianProcessRegressor(n_restarts=1).fit(X, y)
     other = GaussianProcessRegressor(n_restarts=1).fit(X, 1e8 * y - 3e9)
@@ -85,7 +85,7 @@ def test_the_fit_does_not_depend_on_the_units_of_y(data: tuple) -> None:  # type
     assert other.log_marginal_likelihood_value_ == pytest.approx(one.log_marginal_likelihood_value_ - shift, abs=1e-4)
 
 
-def test_std_cov_and_samples_tell_the_same_story(data: tuple) -> None:  # type: ignore[type-arg]
+def test_std_cov_and_samples_tell_the_same_story(data: tuple) -> None:
     X, y, Z = data
     gp = GaussianProcessRegressor(noise=0.1, n_restarts=0).fit(X, y)
     f, std = gp.predict(Z, return_std=True)
@@ -101,7 +101,7 @@ def test_std_cov_and_samples_tell_the_same_story(data: tuple) -> None:  # type: 
     np.testing.assert_allclose(noisy.var(axis=1), std**2 + 0.1, rtol=0.15)
 
 
-def test_an_uncertain_mean_widens_the_error_bars_far_away(data: tuple) -> None:  # type: ignore[type-arg]
+def test_an_uncertain_mean_widens_the_error_bars_far_away(data: tuple) -> None:
     X, y, _ = data
     far = np.full((1, 3), 1e3)
     for mean, wider in (("zero", False), ("constant", True), ("linear", True)):
@@ -120,7 +120,7 @@ def test_a_linear_mean_finds_the_line(rng: np.random.Generator) -> None:
     assert gp.intercept_ == pytest.approx(4.0, abs=0.3)
 
 
-def test_several_targets_share_the_kernel(data: tuple, rng: np.random.Generator) -> None:  # type: ignore[type-arg]
+def test_several_targets_share_the_kernel(data: tuple, rng: np.random.Generator) -> None:
     X, y, Z = data
     Y = np.column_stack([y, 100.0 * np.cos(X[:, 2]) + 7.0])
     both = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, normalize_y=False, optimizer=None).fit(X, Y)
@@ -182,7 +182,7 @@ def test_gradients_on_other_collections(domain: str) -> None:
 # -- fitting ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_fit_is_at_a_top_of_likelihood_plus_priors(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_fit_is_at_a_top_of_likelihood_plus_priors(data: tuple) -> None:
     X, y, _ = data
     gp = GaussianProcessRegressor(Gaussian([1.0, 1.0, 1.0]), tol=1e-8).fit(X, y)
     assert gp.theta_names_ == ["scale", "length_scale[0]", "length_scale[1]", "length_scale[2]", "noise"]
@@ -256,7 +256,7 @@ def test_restarts_escape_a_bad_start(rng: np.random.Generator) -> None:
     assert [attempt.label for attempt in free.diagnosis_.attempts] == ["as written", "from the data", "random"]
 
 
-def test_fixed_bounds_and_priors(data: tuple) -> None:  # type: ignore[type-arg]
+def test_fixed_bounds_and_priors(data: tuple) -> None:
     X, y, _ = data
     kernel = 2.0 * Gaussian([1.0, 2.0, 3.0]) + Constant(1.5)
     gp = GaussianProcessRegressor(kernel, fixed=("0__0__length_scale[1]", "value"), n_restarts=0).fit(X, y)
@@ -290,7 +290,7 @@ def test_an_overall_scale_is_added_only_where_there_is_none() -> None:
         assert gp.theta_names_ == names, str(kernel)
 
 
-def test_noise_per_row_is_believed(data: tuple, rng: np.random.Generator) -> None:  # type: ignore[type-arg]
+def test_noise_per_row_is_believed(data: tuple, rng: np.random.Generator) -> None:
     X, y, Z = data
     noise = rng.uniform(0.01, 1.0, N)
     gp = GaussianProcessRegressor(Gaussian(1.0), noise=noise, **PLAIN).fit(X, y)
@@ -306,7 +306,7 @@ def test_noise_per_row_is_believed(data: tuple, rng: np.random.Generator) -> Non
     assert fitted.theta_names_ == ["scale", "length_scale"]
 
 
-def test_kernels_that_are_values_of_a_matrix(data: tuple) -> None:  # type: ignore[type-arg]
+def test_kernels_that_are_values_of_a_matrix(data: tuple) -> None:
     X, y, Z = data
     kernel = Gaussian(1.5)
     gp = GaussianProcessRegressor(Precomputed(), n_restarts=0).fit(kernel(X), y)
@@ -346,7 +346,7 @@ def test_intervals_cover_what_they_say(rng: np.random.Generator) -> None:
 # -- scikit-learn's tools, the plan, the messages --------------------------------------------------------------------------
 
 
-def test_it_works_inside_scikit_learn(data: tuple) -> None:  # type: ignore[type-arg]
+def test_it_works_inside_scikit_learn(data: tuple) -> None:
     X, y, Z = data
     model = GaussianProcessRegressor("Gaussian(length_scale=1.0)", noise=0.1, optimizer=None)
     search = GridSearchCV(model, {"kernel__length_scale": [0.5, 1.0, 5.0], "noise": [0.01, 0.1]}, cv=3).fit(X, y)
@@ -356,7 +356,7 @@ def test_it_works_inside_scikit_learn(data: tuple) -> None:  # type: ignore[type
     assert clone(model).kernel == model.kernel
 
 
-def test_the_plan_knows_the_bytes_and_a_small_budget_is_refused(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_plan_knows_the_bytes_and_a_small_budget_is_refused(data: tuple) -> None:
     X, y, _ = data
     plan = mercer.plan(GaussianProcessRegressor(solver="exact"), np.zeros((3000, 4)))
     assert plan.route.solver == "exact"
@@ -387,7 +387,7 @@ def test_one_matrix_is_all_a_value_with_gradient_holds(rng: np.random.Generator)
     assert model.diagnosis_.bytes == 8 * 50 * 50
 
 
-def test_float32_rows_are_fitted_in_float64(data: tuple) -> None:  # type: ignore[type-arg]
+def test_float32_rows_are_fitted_in_float64(data: tuple) -> None:
     X, y, Z = data
     single = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, optimizer=None).fit(X.astype(np.float32), y)
     double = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, optimizer=None).fit(X, y)
@@ -395,7 +395,7 @@ def test_float32_rows_are_fitted_in_float64(data: tuple) -> None:  # type: ignor
     assert single.dual_coef_.dtype == np.float64
 
 
-def test_it_says_what_it_is(data: tuple) -> None:  # type: ignore[type-arg]
+def test_it_says_what_it_is(data: tuple) -> None:
     X, y, _ = data
     gp = GaussianProcessRegressor(Matern(2.5, length_scale="median")).fit(X, y)
     text = str(gp)
@@ -431,13 +431,13 @@ def test_it_says_what_it_is(data: tuple) -> None:  # type: ignore[type-arg]
         ({"priors": {"noise": (1.0, 0.5)}}, "factor > 1"),
     ],
 )
-def test_what_breaks_a_rule_is_named(data: tuple, params: dict, message: str) -> None:  # type: ignore[type-arg]
+def test_what_breaks_a_rule_is_named(data: tuple, params: dict, message: str) -> None:
     X, y, _ = data
     with pytest.raises(InputError, match=message):
         GaussianProcessRegressor(**params).fit(X, y)
 
 
-def test_questions_that_make_no_sense_are_refused(data: tuple) -> None:  # type: ignore[type-arg]
+def test_questions_that_make_no_sense_are_refused(data: tuple) -> None:
     X, y, Z = data
     gp = GaussianProcessRegressor(n_restarts=0, max_iter=5).fit(X, y)
     with pytest.raises(InputError, match="not both at once"):

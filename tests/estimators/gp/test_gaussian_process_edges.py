@@ -10,7 +10,7 @@ from mercer.errors import InputError, NumericalError
 
 
 @pytest.fixture(autouse=True)
-def _no_warnings():  # type: ignore[no-untyped-def]
+def _no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is odd goes into the diagnosis, not into a stream of warnings
         yield
@@ -158,7 +158,7 @@ def test_what_is_no_kernel_says_so(rng: np.random.Generator) -> None:
     with pytest.raises(NumericalError, match=r"GaussianProcessRegressor: .* not positive definite.*alpha is the noise"):
         GaussianProcessRegressor(Tanh(1.0, offset=-1.0), noise=1e-6, optimizer=None).fit(X, y)
 
-    def negative(A, B):  # type: ignore[no-untyped-def]
+    def negative(A, B):
         return -np.exp(-((A[:, None] - B[None]) ** 2).sum(-1))
 
     with pytest.raises(NumericalError, match="not positive definite"):

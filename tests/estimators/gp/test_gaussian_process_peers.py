@@ -38,7 +38,7 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_everything_equals_scikit_learn(data: tuple, name: str) -> None:  # type: ignore[type-arg]
+def test_everything_equals_scikit_learn(data: tuple, name: str) -> None:
     X, y, Z = data
     kernel, other, columns = PAIRS[name]
     X, Z = np.ascontiguousarray(X[:, columns]), np.ascontiguousarray(Z[:, columns])
@@ -60,7 +60,7 @@ def test_everything_equals_scikit_learn(data: tuple, name: str) -> None:  # type
     np.testing.assert_allclose(gp.alpha_, latent.alpha_, rtol=1e-6, atol=1e-8)
 
 
-def test_normalized_targets_and_their_likelihood(data: tuple) -> None:  # type: ignore[type-arg]
+def test_normalized_targets_and_their_likelihood(data: tuple) -> None:
     X, y, Z = data
     y = 50.0 * y + 7.0
     sd = y.std()
@@ -95,19 +95,19 @@ def test_the_same_on_real_data_and_the_fit_is_no_worse(shared_data: Path) -> Non
     assert fitted.log_marginal_likelihood_value_ >= best.log_marginal_likelihood_value_ - 1e-2
 
 
-def test_everything_equals_gpytorch(data: tuple) -> None:  # type: ignore[type-arg]
+def test_everything_equals_gpytorch(data: tuple) -> None:
     torch = pytest.importorskip("torch", reason="GPyTorch is in the extra bench-gp")
     gpytorch = pytest.importorskip("gpytorch", reason="GPyTorch is in the extra bench-gp")
     X, y, Z = data
     x, t = torch.tensor(X, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)
 
-    class Model(gpytorch.models.ExactGP):  # type: ignore[misc, name-defined]
+    class Model(gpytorch.models.ExactGP):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__(x, t, gpytorch.likelihoods.GaussianLikelihood().double())
             self.mean_module = gpytorch.means.ZeroMean()
             self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=3)).double()
 
-        def forward(self, rows):  # type: ignore[no-untyped-def]
+        def forward(self, rows):
             return gpytorch.distributions.MultivariateNormal(self.mean_module(rows), self.covar_module(rows))
 
     model = Model().double()
@@ -122,7 +122,7 @@ def test_everything_equals_gpytorch(data: tuple) -> None:  # type: ignore[type-a
         mine, gradient = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
         assert mine == pytest.approx(value.item(), rel=1e-6)
 
-        def in_logs(name: str, numbers) -> np.ndarray:  # type: ignore[no-untyped-def]
+        def in_logs(name: str, numbers) -> np.ndarray:
             # raw = inverse softplus: d/dlog v = d/draw * v / sigmoid(raw); noise is softplus(raw) + 1e-4
             raw = dict(model.named_parameters())[name]
             return (raw.grad / torch.sigmoid(raw.detach())).numpy().ravel() * np.ravel(numbers)

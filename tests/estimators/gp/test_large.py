@@ -67,13 +67,13 @@ def test_nothing_left_out_is_the_exact_route(kernel: Kernel, ratios: bool, which
 def test_gradients_are_those_of_finite_differences(kernel: Kernel, columns: int, which: int) -> None:
     given, noise = problem(columns=columns, ratios=True), 0.1
     engine = [InducingEngine(EngineSettings(n_inducing=11)), VecchiaEngine(EngineSettings(n_neighbors=9))][which]
-    engine.prepare(given, kernel, noise)
-    found = engine.evidence(given, kernel, noise, True)
+    engine.prepare(given, kernel, noise)  # type: ignore[attr-defined]
+    found = engine.evidence(given, kernel, noise, True)  # type: ignore[attr-defined]
     step = 1e-5
 
     def value(shift: Array) -> float:
         return float(
-            engine.evidence(given, kernel.with_theta(kernel.theta + shift[:-1]), noise * np.exp(shift[-1]), False).value
+            engine.evidence(given, kernel.with_theta(kernel.theta + shift[:-1]), noise * np.exp(shift[-1]), False).value  # type: ignore[attr-defined]
         )
 
     for j, slope in enumerate([*found.kernel_gradient, found.noise_gradient]):

@@ -180,8 +180,8 @@ MODULE = read_tests(PATH, EXCUSES, sklearn.neighbors, NAMES)
 
 for _node in ast.parse(PATH.read_text(encoding="utf-8")).body:
     _named = isinstance(_node, ast.FunctionDef) and any(name in ast.unparse(_node) for name in NAMES)
-    if _named and _node.name.startswith("test_") and _node.name not in NOT_HERE:
-        globals()[_node.name] = getattr(MODULE, _node.name)
+    if _named and _node.name.startswith("test_") and _node.name not in NOT_HERE:  # type: ignore[attr-defined]
+        globals()[_node.name] = getattr(MODULE, _node.name)  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ArithmeticError, match="raise max_iter"):
         KernelPCA(Gaussian(0.3), n_components=20, eigen_solver="lanczos", max_iter=20).fit(points(300))
     with pytest.raises(TypeError):
-        KernelPCA(Gaussian(1.0), 2)  # type: ignore[misc]
+        KernelPCA(Gaussian(1.0), 2)
     with pytest.raises(ValueError, match="every sample weight must be > 0"):
         KernelPCA(Precomputed()).fit(np.eye(3), sample_weight=[1.0, 0.0, 1.0])
 

@@ -203,7 +203,7 @@ def test_a_run_that_cannot_end_says_why(repeat, rng):
         kernel = mercer.Gaussian(1.0)
     else:
         X, y = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
-        kernel = mercer.Linear()  # exclusive or
+        kernel = mercer.Linear()  # type: ignore[assignment]  # exclusive or
     with pytest.warns(ConvergenceWarning, match="not separable") as said:
         model = KernelPerceptron(kernel, random_state=0).fit(X, y)
     a, Z = model.certificate_, kernel(X) * np.outer(y, y)
@@ -406,7 +406,7 @@ def test_a_run_stops_when_its_averaged_weights_no_longer_improve(solver, rng):
         errors.append(np.mean(np.where(y == 1, 1, -1) * short.decision_function(X) <= 0))
     best, since, ends = np.inf, 0, []
     for epoch, error in enumerate(errors, 1):
-        best, since = (error, 0) if error < best - TOL else (best, since + 1)
+        best, since = (error, 0) if error < best - TOL else (best, since + 1)  # type: ignore[assignment]
         ends += [epoch] if since >= PATIENCE else []
     assert ends[0] == epochs
 

@@ -18,7 +18,7 @@ N = 90
 
 
 @parametrize_with_checks([KernelRidge(), KernelRidge(Polynomial(2), alpha=0.1, fit_intercept=True)])
-def test_scikit_learns_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+def test_scikit_learns_contract(estimator, check) -> None:
     check(estimator)
 
 
@@ -32,7 +32,7 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.5, 30.0])
 @pytest.mark.parametrize("solver", ["auto", "cholesky", "eigh", "primal", "cg"])
-def test_all_routes_equal_scikit_learn(data: tuple, alpha: float, solver: str) -> None:  # type: ignore[type-arg]
+def test_all_routes_equal_scikit_learn(data: tuple, alpha: float, solver: str) -> None:
     X, Y, _ = data
     kernel = Polynomial(degree=2, offset=1.0)
     peer = Peer(alpha=alpha, kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X, Y)
@@ -43,7 +43,7 @@ def test_all_routes_equal_scikit_learn(data: tuple, alpha: float, solver: str) -
     np.testing.assert_allclose(model.dual_coef_, (Y - model.predict(X)) / alpha, atol=1e-6 * abs(Y).max() / alpha)
 
 
-def test_the_linear_kernel_is_ridge_with_and_without_intercept(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_linear_kernel_is_ridge_with_and_without_intercept(data: tuple) -> None:
     X, Y, weights = data
     for intercept in (False, True):
         for solver in ("primal", "cholesky", "eigh"):
@@ -52,7 +52,7 @@ def test_the_linear_kernel_is_ridge_with_and_without_intercept(data: tuple) -> N
             np.testing.assert_allclose(model.predict(X), peer.predict(X), rtol=1e-8, atol=1e-10)
 
 
-def test_auto_takes_the_primal_when_features_are_fewer_than_rows(data: tuple) -> None:  # type: ignore[type-arg]
+def test_auto_takes_the_primal_when_features_are_fewer_than_rows(data: tuple) -> None:
     X, Y, _ = data
     assert KernelRidge(Polynomial(2)).fit(X, Y).route_.solver == "primal"
     assert KernelRidge(Polynomial(2)).fit(X[:12], Y[:12]).route_.solver == "cholesky"
@@ -62,7 +62,7 @@ def test_auto_takes_the_primal_when_features_are_fewer_than_rows(data: tuple) ->
 @pytest.mark.parametrize("solver", ["cholesky", "eigh", "primal"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_leave_one_out_equals_refits(data: tuple, solver: str, intercept: bool, weighted: bool) -> None:  # type: ignore[type-arg]
+def test_leave_one_out_equals_refits(data: tuple, solver: str, intercept: bool, weighted: bool) -> None:
     X, Y, weights = data
     w = weights if weighted else np.ones(N)
     make = KernelRidge(Polynomial(2), alpha=0.3, fit_intercept=intercept, solver=solver)
@@ -78,7 +78,7 @@ def test_leave_one_out_equals_refits(data: tuple, solver: str, intercept: bool, 
     np.testing.assert_allclose(model.effective_dof_, model.leverage_.sum())
 
 
-def test_one_alpha_per_target(data: tuple) -> None:  # type: ignore[type-arg]
+def test_one_alpha_per_target(data: tuple) -> None:
     X, Y, weights = data
     for solver in ("cholesky", "eigh", "primal"):
         model = KernelRidge(Polynomial(2), alpha=[0.1, 3.0], solver=solver, fit_intercept=True).fit(X, Y, weights)
@@ -91,7 +91,7 @@ def test_one_alpha_per_target(data: tuple) -> None:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("solver", ["cholesky", "eigh", "primal", "cg"])
-def test_the_rkhs_norm_is_that_of_the_weights_in_feature_space(data: tuple, solver: str) -> None:  # type: ignore[type-arg]
+def test_the_rkhs_norm_is_that_of_the_weights_in_feature_space(data: tuple, solver: str) -> None:
     X, Y, _ = data
     kernel = Polynomial(2)
     model = KernelRidge(kernel, alpha=0.7, solver=solver, tol=1e-12).fit(X, Y[:, 0])
@@ -133,7 +133,7 @@ def test_strings_graphs_tables_sparse_and_precomputed(rng: np.random.Generator) 
     np.testing.assert_allclose(KernelRidge(Precomputed()).fit(K, y).predict(K[:5]), dense[:5])
 
 
-def test_grid_search_reaches_into_the_kernel(data: tuple) -> None:  # type: ignore[type-arg]
+def test_grid_search_reaches_into_the_kernel(data: tuple) -> None:
     X, Y, _ = data
     pipeline = make_pipeline(StandardScaler(), KernelRidge(2.0 * Gaussian(1.0) + Linear()))
     grid = {"kernelridge__kernel__0__0__length_scale": [0.1, 1.0, 3.0], "kernelridge__alpha": [0.1, 1.0]}
@@ -142,7 +142,7 @@ def test_grid_search_reaches_into_the_kernel(data: tuple) -> None:  # type: igno
     assert len(set(search.cv_results_["mean_test_score"])) == 6
 
 
-def test_the_median_is_resolved_once_on_the_training_rows(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_median_is_resolved_once_on_the_training_rows(data: tuple) -> None:
     X, Y, _ = data
     model = KernelRidge().fit(X, Y)
     assert model.kernel_ == Gaussian("median").resolve(X)
@@ -160,7 +160,7 @@ def test_huber_resists_outliers_and_its_objective_falls(rng: np.random.Generator
     assert np.all(np.diff(robust.huber_.objective) <= 1e-9)
 
 
-def test_intervals_are_those_of_the_residuals(data: tuple) -> None:  # type: ignore[type-arg]
+def test_intervals_are_those_of_the_residuals(data: tuple) -> None:
     X, Y, _ = data
     model = KernelRidge(Gaussian(1.5), alpha=0.1).fit(X, Y[:, 0])
     radius = np.sort(np.abs(model.loo_residuals_))[int(np.ceil(0.8 * (N + 1))) - 1]
@@ -193,7 +193,7 @@ def test_prediction_memory_does_not_grow_with_test_rows(rng: np.random.Generator
     assert peak < 20_000 * 500 * 8 / 8  # the matrix of kernel values would be 80 MB
 
 
-def test_the_plan_says_what_fit_then_does(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_plan_says_what_fit_then_does(data: tuple) -> None:
     X, Y, _ = data
     model = KernelRidge(Gaussian(1.0))
     told = plan(model, X, Y)
@@ -209,7 +209,7 @@ def test_the_plan_says_what_fit_then_does(data: tuple) -> None:  # type: ignore[
         KernelRidge(Gaussian(1.0), memory=100).fit(X, Y)
 
 
-def test_an_interrupted_refit_leaves_the_old_model(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+def test_an_interrupted_refit_leaves_the_old_model(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y, _ = data
     model = KernelRidge(Gaussian(1.0)).fit(X, Y[:, 0])
     before = model.predict(X)
@@ -237,13 +237,13 @@ def test_an_interrupted_refit_leaves_the_old_model(data: tuple, monkeypatch: pyt
         ({"kernel": Gaussian(1.0), "solver": "primal"}, "finite feature map"),
     ],
 )
-def test_bad_parameters(data: tuple, change: dict, words: str) -> None:  # type: ignore[type-arg]
+def test_bad_parameters(data: tuple, change: dict, words: str) -> None:
     X, Y, _ = data
     with pytest.raises(InputError, match=words):
         KernelRidge(**change).fit(X, Y[:, 0])
 
 
-def test_bad_data(data: tuple) -> None:  # type: ignore[type-arg]
+def test_bad_data(data: tuple) -> None:
     X, Y, _ = data
     broken = Y[:, 0].copy()
     broken[4] = np.nan
@@ -256,7 +256,7 @@ def test_bad_data(data: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match="expecting 4 features"):
         KernelRidge().fit(X, Y).predict(X[:, :2])
     with pytest.raises(TypeError, match="positional"):
-        KernelRidge(Gaussian(1.0), 2.0)  # type: ignore[misc]
+        KernelRidge(Gaussian(1.0), 2.0)
 
 
 def test_one_row_and_wild_scales(rng: np.random.Generator) -> None:
@@ -268,7 +268,7 @@ def test_one_row_and_wild_scales(rng: np.random.Generator) -> None:
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_printing_answers_is_it_good(data: tuple) -> None:  # type: ignore[type-arg]
+def test_printing_answers_is_it_good(data: tuple) -> None:
     X, Y, _ = data
     model = KernelRidge(alpha=0.1)
     assert str(model) == "KernelRidge(alpha=0.1)"
@@ -285,7 +285,7 @@ def test_printing_answers_is_it_good(data: tuple) -> None:  # type: ignore[type-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_float32_factor_is_refined_to_float64_answers(
     data: tuple, monkeypatch: pytest.MonkeyPatch, intercept: bool, weighted: bool
-) -> None:  # type: ignore[type-arg]
+) -> None:
     X, Y, weights = data
     w = weights + 0.5 if weighted else None
     exact = KernelRidge(Gaussian(1.5), alpha=0.3, fit_intercept=intercept).fit(X, Y, w)
@@ -298,7 +298,7 @@ def test_a_float32_factor_is_refined_to_float64_answers(
     np.testing.assert_allclose(mixed.loo_residuals_, exact.loo_residuals_, rtol=1e-10, atol=1e-11)
 
 
-def test_where_float32_has_too_few_digits_the_float64_factor_answers(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+def test_where_float32_has_too_few_digits_the_float64_factor_answers(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y, weights = data
     monkeypatch.setattr("mercer.estimators.ridge.mixed.MIXED_ROWS", 10)
     for model, w in (

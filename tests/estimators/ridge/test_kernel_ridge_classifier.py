@@ -11,7 +11,7 @@ from mercer.errors import InputError
 
 
 @parametrize_with_checks([KernelRidgeClassifier(), KernelRidgeClassifier(alpha="loo", alphas=[0.1, 1.0])])
-def test_scikit_learns_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+def test_scikit_learns_contract(estimator, check) -> None:
     check(estimator)
 
 
@@ -70,6 +70,6 @@ def test_strings_and_graphs() -> None:
 @pytest.mark.parametrize(
     ("y", "words"), [(["a"] * 4, "one class only"), ([1.0, 2.0, np.nan, 1.0], "NaN"), ([0, 1], "one class label per row")]
 )
-def test_bad_labels(y: list, words: str) -> None:  # type: ignore[type-arg]
+def test_bad_labels(y: list, words: str) -> None:
     with pytest.raises(InputError, match=words):
         KernelRidgeClassifier().fit(np.arange(8.0).reshape(4, 2), y)

@@ -26,7 +26,7 @@ FEW, MANY = [0.05, 1.0], np.logspace(-2, 2, 9)
 
 
 @parametrize_with_checks([KernelRidgeCV(), KernelRidgeCV(Polynomial(2), alphas=[0.1, 1.0], cv=3)])
-def test_scikit_learns_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+def test_scikit_learns_contract(estimator, check) -> None:
     check(estimator)
 
 
@@ -42,7 +42,7 @@ SPLITTERS = [None, 5, KFold(4, shuffle=True, random_state=1), RepeatedKFold(n_sp
 
 @pytest.mark.parametrize("alphas", [FEW, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("cv", SPLITTERS, ids=str)
-def test_the_surface_equals_a_grid_search_with_refits(data: tuple, alphas: list, cv: object) -> None:  # type: ignore[type-arg]
+def test_the_surface_equals_a_grid_search_with_refits(data: tuple, alphas: list, cv: object) -> None:
     X, y = data
     model = KernelRidgeCV(Gaussian(1.0), alphas=alphas, length_scales=SCALES, cv=cv).fit(X, y)
     for index, scale in enumerate(SCALES):
@@ -56,7 +56,7 @@ def test_the_surface_equals_a_grid_search_with_refits(data: tuple, alphas: list,
     assert model.surface_.scores[SCALES.index(model.best_length_scale_), list(alphas).index(model.best_alpha_)] == best
 
 
-def test_groups_are_passed_to_the_splitter(data: tuple) -> None:  # type: ignore[type-arg]
+def test_groups_are_passed_to_the_splitter(data: tuple) -> None:
     X, y = data
     groups = np.arange(N) // 10
     model = KernelRidgeCV(Gaussian(1.0), alphas=FEW, cv=GroupKFold(4)).fit(X, y, groups=groups)
@@ -84,7 +84,7 @@ def test_leave_one_out_of_the_choice_is_that_of_the_plain_model(rng: np.random.G
     np.testing.assert_allclose(model.best_score_, score, rtol=1e-8)
 
 
-def test_intervals_after_selection_factor_nothing(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+def test_intervals_after_selection_factor_nothing(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data
     model = KernelRidgeCV().fit(X, y)
 
@@ -97,7 +97,7 @@ def test_intervals_after_selection_factor_nothing(data: tuple, monkeypatch: pyte
     assert 0.85 <= np.mean((y >= interval[:, 0]) & (y <= interval[:, 1])) <= 1.0
 
 
-def test_no_argument_is_good_on_a_shifted_target(data: tuple) -> None:  # type: ignore[type-arg]
+def test_no_argument_is_good_on_a_shifted_target(data: tuple) -> None:
     X, y = data
     model = KernelRidgeCV().fit(X, y + 1e4)
     linear = np.mean((y - cross_val_predict(Ridge(1.0), X, y, cv=10)) ** 2)
@@ -109,7 +109,7 @@ def test_a_grid_of_our_own_is_widened_at_its_edge(rng: np.random.Generator) -> N
     X = rng.normal(size=(60, 2))
     model = KernelRidgeCV().fit(X, X @ [1.0, -2.0])  # linear: the widest scale of any grid is best
     assert len({repr(k) for k in model.surface_.kernels}) == len(model.surface_.kernels) > 10
-    assert model.best_length_scale_ > 5.7 * Gaussian("median").resolve(X).length_scale
+    assert model.best_length_scale_ > 5.7 * Gaussian("median").resolve(X).length_scale  # type: ignore[attr-defined]
 
 
 def test_many_rows_are_narrowed_on_a_sample(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_many_rows_are_narrowed_on_a_sample(rng: np.random.Generator, monkeypatc
     assert [p["length_scale"] for p in given.surface_.params] == [1.0, 0.5]
 
 
-def test_one_standard_error_takes_more_penalty_and_stays_within_it(data: tuple) -> None:  # type: ignore[type-arg]
+def test_one_standard_error_takes_more_penalty_and_stays_within_it(data: tuple) -> None:
     X, y = data
     y = y + 2.0 * np.random.default_rng(0).normal(size=N)
     best = KernelRidgeCV(Gaussian(2.0), alphas=MANY, length_scales=SCALES).fit(X, y)
@@ -144,7 +144,7 @@ def test_alpha_per_target(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error", "neg_root_mean_squared_error"])
-def test_scoring_by_scikit_learns_names(data: tuple, scoring: str) -> None:  # type: ignore[type-arg]
+def test_scoring_by_scikit_learns_names(data: tuple, scoring: str) -> None:
     X, y = data
     model = KernelRidgeCV(Gaussian(1.0), alphas=FEW, length_scales=[1.0], cv=4, scoring=scoring).fit(X, y)
     search = GridSearchCV(Peer(kernel="rbf", gamma=0.5), {"alpha": FEW}, scoring=scoring, cv=4).fit(X, y)
@@ -154,7 +154,7 @@ def test_scoring_by_scikit_learns_names(data: tuple, scoring: str) -> None:  # t
     np.testing.assert_allclose(model.surface_.scores[0], wanted, rtol=1e-8)
 
 
-def test_cv_results_are_a_table(data: tuple) -> None:  # type: ignore[type-arg]
+def test_cv_results_are_a_table(data: tuple) -> None:
     X, y = data
     model = KernelRidgeCV(Gaussian(1.0), alphas=FEW, length_scales=SCALES).fit(X, y)
     table = model.cv_results_
@@ -166,7 +166,7 @@ def test_cv_results_are_a_table(data: tuple) -> None:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("cv", [None, 4], ids=["leave-one-out", "folds"])
-def test_cv_results_have_the_columns_of_a_grid_search(data: tuple, cv: int | None) -> None:  # type: ignore[type-arg]
+def test_cv_results_have_the_columns_of_a_grid_search(data: tuple, cv: int | None) -> None:
     X, y = data
     table = KernelRidgeCV(Gaussian(1.0), alphas=FEW, length_scales=[1.0], cv=cv).fit(X, y).cv_results_
     splitter = LeaveOneOut() if cv is None else cv
@@ -179,7 +179,7 @@ def test_cv_results_have_the_columns_of_a_grid_search(data: tuple, cv: int | Non
         np.testing.assert_allclose(table[name], peer.cv_results_[name], rtol=1e-7, err_msg=name)
 
 
-def test_equal_scores_have_equal_ranks(data: tuple) -> None:  # type: ignore[type-arg]
+def test_equal_scores_have_equal_ranks(data: tuple) -> None:
     X, y = data
     table = KernelRidgeCV(Gaussian(1.0), alphas=FEW, param_grid={"length_scale": [1.0, 1.0, 2.0]}).fit(X, y).cv_results_
     scores = table["mean_test_score"]
@@ -187,7 +187,7 @@ def test_equal_scores_have_equal_ranks(data: tuple) -> None:  # type: ignore[typ
     assert table["rank_test_score"][0] == table["rank_test_score"][2]
 
 
-def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data
     with counted_encodings(monkeypatch) as made:
         model = KernelRidgeCV(alphas=MANY).fit(X, y)
@@ -208,7 +208,7 @@ def test_strings_and_graphs_choose_their_parameters() -> None:
     assert KernelRidgeCV(VertexHistogram()).fit(graphs, [g.n_nodes for g in graphs]).best_score_ > -1e-6
 
 
-def test_finite_features_take_the_primal(data: tuple) -> None:  # type: ignore[type-arg]
+def test_finite_features_take_the_primal(data: tuple) -> None:
     X, y = data
     primal = KernelRidgeCV(Polynomial(2), alphas=MANY).fit(X, y)
     assert primal.surface_.route == "primal" == primal.route_.solver
@@ -216,7 +216,7 @@ def test_finite_features_take_the_primal(data: tuple) -> None:  # type: ignore[t
     np.testing.assert_allclose(-primal.surface_.scores[0], brute, rtol=1e-7)
 
 
-def test_the_plan_and_the_budget(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_plan_and_the_budget(data: tuple) -> None:
     X, y = data
     model = KernelRidgeCV(Gaussian(1.0), alphas=MANY)
     assert plan(model, X, y).route.solver == "eigh"
@@ -239,7 +239,7 @@ def test_the_plan_and_the_budget(data: tuple) -> None:  # type: ignore[type-arg]
         ({"param_grid": {"length_scale": [1.0]}, "length_scales": [2.0]}, "not both"),
     ],
 )
-def test_bad_parameters(data: tuple, change: dict, words: str) -> None:  # type: ignore[type-arg]
+def test_bad_parameters(data: tuple, change: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
         KernelRidgeCV(**change).fit(*data)
 

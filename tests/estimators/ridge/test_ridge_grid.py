@@ -46,9 +46,9 @@ def test_several_targets() -> None:
 
 def test_the_search_ranks_as_leave_one_out_does() -> None:
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
-    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))  # type: ignore[arg-type]
-    for i, scale in enumerate(grid["length_scales"]):  # type: ignore[arg-type]
-        for j, alpha in enumerate(grid["alphas"]):  # type: ignore[arg-type]
+    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))
+    for i, scale in enumerate(grid["length_scales"]):
+        for j, alpha in enumerate(grid["alphas"]):
             one = KernelRidge(Gaussian(scale), alpha=alpha, fit_intercept=True).fit(X, Y)
             generalized = np.mean((Y - one.predict(X)) ** 2) / (1.0 - one.effective_dof_ / len(Y)) ** 2
             assert abs(-model.surface_.scores[i, j] / generalized - 1.0) < 0.06
@@ -94,17 +94,17 @@ def test_folds_are_fits_without_them(scoring: str) -> None:
 def test_parts_that_leave_rows_out_are_refitted() -> None:
     splits = [(np.arange(0, 400), np.arange(400, 600)), (np.arange(300, 700), np.arange(0, 200))]
     grid = {"alphas": [0.1], "length_scales": [0.8], "cv": splits}
-    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))  # type: ignore[arg-type]
+    exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))
     np.testing.assert_allclose(model.surface_.split_scores, exact.surface_.split_scores, rtol=1e-2)
 
 
 def test_many_frequencies_are_chosen_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no trace is at hand, folds stand for leave-one-out, and the model says so."""
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
-    exact = KernelRidgeCV(Gaussian(1.0), **grid).fit(X, Y)  # type: ignore[arg-type]
+    exact = KernelRidgeCV(Gaussian(1.0), **grid).fit(X, Y)
     monkeypatch.setattr("mercer.estimators.ridge.grid.FEW_FREQUENCIES", 0)
     monkeypatch.setattr(import_module("mercer.grams.fourier_grid"), "DENSE", 0)
-    model = KernelRidgeCV(Gaussian(1.0), solver="fourier", **grid).fit(X, Y)  # type: ignore[arg-type]
+    model = KernelRidgeCV(Gaussian(1.0), solver="fourier", **grid).fit(X, Y)
     assert "5 splits, in place of leave-one-out" in model.surface_.how and model.surface_.split_scores.shape[2] == 5
     assert exact.surface_.scores[model.best_index_] > 1.05 * exact.surface_.scores.max()
 

@@ -80,7 +80,7 @@ def test_the_surface_of_features_is_the_exact_one_at_full_rank(weighted: bool) -
     X, y, w = data(300)
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0], "fit_intercept": True}
     exact, model = (
-        KernelRidgeCV(Gaussian(1.0), **grid, **more).fit(X, y, w if weighted else None)  # type: ignore[arg-type]
+        KernelRidgeCV(Gaussian(1.0), **grid, **more).fit(X, y, w if weighted else None)
         for more in ({}, {"solver": "nystroem", "n_components": 300})
     )
     assert np.abs(exact.surface_.scores - model.surface_.scores).max() < 1e-6

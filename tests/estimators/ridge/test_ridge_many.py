@@ -27,7 +27,7 @@ def test_all_rows_as_landmarks_are_exact(
         monkeypatch.setattr(many_landmarks, "BLOCK", 1 << 15)
     weights = W if weighted else None
     exact, model = (
-        KernelRidge(Matern(1.5), alpha=0.1, fit_intercept=fit_intercept, **more).fit(X, Y, weights)  # type: ignore[arg-type]
+        KernelRidge(Matern(1.5), alpha=0.1, fit_intercept=fit_intercept, **more).fit(X, Y, weights)
         for more in ({}, {"solver": "nystroem-cg", "n_components": 500})
     )
     assert model.route_.solver == "nystroem-cg" and not model.route_.exact and model.n_iter_ < 60
@@ -50,7 +50,7 @@ def test_the_same_landmarks_give_the_function_of_the_direct_route() -> None:
 def test_targets_with_an_alpha_each_classes_strings_and_files(tmp_path: object) -> None:
     targets = np.column_stack([Y, -Y])
     exact, model = (
-        KernelRidge(Matern(1.5), alpha=[0.1, 1.0], **more).fit(X, targets)  # type: ignore[arg-type]
+        KernelRidge(Matern(1.5), alpha=[0.1, 1.0], **more).fit(X, targets)
         for more in ({}, {"solver": "nystroem-cg", "n_components": 500})
     )
     assert np.abs(model.predict(NEW) - exact.predict(NEW)).max() < 1e-4

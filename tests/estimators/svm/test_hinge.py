@@ -22,8 +22,8 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 def both(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None, **more: object) -> tuple[SVC, SVC]:
     kernel = Gaussian(0.8)
-    exact = SVC(kernel, solver="exact", tol=1e-5, **more).fit(X, y, weights)  # type: ignore[arg-type]
-    return exact, SVC(kernel, solver="nystroem", n_components=len(X), **more).fit(X, y, weights)  # type: ignore[arg-type]
+    exact = SVC(kernel, solver="exact", tol=1e-5, **more).fit(X, y, weights)
+    return exact, SVC(kernel, solver="nystroem", n_components=len(X), **more).fit(X, y, weights)
 
 
 @pytest.mark.parametrize("held", [True, False])

@@ -217,9 +217,9 @@ def test_infinite_c_with_three_classes_and_probabilities():
 def test_what_no_plane_separates_is_said_so(data, rng):
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     if data == "identical":
-        X, y = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [3.0, 1.0]]), [0, 0, 1, 1]
+        X, y = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [3.0, 1.0]]), [0, 0, 1, 1]  # type: ignore[assignment]
     if data == "touching":
-        X, y = np.array([[-1.0], [0.0], [0.0], [1.0]]), [0, 0, 1, 1]
+        X, y = np.array([[-1.0], [0.0], [0.0], [1.0]]), [0, 0, 1, 1]  # type: ignore[assignment]
     with pytest.raises(InputError, match=r"C = inf.*not separable.*finite C"):
         mercer.SVC(mercer.Linear(), C=np.inf).fit(X, y)
 

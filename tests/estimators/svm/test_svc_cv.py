@@ -22,7 +22,7 @@ SCALES, CS = [2.0, 1.0, 0.5], [0.5, 5.0, 50.0]
 
 
 @parametrize_with_checks([SVCCV(Cs=[0.1, 1.0], length_scales=[1.0, 2.0], cv=3)])
-def test_scikit_learns_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+def test_scikit_learns_contract(estimator, check) -> None:
     check(estimator)
 
 
@@ -32,7 +32,7 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return X, np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=200), [0.0, 1.5])]
 
 
-def test_the_choice_of_a_grid_search_and_the_model_of_a_plain_svc(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_choice_of_a_grid_search_and_the_model_of_a_plain_svc(data: tuple) -> None:
     X, y = data
     model = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES, tol=1e-5).fit(X, y)
     grid = {"gamma": [0.5 / scale**2 for scale in SCALES], "C": CS}
@@ -50,7 +50,7 @@ def test_the_choice_of_a_grid_search_and_the_model_of_a_plain_svc(data: tuple) -
     np.testing.assert_allclose(model.predict_proba(X[:5]).sum(axis=1), 1.0)
 
 
-def test_no_argument_is_needed(data: tuple) -> None:  # type: ignore[type-arg]
+def test_no_argument_is_needed(data: tuple) -> None:
     X, y = data
     model = SVCCV().fit(X, y)
     assert model.best_score_ > 0.75
@@ -61,7 +61,7 @@ def test_no_argument_is_needed(data: tuple) -> None:  # type: ignore[type-arg]
     assert "chosen" in str(model) and "kernels x C" in str(model)
 
 
-def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[type-arg]
+def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data
     with counted_encodings(monkeypatch) as made:
         model = SVCCV().fit(X, y)
@@ -69,7 +69,7 @@ def test_ten_settings_encode_the_rows_once(data: tuple, monkeypatch: pytest.Monk
     assert made == {"encodings": 1, "scans": 1}
 
 
-def test_the_table_has_the_columns_of_a_grid_search(data: tuple) -> None:  # type: ignore[type-arg]
+def test_the_table_has_the_columns_of_a_grid_search(data: tuple) -> None:
     X, y = data
     table = SVCCV(Gaussian(1.0), Cs=CS, length_scales=[1.0], tol=1e-5).fit(X, y).cv_results_
     theirs = GridSearchCV(Peer(tol=1e-5, gamma=0.5), {"C": CS}, cv=5).fit(X, y).cv_results_
@@ -79,7 +79,7 @@ def test_the_table_has_the_columns_of_a_grid_search(data: tuple) -> None:  # typ
         np.testing.assert_allclose(table[name], theirs[name], atol=1.01 / 40, err_msg=name)  # one row of a fold
 
 
-def test_a_class_that_a_fold_does_not_have_loses(data: tuple) -> None:  # type: ignore[type-arg]
+def test_a_class_that_a_fold_does_not_have_loses(data: tuple) -> None:
     X, y = data
     b = np.flatnonzero(y == "b")
     rest = np.setdiff1d(np.arange(len(y)), b)
@@ -99,7 +99,7 @@ def test_many_rows_are_narrowed_on_a_sample_first(rng: np.random.Generator, monk
     assert model.best_score_ > 0.9
 
 
-def test_parameters_of_any_kernel(data: tuple) -> None:  # type: ignore[type-arg]
+def test_parameters_of_any_kernel(data: tuple) -> None:
     X, y = data
     sums = SVCCV(
         Gaussian(1.0) + Laplacian(1.0), Cs=[1.0], param_grid={"0__length_scale": [1.0, 3.0], "1__length_scale": [2.0]}
@@ -115,7 +115,7 @@ def test_parameters_of_any_kernel(data: tuple) -> None:  # type: ignore[type-arg
         SVCCV(length_scales=[1.0], param_grid={"length_scale": [1.0]}).fit(X, y)
 
 
-def test_strings_sparse_rows_and_matrices(data: tuple) -> None:  # type: ignore[type-arg]
+def test_strings_sparse_rows_and_matrices(data: tuple) -> None:
     X, y = data
     dense = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES).fit(X, y)
     sparse = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES).fit(sp.csr_array(X), y)
@@ -133,7 +133,7 @@ def test_strings_sparse_rows_and_matrices(data: tuple) -> None:  # type: ignore[
     assert text.best_score_ == 1.0
 
 
-def test_weights_classes_and_groups(data: tuple, rng: np.random.Generator) -> None:  # type: ignore[type-arg]
+def test_weights_classes_and_groups(data: tuple, rng: np.random.Generator) -> None:
     X, y = data
     weights = rng.integers(1, 4, len(y)).astype(float)
     model = SVCCV(Gaussian(1.0), Cs=CS, length_scales=[1.0], class_weight="balanced", tol=1e-5).fit(X, y, weights)
@@ -151,7 +151,7 @@ def test_weights_classes_and_groups(data: tuple, rng: np.random.Generator) -> No
     assert SVCCV(Cs=[1.0], length_scales=[1.0]).fit(X, y, absent).classes_.tolist() == ["a", "b"]
 
 
-def test_little_memory_takes_rows_and_gives_the_same(data: tuple) -> None:  # type: ignore[type-arg]
+def test_little_memory_takes_rows_and_gives_the_same(data: tuple) -> None:
     X, y = data
     kept = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES).fit(X, y)
     rows = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES, memory=310_000).fit(X, y)
@@ -159,7 +159,7 @@ def test_little_memory_takes_rows_and_gives_the_same(data: tuple) -> None:  # ty
     assert (kept.route_.solver, rows.route_.solver) == ("gram", "rows")
 
 
-def test_a_plan_and_progress(data: tuple) -> None:  # type: ignore[type-arg]
+def test_a_plan_and_progress(data: tuple) -> None:
     X, y = data
     model = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES)
     told = str(plan(model, X * [1.0, 1.0, 1e5], y))
@@ -170,7 +170,7 @@ def test_a_plan_and_progress(data: tuple) -> None:  # type: ignore[type-arg]
     assert (15, 15) in seen
 
 
-def test_an_interrupted_fit_leaves_nothing_behind(data: tuple) -> None:  # type: ignore[type-arg]
+def test_an_interrupted_fit_leaves_nothing_behind(data: tuple) -> None:
     X, y = data
     model = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES).fit(X, y)
     before = dict(vars(model))
@@ -183,7 +183,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(data: tuple) -> None:  # type:
     assert vars(model) == before
 
 
-def test_saved_and_loaded(data: tuple, tmp_path) -> None:  # type: ignore[no-untyped-def, type-arg]
+def test_saved_and_loaded(data: tuple, tmp_path) -> None:
     X, y = data
     model = SVCCV(Gaussian(1.0), Cs=CS, length_scales=SCALES).fit(X, y)
     mercer.save(model, tmp_path / "model.mercer")
@@ -193,13 +193,13 @@ def test_saved_and_loaded(data: tuple, tmp_path) -> None:  # type: ignore[no-unt
     assert again.best_params_ == model.best_params_
 
 
-def test_inside_a_pipeline(data: tuple) -> None:  # type: ignore[type-arg]
+def test_inside_a_pipeline(data: tuple) -> None:
     X, y = data
     pipeline = make_pipeline(StandardScaler(), SVCCV(Cs=[1.0, 10.0], length_scales=[1.0, 2.0], cv=3))
     assert clone(pipeline).fit(X * [1.0, 1e4, 1.0], y).score(X * [1.0, 1e4, 1.0], y) > 0.8
 
 
-def test_bad_input_is_refused(data: tuple) -> None:  # type: ignore[type-arg]
+def test_bad_input_is_refused(data: tuple) -> None:
     X, y = data
     with pytest.raises(InputError, match='rule must be "best"'):
         SVCCV(rule="good").fit(X, y)

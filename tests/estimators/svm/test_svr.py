@@ -141,7 +141,7 @@ def test_residuals_are_those_of_refitting_without_the_fold(rng):
         again = mercer.SVR(G, tol=1e-8).fit(X[~out], y[~out])
         assert np.allclose(y[out] - again.predict(X[out]), residuals[out], atol=1e-6)
         slow = again.predict(X[:3])
-        assert np.allclose(slow, mercer.estimators.svm.intervals.fold_predictions(held, G, X[:3])[:, fold], atol=1e-6)
+        assert np.allclose(slow, mercer.estimators.svm.intervals.fold_predictions(held, G, X[:3])[:, fold], atol=1e-6)  # type: ignore[attr-defined]
 
 
 def test_refusals(rng):

@@ -21,7 +21,7 @@ from mercer.grams.dual_function import DualFunction
 def member(kernel: object, rule: str, rng: np.random.Generator, n: int = 25, d: int = 4) -> Member:
     X = rng.normal(size=(n, d))
     y = np.exp(X[:, :1]) + X[:, 1:2]
-    model = DualFunction(kernel, X, rng.normal(size=(n, 1)), np.array([0.3]), 1.0)  # type: ignore[arg-type]
+    model = DualFunction(kernel, X, rng.normal(size=(n, 1)), np.array([0.3]), 1.0)
     return Member("one", "standard", transform_of(rule, y), model, 1.0)
 
 

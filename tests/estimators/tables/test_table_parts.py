@@ -43,7 +43,7 @@ def test_the_state_for_all_rows_is_the_mean_of_the_folds() -> None:
     assert np.allclose(S @ S, M / np.abs(M).max()) and np.isclose(kernel.get_params()["0__length_scale"], 2.0)
 
 
-def test_without_time_for_exact_fits_there_are_landmarks(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_without_time_for_exact_fits_there_are_landmarks(monkeypatch) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 2))
     y = np.sin(4 * X[:, 0]) + 0.1 * rng.standard_normal(600)

@@ -191,7 +191,7 @@ def test_a_kernel_that_is_given_keeps_its_numbers() -> None:
 
 
 def test_length_scales_are_multiplied_and_nothing_else() -> None:
-    assert np.allclose(lengthened(Laplacian((1.0, 3.0)), 2.0).length_scale, (2.0, 6.0))
+    assert np.allclose(lengthened(Laplacian((1.0, 3.0)), 2.0).length_scale, (2.0, 6.0))  # type: ignore[attr-defined]
     kernel = 3.0 * Gaussian(2.0).linear(np.array([[1.0, 0.5], [0.0, 1.0]]))
     X = noisy(6)[0]
     assert np.allclose(lengthened(kernel, 4.0)(X), kernel(X / 4.0))

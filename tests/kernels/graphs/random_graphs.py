@@ -32,7 +32,7 @@ def shuffled(rng: np.random.Generator, graph: Graph) -> Graph:
     if graph.node_labels is not None:
         labels = [None] * graph.n_nodes
         for v, label in enumerate(graph.node_labels):
-            labels[order[v]] = label  # type: ignore[call-overload]
+            labels[order[v]] = label
     edges = [(int(order[u]), int(order[v])) for u, v in graph.edges]
     place = rng.permutation(len(edges)).tolist()
     bonds = None if graph.edge_labels is None else [graph.edge_labels[i] for i in place]

@@ -12,7 +12,7 @@ from mercer.linalg.box_qp.solver import solve_box
 
 
 @pytest.fixture(params=[40, 700])
-def problem(request, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+def problem(request, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(request.param, 3))
     signs = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=request.param) > 0, 1.0, -1.0)
     return X, signs
@@ -34,7 +34,7 @@ def violation(K: np.ndarray, problem: BoxProblem, value: np.ndarray) -> float:
 
 @pytest.mark.parametrize("eager", [False, True], ids=["as it is", "newton at once"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 1e4])
-def test_same_optimum_as_the_general_solver(problem, C: float, eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_same_optimum_as_the_general_solver(problem, C: float, eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if eager:
         monkeypatch.setattr(held, "OVERHEAD", 0)
         monkeypatch.setattr(held, "WORTH", 0.0)
@@ -54,7 +54,7 @@ def test_same_optimum_as_the_general_solver(problem, C: float, eager: bool, monk
     np.testing.assert_allclose(ours.gradient, signs * (rows.store @ (signs * ours.value)) - 1.0, atol=1e-8 * C * len(signs))
 
 
-def test_a_start_with_its_gradient_gives_the_same(problem) -> None:  # type: ignore[no-untyped-def]
+def test_a_start_with_its_gradient_gives_the_same(problem) -> None:
     X, signs = problem
     rows = KernelRows.held(Gaussian(1.0), X, dtype=np.float64)
     first = solve_held(classification(signs, 1.0), rows, tol=1e-6)
@@ -70,7 +70,7 @@ def test_a_start_with_its_gradient_gives_the_same(problem) -> None:  # type: ign
     assert again.n_iter == 0
 
 
-def test_some_rows_of_a_larger_matrix(problem) -> None:  # type: ignore[no-untyped-def]
+def test_some_rows_of_a_larger_matrix(problem) -> None:
     X, signs = problem
     rows = KernelRows.held(Gaussian(1.0), X, dtype=np.float64)
     chosen = np.flatnonzero(np.arange(len(X)) % 3 != 1)

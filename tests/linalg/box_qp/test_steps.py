@@ -96,7 +96,7 @@ def test_what_one_call_leaves_is_taken_up_by_the_sets(monkeypatch, rng):
 
 
 def _few_steps(problem, gram, tol, fine, tick):
-    return solver.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)
+    return solver.solve_at_once(*arguments(problem, gram.store, fine)[:-1], 3)  # type: ignore[call-arg]
 
 
 FIRST_FITS = """
