@@ -20,14 +20,14 @@ from typing import Any
 from benchmarks.machine import describe as machine
 from mercer.lab.address import to_query
 from mercer.lab.samples import arrays
-from mercer.lab.state import Recipe, State
+from mercer.lab.state import LabState, NamedData
 
 MOVES, POINTS, LIMIT = 60, 200, 100.0
 
 STATES = {
-    "ridge": (State(Recipe("sine", POINTS), "Gaussian(length_scale=0.6)", "ridge"), "fit"),
-    "gp": (State(Recipe("sine", POINTS), "Gaussian(length_scale=0.6)", "gp"), "fit"),
-    "svm": (State(Recipe("moons", POINTS), "Gaussian(length_scale=0.6)", "svm"), "surface"),
+    "ridge": (LabState(NamedData("sine", POINTS), "Gaussian(length_scale=0.6)", "ridge"), "fit"),
+    "gp": (LabState(NamedData("sine", POINTS), "Gaussian(length_scale=0.6)", "gp"), "fit"),
+    "svm": (LabState(NamedData("moons", POINTS), "Gaussian(length_scale=0.6)", "svm"), "surface"),
 }
 
 FRAME = """() => {
@@ -50,7 +50,7 @@ CLOCK = """([source, kind]) => {
 }"""
 
 
-def open_page(browser: Any, address: str, state: State) -> Any:
+def open_page(browser: Any, address: str, state: LabState) -> Any:
     """A page that has drawn its state."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.goto(f"{address}?{to_query(state)}")
@@ -64,7 +64,7 @@ def wait(page: Any, count: int) -> None:
     page.wait_for_function("n => window.times.length >= n", arg=count, polling=20, timeout=30_000)
 
 
-def drag(page: Any, state: State, source: str) -> list[float]:
+def drag(page: Any, state: LabState, source: str) -> list[float]:
     """Times of a drag, move by move."""
     left, top, width, height = page.evaluate(FRAME)
     x, y = arrays(state.data)[0][0]

@@ -126,4 +126,4 @@ def test_nobody_else_opens_files_for_writing() -> None:
         if writers.search(line) and not line.lstrip().startswith((">>>", "...", "#"))
     }
     # sources.py keeps standard input in a temporary file
-    assert found <= {"inputs/sources.py", "writing.py"}
+    assert found <= {"inputs/reading.py", "writing.py"}

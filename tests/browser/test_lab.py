@@ -14,7 +14,7 @@ import pytest
 
 from mercer.lab.address import from_query, to_query
 from mercer.lab.samples import arrays
-from mercer.lab.state import Recipe, State
+from mercer.lab.state import LabState, NamedData
 from mercer.lab.tour import PAGES
 
 pytestmark = pytest.mark.browser
@@ -59,9 +59,9 @@ class Lab:
     complaints: list[str]
     requests: list[str]
 
-    def open(self, state: State | str) -> None:
+    def open(self, state: LabState | str) -> None:
         """Go to a state, and wait until it is drawn."""
-        query = to_query(state) if isinstance(state, State) else state
+        query = to_query(state) if isinstance(state, LabState) else state
         self.page.goto(f"{self.address}?{query}")
         self.page.wait_for_function(
             "() => window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle", timeout=PATIENCE
@@ -83,7 +83,7 @@ class Lab:
             mouse.move(*self.at(figure, *(a + share * (b - a) for a, b in zip(start, end, strict=True))), steps=3)
         mouse.up()
 
-    def state(self) -> State:
+    def state(self) -> LabState:
         """The state that stands in the address."""
         return from_query(urlsplit(self.page.url).query)
 
@@ -130,7 +130,7 @@ def lab(window: Any, address: str) -> Iterator[Lab]:
 
 
 def test_dragging_a_point_changes_the_surface(lab: Lab) -> None:
-    state = State(data=Recipe("moons", 30), kernel="Gaussian(length_scale=0.8)", algorithm="svm")
+    state = LabState(data=NamedData("moons", 30), kernel="Gaussian(length_scale=0.8)", algorithm="svm")
     lab.open(state)
     before = lab.page.evaluate(PIXELS)
     (x, y), *_ = arrays(state.data)[0]
@@ -143,7 +143,7 @@ def test_dragging_a_point_changes_the_surface(lab: Lab) -> None:
 
 
 def test_points_are_drawn_and_deleted(lab: Lab) -> None:
-    lab.open(State(data=Recipe("moons", 10)))
+    lab.open(LabState(data=NamedData("moons", 10)))
     lab.page.get_by_role("button", name="class 2").click()
     lab.page.mouse.click(*lab.at("picture figure", 2.5, -2.5))
     lab.until(lambda: len(lab.page.evaluate(COLUMN, ["points", "x"])) == 11)
@@ -153,7 +153,7 @@ def test_points_are_drawn_and_deleted(lab: Lab) -> None:
 
 
 def test_an_invalid_kernel_is_refuted(lab: Lab) -> None:
-    lab.open(State(data=Recipe("moons", 20), algorithm="mean"))
+    lab.open(LabState(data=NamedData("moons", 20), algorithm="mean"))
     lab.text("is a kernel. Proof:")
     box = lab.page.get_by_label("Kernel, as text")
     box.fill("Gaussian(length_scale=1.0) - Linear()")
@@ -169,7 +169,7 @@ def test_an_invalid_kernel_is_refuted(lab: Lab) -> None:
 
 
 def test_blocks_and_sliders(lab: Lab) -> None:
-    lab.open(State(kernel="Linear()", data=Recipe("circles", 30)))
+    lab.open(LabState(kernel="Linear()", data=NamedData("circles", 30)))
     lab.page.get_by_role("button", name="exp", exact=True).click()
     lab.until(lambda: "exp()" in lab.page.get_by_label("Kernel, as text").input_value())
     lab.page.get_by_role("button", name="normalized", exact=True).click()
@@ -212,8 +212,8 @@ def test_the_chosen_point_of_the_surface_is_dragged(lab: Lab) -> None:
 
 
 def test_a_link_with_a_state_is_followed(lab: Lab) -> None:
-    state = State(
-        data=Recipe("gap", 20),
+    state = LabState(
+        data=NamedData("gap", 20),
         kernel="Matern(nu=1.5, length_scale=0.9)",
         algorithm="gp",
         parameters={"noise": 0.02},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.datasets.dataset import FOLDER
+from mercer.datasets.tables import FOLDER
 from mercer.errors import InputError
 from mercer.inputs.frames import read_columns
 

@@ -11,7 +11,7 @@ import mercer
 from mercer.errors import InputError
 from mercer.grams.chunks.operator import ChunkOperator
 from mercer.grams.chunks.rows import ChunkedRows
-from mercer.grams.chunks.tasks import GROUP, WAVE, Ledger, total_of
+from mercer.grams.chunks.tasks import GROUP, WAVE, RunningSums, total_of
 from mercer.inputs.chunks import Chunk, Chunks
 
 RNG = np.random.default_rng(0)
@@ -28,14 +28,14 @@ def sums(chunk: Chunk, factor: float) -> Any:
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 63, 64, 65, 200])
 def test_groups_and_waves_give_one_order_whoever_makes_them(count: int) -> None:
     parts = [(RNG.normal(size=3) * 10.0 ** RNG.integers(-8, 8),) for _ in range(count)]
-    alone = Ledger()
+    alone = RunningSums()
     for part in parts:
         alone.add(0, 1, (part[0].copy(),))
     groups = [parts[i : i + GROUP] for i in range(0, count, GROUP)]
-    by_group = Ledger()
+    by_group = RunningSums()
     for group in groups:
         by_group.add(1, len(group), total_of(group))
-    by_wave = Ledger()
+    by_wave = RunningSums()
     for start in range(0, len(groups), WAVE // GROUP):
         wave = groups[start : start + WAVE // GROUP]
         by_wave.add(2, sum(map(len, wave)), total_of([total_of(group) for group in wave]))

@@ -1,4 +1,4 @@
-"""Chunks of arrays, files and iterators, and the door that reads them."""
+"""Chunks of arrays, files and iterators, and the reader that reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import mercer
 from mercer.errors import InputError
 from mercer.inputs import chunk_files
-from mercer.inputs.chunks import Door, as_chunks, stacked
+from mercer.inputs.chunks import ChunkReader, as_chunks, stacked
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(23, 3)), RNG.normal(size=23)
@@ -181,10 +181,10 @@ def test_empty_chunks_and_other_types_count_for_what_they_are() -> None:
 
 def test_frames_with_columns_in_another_order_are_refused() -> None:
     pd = pytest.importorskip("pandas")
-    door = Door("vectors", None, width=2, names=("a", "b"))
-    good = door.read(0, "partition 0", (pd.DataFrame({"a": [1.0], "b": [2.0]}), None, None))
+    reader = ChunkReader("vectors", None, width=2, names=("a", "b"))
+    good = reader.read(0, "partition 0", (pd.DataFrame({"a": [1.0], "b": [2.0]}), None, None))
     assert good is not None and good.names == ("a", "b")
     with pytest.raises(InputError, match=r"partition 3 of X has other columns.*another order"):
-        door.read(3, "partition 3", (pd.DataFrame({"b": [1.0], "a": [2.0]}), None, None))
+        reader.read(3, "partition 3", (pd.DataFrame({"b": [1.0], "a": [2.0]}), None, None))
     with pytest.raises(InputError, match="'c' is in one only"):
-        door.read(3, "partition 3", (pd.DataFrame({"a": [1.0], "b": [1.0], "c": [2.0]}), None, None))
+        reader.read(3, "partition 3", (pd.DataFrame({"a": [1.0], "b": [1.0], "c": [2.0]}), None, None))

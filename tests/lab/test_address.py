@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mercer.errors import InputError
 from mercer.lab.address import MAX_ADDRESS, from_query, to_query
 from mercer.lab.samples import drawn
-from mercer.lab.state import ALGORITHMS, MAX_POINTS, Points, Recipe, State, Words
+from mercer.lab.state import ALGORITHMS, MAX_POINTS, DrawnPoints, LabState, NamedData, Words
 from mercer.lab.tour import PAGES
 
 
@@ -25,7 +25,7 @@ def test_every_page_of_the_tour_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_parameters_come_back(name: str) -> None:
-    state = State(algorithm=name)
+    state = LabState(algorithm=name)
     numbers = {
         one.name: one.most if one.scale == "whole" else 0.3 * one.least + 0.7 * one.most for one in state.asks.parameters
     }
@@ -41,9 +41,9 @@ coordinates = st.floats(-3.0, 3.0)
     kind=st.sampled_from(["plane", "curve"]),
 )
 def test_any_points_and_any_text_come_back(points: list[tuple[float, float, int]], kernel: str, kind: str) -> None:
-    state = State(data=Points(tuple(points), kind), kernel=kernel)
+    state = LabState(data=DrawnPoints(tuple(points), kind), kernel=kernel)
     if not kernel:  # an address without a kernel says the usual one
-        state = State(data=state.data)
+        state = LabState(data=state.data)
     assert from_query(to_query(state)) == state
 
 
@@ -53,7 +53,7 @@ def test_an_emptied_query_does_not_come_back_with_its_page() -> None:
 
 
 def test_two_hundred_points_stay_short() -> None:
-    state = State(data=drawn(Recipe("moons", 200)))
+    state = LabState(data=drawn(NamedData("moons", 200)))
     assert len(to_query(state)) < 1500
 
 
@@ -104,10 +104,10 @@ def test_too_many_parts_are_refused() -> None:
 
 def test_states_check_what_they_hold() -> None:
     with pytest.raises(InputError, match="finite coordinates"):
-        Points(((float("nan"), 0.0, 0),))
-    assert Points(((9.0, -9.0, 1),)).points == ((3.0, -3.0, 1),)
-    assert Points(((-0.0001, 0.12345, 0),)).points == ((0.0, 0.123, 0),)
+        DrawnPoints(((float("nan"), 0.0, 0),))
+    assert DrawnPoints(((9.0, -9.0, 1),)).points == ((3.0, -3.0, 1),)
+    assert DrawnPoints(((-0.0001, 0.12345, 0),)).points == ((0.0, 0.123, 0),)
     with pytest.raises(InputError, match="no comma"):
         Words((("a,b", 0),))
     with pytest.raises(InputError, match="has no parameter 'C'"):
-        State(algorithm="ridge", parameters={"C": 1.0})
+        LabState(algorithm="ridge", parameters={"C": 1.0})

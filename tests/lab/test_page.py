@@ -14,21 +14,19 @@ from bokeh.models import Div
 
 from mercer.lab.address import from_query, to_query
 from mercer.lab.drawing import colored
-from mercer.lab.opening import opened
-from mercer.lab.page import Page
-from mercer.lab.pictures import Picture
-from mercer.lab.state import Points, Recipe, State
+from mercer.lab.page import LabPage, escaped, opened
+from mercer.lab.pictures import Scene
+from mercer.lab.state import DrawnPoints, LabState, NamedData
 from mercer.lab.tour import PAGES
-from mercer.lab.wording import escaped
 
 EVIL = "<img src=x onerror=alert(1)>$$\\href{javascript:alert(1)}{x}$$"
 
 
-def page(state: State | None = None, message: str = "") -> Page:
-    return Page(Document(), state or State(), message)
+def page(state: LabState | None = None, message: str = "") -> LabPage:
+    return LabPage(Document(), state or LabState(), message)
 
 
-def shown(one: Page) -> list[str]:
+def shown(one: LabPage) -> list[str]:
     """All that is put into the page as markup."""
     return [str(model.text) for model in one.doc.select({"type": Div})]
 
@@ -51,7 +49,7 @@ def test_all_styles_are_local() -> None:
 
 
 def test_what_is_typed_is_escaped() -> None:
-    one = page(State(kernel=EVIL), message=EVIL)
+    one = page(LabState(kernel=EVIL), message=EVIL)
     one._typed(EVIL)
     one.controls.query.value = "x"
     for text in shown(one):
@@ -80,7 +78,7 @@ def test_breaking_puts_the_points_into_the_picture() -> None:
     one = page(PAGES["kernel"].state)
     before = one.state.data
     one._break_it()
-    assert isinstance(one.state.data, Points) and one.state.data != before
+    assert isinstance(one.state.data, DrawnPoints) and one.state.data != before
     one._show_beside()
     one._show_kernel()
     assert "Broken" in one.controls.proof.text and "negative eigenvalue" in one.controls.view_words.text
@@ -93,9 +91,9 @@ def test_widgets_lead_to_states() -> None:
     one = page()
     c = one.controls
     c.data.value = "circles"
-    assert one.state.data == Recipe("circles", 60)
+    assert one.state.data == NamedData("circles", 60)
     c.algorithm.value = "ridge"
-    assert one.state.algorithm == "ridge" and one.state.data == Recipe("sine", 40)
+    assert one.state.algorithm == "ridge" and one.state.data == NamedData("sine", 40)
     c.view.active = 2
     assert one.state.view == "loo"
     c.tour.value = "perceptron"
@@ -112,7 +110,7 @@ def test_widgets_lead_to_states() -> None:
 
 
 def test_sliders_turn_and_follow() -> None:
-    one = page(State(kernel="Gaussian(length_scale=1.0)"))
+    one = page(LabState(kernel="Gaussian(length_scale=1.0)"))
     [slider] = one.kernel_sliders.column.children
     slider.value = float(np.log10(0.5))
     one._run_waiting()
@@ -128,8 +126,8 @@ def test_sliders_turn_and_follow() -> None:
 
 
 def test_a_picture_is_made_once_per_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = page(State(kernel="Gaussian(length_scale=1.0)"))
-    made: list[State] = []
+    one = page(LabState(kernel="Gaussian(length_scale=1.0)"))
+    made: list[LabState] = []
     show = one._show_picture
     monkeypatch.setattr(one, "_show_picture", lambda: (made.append(one.state), show()))
     one.kernel_sliders.column.children[0].value = 0.5  # the text of the kernel follows, and is no event of its own
@@ -144,7 +142,7 @@ def test_a_bug_does_not_take_the_page_away(monkeypatch: pytest.MonkeyPatch) -> N
 
     one = page()
 
-    def fails(state: State) -> Picture:
+    def fails(state: LabState) -> Scene:
         raise ZeroDivisionError("<b>")
 
     monkeypatch.setattr(module, "picture", fails)
@@ -153,7 +151,7 @@ def test_a_bug_does_not_take_the_page_away(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_points_by_hand() -> None:
-    one = page(State(data=Points(((0.0, 0.0, 0), (1.0, 1.0, 1)))))
+    one = page(LabState(data=DrawnPoints(((0.0, 0.0, 0), (1.0, 1.0, 1)))))
     one._tap(2.0, 2.0)
     assert len(one.state.data.points) == 3
     one._grab(2.0, 2.0)
@@ -167,7 +165,7 @@ def test_points_by_hand() -> None:
     one.controls.hand.active = 1
     one._tap(1.0, 1.0)
     one._tap(0.0, 0.0)
-    assert one.state.data == Points(()) and "two classes" in one.controls.facts.text
+    assert one.state.data == DrawnPoints(()) and "two classes" in one.controls.facts.text
 
 
 def test_the_chosen_point_is_dragged() -> None:
@@ -188,7 +186,7 @@ def test_copying() -> None:
 
 
 def test_colors_of_a_surface() -> None:
-    flat = Picture(np.empty((0, 2)), np.empty(0, int), surface=np.array([[-1.0, 0.0], [0.5, 1.0]]))
+    flat = Scene(np.empty((0, 2)), np.empty(0, int), surface=np.array([[-1.0, 0.0], [0.5, 1.0]]))
     pixels: Any = colored(flat)
     rgb = pixels.view(np.uint8).reshape(2, 2, 4)
     assert rgb[0, 1].tolist() == [255, 255, 255, 255]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.lab.computing import picture
+from mercer.lab.pictures import picture
 from mercer.lab.python_code import python_code
 from mercer.lab.samples import drawn
-from mercer.lab.state import Recipe, State, Words
+from mercer.lab.state import LabState, NamedData, Words
 from mercer.lab.tour import PAGES
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib")
@@ -32,11 +32,11 @@ def run(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 STATES = {name: page.state for name, page in PAGES.items()} | {
-    "ball": State(data=Recipe("arc"), algorithm="ball"),
-    "three": State(data=Recipe("blobs"), algorithm="knn"),
-    "stepped": State(data=Recipe("line", 30), kernel="Linear()", algorithm="perceptron", parameters={"steps": 4}),
-    "words stepped": State(
-        data=Recipe("fruit"), kernel="Spectrum(p=2)", algorithm="perceptron", parameters={"steps": 3}, query="havana"
+    "ball": LabState(data=NamedData("arc"), algorithm="ball"),
+    "three": LabState(data=NamedData("blobs"), algorithm="knn"),
+    "stepped": LabState(data=NamedData("line", 30), kernel="Linear()", algorithm="perceptron", parameters={"steps": 4}),
+    "words stepped": LabState(
+        data=NamedData("fruit"), kernel="Spectrum(p=2)", algorithm="perceptron", parameters={"steps": 3}, query="havana"
     ),
 }
 
@@ -61,7 +61,7 @@ def test_the_program_makes_the_picture(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_texts_are_quoted() -> None:
     nasty = "'); import os; os.system('true') #"
-    state = State(data=Words((("a'b\"", 0), ("c", 1), ("d", 1))), kernel=nasty, query="'+x+'")
+    state = LabState(data=Words((("a'b\"", 0), ("c", 1), ("d", 1))), kernel=nasty, query="'+x+'")
     tree = ast.parse(python_code(state))
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     assert not any("os" in call.split(".") for call in calls)
@@ -70,5 +70,5 @@ def test_texts_are_quoted() -> None:
 
 
 def test_drawn_points_are_written_out() -> None:
-    state = State(data=drawn(Recipe("moons", 7)))
-    assert python_code(state) == python_code(State(data=Recipe("moons", 7)))
+    state = LabState(data=drawn(NamedData("moons", 7)))
+    assert python_code(state) == python_code(LabState(data=NamedData("moons", 7)))

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("bokeh", reason="the lab needs bokeh")
 
 from mercer.errors import InputError
-from mercer.lab.opening import build
+from mercer.lab.page import build
 from mercer.lab.server import HOST, LabServer
 
 

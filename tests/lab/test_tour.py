@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mercer.lab.computing import picture
+from mercer.lab.pictures import picture
 from mercer.lab.tour import PAGES, page_state
 from mercer.lab.views import view
 

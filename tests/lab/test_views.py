@@ -8,27 +8,27 @@ import pytest
 import mercer
 from mercer.errors import InputError
 from mercer.lab.samples import arrays
-from mercer.lab.state import Points, Recipe, State
+from mercer.lab.state import DrawnPoints, LabState, NamedData
 from mercer.lab.views import PENALTIES, SETTINGS, at_point, view
 
 
 def test_gram_is_sorted_by_class() -> None:
-    state = State(data=Recipe("moons", 20), kernel="Linear()")
+    state = LabState(data=NamedData("moons", 20), kernel="Linear()")
     X, c = arrays(state.data)
     order = np.argsort(c, kind="stable")
     assert np.allclose(view(state).image, X[order] @ X[order].T)
 
 
 def test_spectrum_shows_a_negative_eigenvalue() -> None:
-    good = view(State(view="spectrum"))
+    good = view(LabState(view="spectrum"))
     assert good.dots is not None and not good.lines[0].pieces and "hold 99 %" in good.words
-    bad = view(State(kernel="Tanh(scale=1.0, offset=-1.0)", view="spectrum", algorithm="mean"))
+    bad = view(LabState(kernel="Tanh(scale=1.0, offset=-1.0)", view="spectrum", algorithm="mean"))
     assert bad.lines[0].pieces and "negative eigenvalues" in bad.words
 
 
 @pytest.mark.parametrize("algorithm", ["ridge", "gp", "features"])
 def test_surface_is_leaving_out_one_by_one(algorithm: str) -> None:
-    state = State(data=Recipe("sine", 10), kernel="Gaussian(length_scale=0.5)", algorithm=algorithm, view="loo")
+    state = LabState(data=NamedData("sine", 10), kernel="Gaussian(length_scale=0.5)", algorithm=algorithm, view="loo")
     found = view(state)
     assert found.image is not None and found.image.shape == (SETTINGS, PENALTIES)
     P, _ = arrays(state.data)
@@ -45,7 +45,7 @@ def test_surface_is_leaving_out_one_by_one(algorithm: str) -> None:
 
 
 def test_a_point_of_the_surface_sets_both_numbers() -> None:
-    state = State(data=Recipe("sine", 10), kernel="2.0 * Gaussian(length_scale=0.5)", algorithm="ridge", view="loo")
+    state = LabState(data=NamedData("sine", 10), kernel="2.0 * Gaussian(length_scale=0.5)", algorithm="ridge", view="loo")
     changed = at_point(state, -2.0, 0.0)
     assert changed.parameters["alpha"] == pytest.approx(0.01)
     assert changed.kernel == "2.0 * Gaussian(length_scale=1.0)"
@@ -57,20 +57,20 @@ def test_a_point_of_the_surface_sets_both_numbers() -> None:
 
 
 def test_margins_are_counted() -> None:
-    state = State(data=Recipe("random", 30), kernel="Linear()", view="margins")
+    state = LabState(data=NamedData("random", 30), kernel="Linear()", view="margins")
     X, c = arrays(state.data)
     values = mercer.SVC(mercer.Linear(), C=10.0).fit(X, c).decision_function(X)
     signed = np.sort(np.where(c == 1, values, -values))
     found = view(state)
     assert found.dots is not None and np.allclose(found.dots[1], signed)
     assert found.words.startswith(f"{int(np.sum(signed <= 0))} of 30")
-    three = view(state.having(data=Recipe("blobs", 30)))
+    three = view(state.having(data=NamedData("blobs", 30)))
     assert three.words.startswith("0 of 30")
 
 
 def test_mistakes_stay_below_the_bound() -> None:
-    state = State(
-        data=Recipe("line", 40), kernel="Linear()", algorithm="perceptron", parameters={"steps": 3}, view="mistakes"
+    state = LabState(
+        data=NamedData("line", 40), kernel="Linear()", algorithm="perceptron", parameters={"steps": 3}, view="mistakes"
     )
     found = {line.role: line.pieces[0] for line in view(state).lines}
     times, counts = found["exact"]
@@ -82,17 +82,17 @@ def test_mistakes_stay_below_the_bound() -> None:
         mercer.Linear(), fit_intercept=True, shuffle=False, average=False, stopping="mistakes"
     ).fit(X, c)
     assert ((times[1:-1].astype(int) - 1) % 40).tolist() == model.mistakes_.tolist()
-    open_end = view(state.having(data=Recipe("random", 30)))
+    open_end = view(state.having(data=NamedData("random", 30)))
     assert "no bound" in open_end.words
 
 
 def test_null_distribution() -> None:
-    found = view(State(data=Recipe("spread", 60), algorithm="mmd", view="null"))
+    found = view(LabState(data=NamedData("spread", 60), algorithm="mmd", view="null"))
     assert "499 relabelings" in found.words
 
 
 def test_a_view_that_is_not_there() -> None:
     with pytest.raises(InputError, match="has no view 'loo'"):
-        view(State(view="loo"))
+        view(LabState(view="loo"))
     with pytest.raises(InputError, match="there are no rows"):
-        view(State(data=Points(())))
+        view(LabState(data=DrawnPoints(())))

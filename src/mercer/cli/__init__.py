@@ -1,4 +1,4 @@
-"""The command line: one file per command, no mathematics. It needs the extra `cli` and is reached by its own name only."""
+"""The command line: one file per command, no mathematics. It needs the extra `cli`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mercer.cli.exit_codes import UNAVAILABLE
 
 
 def main() -> None:
-    """Run the command line, or say in one line what to install for it."""
+    """Run the command line; if a package is missing, print how to install it."""
     try:
         from mercer.cli.app import app
     except ModuleNotFoundError as error:
-        # rich and typer bring packages of their own; only a missing module of ours is a bug worth a traceback
+        # rich and typer have dependencies of their own; a missing module of mercer is a bug and keeps its traceback
         if error.name is None or error.name.split(".")[0] == "mercer":
             raise
         print(

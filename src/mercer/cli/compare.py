@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mercer.cli.terminal import heading, note, print_json, print_text
+from mercer.cli.output import heading, note, print_json, print_text
 from mercer.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mercer.cli.terminal import note
+from mercer.cli.output import note
 from mercer.errors import InputError
 
 Noisy = Annotated[

@@ -1,7 +1,13 @@
-"""Exit codes that are no answer of a command."""
+"""Exit codes of failures. None of them is 0, 1 or 2, which are answers of a command."""
 
-#: sysexits.h: the command line or a file is not what it should be.
+#: Wrong command line or file: an expression, an option, a table (EX_USAGE of sysexits.h).
 BAD_INPUT = 64
 
-#: sysexits.h: something that the command needs is not there. Not 1, which says "invalid".
+#: A package is not installed (EX_UNAVAILABLE).
 UNAVAILABLE = 69
+
+#: The computation cannot be completed, or a bug (EX_SOFTWARE).
+FAILED = 70
+
+#: Ctrl-C, a closed reader of the output, and kill: 128 + SIGINT, SIGPIPE, SIGTERM.
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143

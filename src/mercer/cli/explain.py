@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli.results import MODEL
-from mercer.cli.terminal import heading, note, print_json, print_text
+from mercer.cli.output import MODEL, heading, note, print_json, print_text
 from mercer.errors import InputError
 
 #: Columns and training rows printed.
@@ -99,7 +98,7 @@ def _facts(fitted: Any, chosen: Any, found: Any, row: int, target: str) -> dict[
 def _cell(chosen: Any, name: str) -> Any:
     import numpy as np
 
-    from mercer.inputs.cells import time_text
+    from mercer.inputs.tables import time_text
 
     value = chosen[name].to_numpy()[0]
     if value is None or value != value:

@@ -1,14 +1,4 @@
-"""Errors become one clear message on stderr and an exit code.
-
-    64   bad input: an expression, a file, an option            (EX_USAGE of sysexits.h)
-    69   a package is not installed                             (EX_UNAVAILABLE)
-    70   the computation cannot be carried through, or a bug    (EX_SOFTWARE)
-    130  Ctrl-C                                                 (128 + SIGINT)
-    143  asked to end (kill)                                    (128 + SIGTERM)
-    141  the reader of the output has closed it                       (128 + SIGPIPE)
-
-None of them is 0, 1 or 2: those are answers of a command, and a failure must never look like one.
-"""
+"""Errors as one message on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -24,11 +14,9 @@ from typing import Any
 import typer
 
 from mercer.cli.address_space import ran_out
-from mercer.cli.exit_codes import BAD_INPUT, UNAVAILABLE
-from mercer.cli.terminal import visible
+from mercer.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, TERMINATED, UNAVAILABLE
+from mercer.cli.output import visible
 from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
-
-FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 70, 130, 141, 143
 
 #: What a system says where a disk, a quota or a limit of file sizes is full.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.results import METRICS, MODEL, REPORT, refuse_other, results_folder
-from mercer.cli.terminal import note, print_json, print_text, progress, strict_json
+from mercer.cli.output import (
+    METRICS,
+    MODEL,
+    REPORT,
+    note,
+    print_json,
+    print_text,
+    progress,
+    refuse_other,
+    results_folder,
+    strict_json,
+)
 from mercer.errors import InputError
 
 if TYPE_CHECKING:

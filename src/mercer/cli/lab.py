@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mercer.cli.terminal import note, print_text
+from mercer.cli.output import note, print_text
 from mercer.errors import InputError, MissingExtraError
 
 Tour = Annotated[
@@ -41,7 +41,7 @@ def lab(tour: Tour = None, state: Start = None, port: Port = None, no_browser: N
         import bokeh  # noqa: F401
     except ImportError:
         raise MissingExtraError('the lab needs bokeh, which is not installed: pip install "mercer[lab]"') from None
-    from mercer.lab.opening import build
+    from mercer.lab.page import build
     from mercer.lab.server import LabServer
 
     server = LabServer(build, port)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mercer.cli.compare import check_place
-from mercer.cli.terminal import heading, note, print_json, print_text
+from mercer.cli.output import heading, note, print_json, print_text
 from mercer.errors import InputError
 
 if TYPE_CHECKING:

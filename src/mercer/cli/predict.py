@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.results import MODEL
-from mercer.cli.terminal import note, visible
+from mercer.cli.output import MODEL, note, visible
 from mercer.errors import InputError
 
 if TYPE_CHECKING:

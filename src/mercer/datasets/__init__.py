@@ -4,9 +4,6 @@
 downloaded. (Handwritten digits come with scikit-learn.)
 """
 
-from mercer.datasets.airfoil import load_airfoil
-from mercer.datasets.names import load_names
-from mercer.datasets.penguins import load_penguins
-from mercer.datasets.solubility import load_solubility, load_solubility_graphs
+from mercer.datasets.tables import load_airfoil, load_names, load_penguins, load_solubility, load_solubility_graphs
 
 __all__ = ["load_airfoil", "load_names", "load_penguins", "load_solubility", "load_solubility_graphs"]

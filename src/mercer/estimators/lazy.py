@@ -13,8 +13,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.estimators.training import kind_of_rows
 from mercer.inputs import count
-from mercer.inputs.chunks import Chunks, Door
-from mercer.inputs.dask_parts import is_dask
+from mercer.inputs.chunks import ChunkReader, Chunks, is_dask
 from mercer.numeric.threads import one_thread
 
 #: Methods that answer row by row.
@@ -80,12 +79,12 @@ def _of_parts(question: _Question, X: Any) -> Any:
 
 def _of_chunks(question: _Question, X: Chunks) -> Iterator[Any]:
     names = getattr(question.model, "feature_names_in_", None)
-    door = Door(kind_of_rows(question.model), None, names=None if names is None else tuple(names))
+    reader = ChunkReader(kind_of_rows(question.model), None, names=None if names is None else tuple(names))
     for number, part in enumerate(X.parts):
         rows, _, _ = part.load()
-        chunk = door.read(number, part.where, (rows, None, None))
+        chunk = reader.read(number, part.where, (rows, None, None))
         if chunk is not None:
-            with warnings.catch_warnings():  # the door has looked at the names, and hands over plain arrays
+            with warnings.catch_warnings():  # the reader has looked at the names, and hands over plain arrays
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 yield question(chunk.X)
 

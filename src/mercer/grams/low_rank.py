@@ -112,14 +112,12 @@ def low_rank(
     n_landmarks: int,
     *,
     rng: np.random.Generator | None = None,
-    rule: str = "random",
-    tol: float = 1e-10,
     memory: int | float | str | None = None,
     progress: Progress | None = None,
 ) -> LowRank:
     """Draw landmarks from X and return K ~ F F' with the feature map; any kernel, any collection.
 
-    Fewer landmarks come back when the Gram matrix has a smaller rank: nothing above `tol` times the largest k(x, x) is
+    Fewer landmarks come back when the Gram matrix has a smaller rank: nothing above 1e-10 times the largest k(x, x) is
     missed then. Cost: n m kernel values and n m^2 operations; memory: that of F.
 
     Parameters
@@ -130,8 +128,6 @@ def low_rank(
         At most this many; no more than there are rows.
     rng : numpy Generator, optional
         Without one the draws are the same every time.
-    rule : "random" or "greedy"
-        "greedy" takes the row that is missed most, which favors outliers.
     memory : bytes or text such as "4 GB", optional
         Budget for the factor.
 
@@ -161,7 +157,7 @@ def low_rank(
             progress(reached, m)
         return K.rows(chosen).T
 
-    pivots = pivoted_cholesky(columns, diagonal, m, rule=rule, rng=rng, tol=tol)
+    pivots = pivoted_cholesky(columns, diagonal, m, rule="random", rng=rng)
     if len(pivots.index) == 0:  # k(x, x) = 0 for every row: one landmark with the feature 0
         pivots = type(pivots)(np.zeros(1, np.intp), pivots.residual, np.zeros((n, 1)))
     triangle = np.tril(pivots.factor[pivots.index])

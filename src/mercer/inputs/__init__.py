@@ -1,7 +1,7 @@
 """The one door for data: what a collection of vectors, strings, graphs or table rows is, how it is checked and sliced."""
 
-from mercer.inputs.graph_doors import as_graph as as_graph
 from mercer.inputs.graphs import Graph as Graph
+from mercer.inputs.graphs import as_graph as as_graph
 from mercer.inputs.rows import Rows as Rows
 from mercer.inputs.rows import append as append
 from mercer.inputs.rows import as_rows as as_rows

@@ -19,8 +19,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
 from mercer.inputs import duck
 from mercer.inputs.delimited import Header, read_header
-from mercer.inputs.reading import refuse_unknown
-from mercer.inputs.sources import ARROW, CSV, PARQUET, SQLITE, opened
+from mercer.inputs.reading import ARROW, CSV, PARQUET, SQLITE, opened, refuse_unknown
 from mercer.inputs.tables import Table, arrow_column
 
 Named = tuple[str, Callable[[], tuple[Any, Any, Any]]]  # where, load

@@ -1,9 +1,4 @@
-"""Rows that come in chunks: arrays, files, iterators and Dask collections, read part by part and again for every pass.
-
-A `Chunks` is a list of *parts*, in order. A part says where its rows are and loads them when called; nothing is read before.
-A `Door` reads what a part has loaded: the form that the kernel takes, the same columns in every part, one target per row,
-with errors that name the part. `mercer.grams.chunks` computes with chunks.
-"""
+"""Rows that come in chunks: files, iterators, functions, and collections of Dask."""
 
 from __future__ import annotations
 
@@ -17,9 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, MissingExtraError, describe
 from mercer.inputs.chunk_files import file_parts
-from mercer.inputs.dask_parts import dask_parts, is_dask
 from mercer.inputs.rows import Rows, count, take
 from mercer.inputs.vectors import as_vectors, columns_of, is_frame
 
@@ -30,7 +24,7 @@ Loaded = tuple[Any, Any, Any]  # X, y, weights of one part
 
 
 @dataclass(frozen=True)
-class Part:
+class UnreadPart:
     """Some rows that are not read yet: where they are, for messages, and what loads them."""
 
     where: str
@@ -44,7 +38,7 @@ class Chunks:
     `parts` can be walked again unless `once`. `client` is the Dask client whose workers read and compute; None is here.
     """
 
-    parts: Iterable[Part]
+    parts: Iterable[UnreadPart]
     lengths: tuple[int, ...] | None
     once: bool = False
     checkpoint: Path | None = None
@@ -89,12 +83,12 @@ def chunks(
             raise InputError("chunks: the targets and weights of chunks come with them; leave y and sample_weight out.")
     elif is_dask(X):
         parts, lengths, known = dask_parts(X, y, sample_weight, target, weight, columns)
-        found = Chunks([Part(*part) for part in parts], lengths, client=known)
+        found = Chunks([UnreadPart(*part) for part in parts], lengths, client=known)
     elif isinstance(X, (str, os.PathLike)):
         if y is not None or sample_weight is not None:
             raise InputError('chunks: name the columns of a file: target="price", and weight= for weights.')
         parts, lengths = file_parts(X, target, weight, columns, rows, CHUNK_BYTES)
-        found = Chunks([Part(*part) for part in parts], lengths)
+        found = Chunks([UnreadPart(*part) for part in parts], lengths)
     elif isinstance(X, Iterator) or callable(X):
         if y is not None or sample_weight is not None:
             raise InputError("chunks: an iterator gives (X, y) or (X, y, weights); leave y and sample_weight out.")
@@ -172,7 +166,7 @@ def _of_collection(X: Any, y: Any, w: Any, rows: int | None) -> Chunks:
     w = np.asarray(w) if isinstance(w, (list, tuple)) else w
     step = rows_of_chunk(columns_of(X)) if rows is None else int(rows)
     cuts = [(start, min(start + step, n)) for start in range(0, n, step)]
-    parts = [Part(f"chunk {i} (rows {a} … {b - 1})", _Cut((X, y, w), a, b)) for i, (a, b) in enumerate(cuts)]
+    parts = [UnreadPart(f"chunk {i} (rows {a} … {b - 1})", _Cut((X, y, w), a, b)) for i, (a, b) in enumerate(cuts)]
     return Chunks(parts, tuple(b - a for a, b in cuts))
 
 
@@ -188,7 +182,7 @@ class _Stream:
         self._source = source
         self._used = False
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[UnreadPart]:
         if isinstance(self._source, Iterator):
             if self._used:
                 raise InputError(
@@ -199,7 +193,7 @@ class _Stream:
         else:
             chunks = iter(self._source())
         for number, item in enumerate(chunks):
-            yield Part(f"chunk {number}", _Given(_triple(item, number)))
+            yield UnreadPart(f"chunk {number}", _Given(_triple(item, number)))
 
 
 class _Given:
@@ -241,7 +235,7 @@ ReadTargets = Callable[[Any, int, str], Any]
 
 
 @dataclass(frozen=True)
-class Door:
+class ChunkReader:
     """How parts are read: what the kernel looks at, the columns of the first part, and what reads the targets."""
 
     kind: str  # "vectors", "strings", "graphs" or "table"
@@ -267,9 +261,9 @@ class Door:
         read = self.targets(y, count(rows), f"{where} of y") if self.targets is not None else None
         return Chunk(number, where, rows, read, _weights(w, count(rows), where), names_of(X))
 
-    def of_pairs(self) -> Door:
-        """The door for pairs of these parts."""
-        return PairDoor(self.kind, None, self.width, self.names, self.owner)
+    def of_pairs(self) -> ChunkReader:
+        """The reader for pairs of these parts."""
+        return PairReader(self.kind, None, self.width, self.names, self.owner)
 
     def _rows(self, X: Any, where: str) -> Any:
         names = names_of(X)
@@ -291,12 +285,12 @@ class Door:
         return X
 
 
-class PairDoor(Door):
+class PairReader(ChunkReader):
     """Reads parts that hold the rows of two parts, or of one, as a tuple in X, with anything that belongs to them in y."""
 
     def read(self, number: int, where: str, loaded: Loaded) -> Chunk | None:
         """Both collections in the X of one chunk."""
-        found = [super(PairDoor, self).read(number, where, (X, None, None)) for X in loaded[0]]
+        found = [super(PairReader, self).read(number, where, (X, None, None)) for X in loaded[0]]
         read = [side.X for side in found if side is not None]
         return Chunk(number, where, tuple(read), loaded[1]) if len(read) == len(found) else None
 
@@ -335,3 +329,112 @@ def stacked(parts: Sequence[Any]) -> Any:
 
         return pandas.concat(list(parts), ignore_index=True)
     return [item for part in parts for item in part]
+
+
+Named = tuple[str, Callable[[], tuple[Any, Any, Any]]]  # where, load
+
+
+def is_dask(X: Any) -> bool:
+    """Whether it is a Dask collection; Dask is not loaded for the question."""
+    return hasattr(X, "__dask_graph__") and not isinstance(X, type)
+
+
+class DaskPart:
+    """The delayed X, y and weights of one partition; called, it computes them here, by whatever scheduler Dask has."""
+
+    def __init__(self, X: Any, y: Any, weights: Any) -> None:
+        self.delayed = (X, y, weights)
+
+    def __call__(self) -> tuple[Any, Any, Any]:
+        import dask
+
+        X, y, w = dask.compute(*self.delayed)
+        return X, y, w
+
+
+def dask_parts(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    target: str | Sequence[str] | None,
+    weight: str | None,
+    columns: Sequence[str] | None,
+) -> tuple[list[Named], tuple[int, ...] | None, Any]:
+    """The partitions of X with their targets and weights, their lengths where Dask knows them, and the client."""
+    try:
+        import dask.delayed  # noqa: F401
+    except ImportError:
+        raise MissingExtraError('Dask collections need dask: pip install "mercer[dask]"') from None
+    if hasattr(X, "columns") and hasattr(X, "map_partitions"):
+        X, y, sample_weight = _from_frame(X, y, sample_weight, target, weight, columns)
+    elif target is not None or weight is not None or columns is not None:
+        raise InputError("chunks: target=, weight= and columns= name columns of a data frame; X is none.")
+    delayed, lengths = _split(X, "X", None)
+    found = [delayed]
+    for name, values in (("y", y), ("sample_weight", sample_weight)):
+        if values is None:
+            found.append([None] * len(delayed))
+            continue
+        parts, other = _split(values, name, lengths)
+        if len(parts) != len(delayed):
+            raise InputError(
+                f"{name} has {len(parts)} partitions and X has {len(delayed)}; give them the same partitions, such as "
+                "y.rechunk(X.chunks[0])."
+            )
+        for i, (mine, its) in enumerate(zip(lengths or (), other or (), strict=False)):
+            if mine != its:
+                raise InputError(f"partition {i}: X has {mine} rows and {name} has {its}; give them the same partitions.")
+        found.append(parts)
+    parts = [(f"partition {i}", DaskPart(*triple)) for i, triple in enumerate(zip(*found, strict=True))]
+    return parts, lengths, _client()
+
+
+def _client() -> Any:
+    """The client that the person has made, if there is one."""
+    try:
+        from distributed.client import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _from_frame(
+    frame: Any, y: Any, w: Any, target: str | Sequence[str] | None, weight: str | None, columns: Sequence[str] | None
+) -> tuple[Any, Any, Any]:
+    named = [] if target is None else [target] if isinstance(target, str) else list(target)
+    unknown = [c for c in (*named, *([weight] if weight else ()), *(columns or ())) if c not in frame.columns]
+    if unknown:
+        raise InputError(f"X has no column {unknown[0]!r}; it has {', '.join(map(repr, list(frame.columns)[:12]))}.")
+    if target is not None:
+        y = frame[target] if isinstance(target, str) else frame[list(target)]
+    if weight is not None:
+        w = frame[weight]
+    rest = [c for c in frame.columns if c not in {*named, weight}] if columns is None else list(columns)
+    return frame[rest] if rest != list(frame.columns) else frame, y, w
+
+
+def _split(values: Any, name: str, lengths: tuple[int, ...] | None) -> tuple[list[Any], tuple[int, ...] | None]:
+    """The delayed partitions of a collection, and their lengths if known; `lengths` are those that X has."""
+    if not is_dask(values):
+        if lengths is None:
+            raise InputError(
+                f"{name} is {describe(values)}, and the partitions of X have unknown sizes; give {name} as a Dask "
+                "collection of the same partitions, or call X.compute_chunk_sizes()."
+            )
+        if count(values) != sum(lengths):
+            raise InputError(f"{name} has {count(values)} rows, X has {sum(lengths)}.")
+        ends = np.cumsum(lengths)
+        values = values if hasattr(values, "shape") else np.asarray(values)
+        return [take(values, slice(int(e - k), int(e))) for e, k in zip(ends, lengths, strict=True)], lengths
+    if hasattr(values, "chunks"):  # an array
+        if values.ndim > 1 and values.numblocks[1] > 1:
+            values = values.rechunk({1: -1})
+        known = not any(np.isnan(n) for n in values.chunks[0])
+        if known and lengths is not None and tuple(values.chunks[0]) != lengths and sum(values.chunks[0]) == sum(lengths):
+            values = values.rechunk({0: lengths})
+        own = tuple(int(n) for n in values.chunks[0]) if known else None
+        return list(values.to_delayed().ravel()), own
+    if hasattr(values, "to_delayed"):  # a data frame, a series or a bag
+        return list(values.to_delayed()), None
+    return [values], None  # a single delayed object

@@ -1,13 +1,10 @@
-"""Files and queries read by DuckDB: any size of CSV and Parquet, with the rules of `mercer.inputs.delimited` for cells.
-
-Nothing is guessed and nothing is fetched: the names come from the first line, a column is what all of its cells are, and
-installing extensions is switched off, so that no query reaches the network.
-"""
+"""Tables read by DuckDB and by SQLite."""
 
 from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import pathname2url
 
 import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
-from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, not_utf8
+from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, checked_names, not_utf8, typed
 from mercer.inputs.tables import Table
 
 NUMBER, DATE, TRUTH, WORDS = "number", "date", "truth", "words"
@@ -50,7 +48,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ScannedTable:
     """What one pass over the cells found."""
 
     rows: int
@@ -169,7 +167,7 @@ def chosen(table: Relation, columns: Sequence[str]) -> Relation:
     )
 
 
-def looked_at(connection: Any, table: Relation) -> Shape:
+def looked_at(connection: Any, table: Relation) -> ScannedTable:
     """One pass: how many rows, what each column is, and how many bytes a row takes in memory."""
     asked = ["count(*)"]
     for column, kind in zip(table.columns, table.kinds, strict=True):
@@ -194,12 +192,12 @@ def looked_at(connection: Any, table: Relation) -> Shape:
             kinds.append(_kind(kind))
             letters = found.pop(0) if _is_words(kind) else 0.0
         size += 8.0 + (TEXT_BYTES + float(letters or 0.0) if kinds[-1] == WORDS else 0.0)
-    return Shape(rows, tuple(kinds), size)
+    return ScannedTable(rows, tuple(kinds), size)
 
 
-def shape_of_types(table: Relation, rows: int) -> Shape:
+def shape_of_types(table: Relation, rows: int) -> ScannedTable:
     """What a relation with types says of itself, without a look at its cells."""
-    return Shape(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
+    return ScannedTable(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
 
 
 def batches(connection: Any, query: str, rows: int = 65_536) -> Iterator[Any]:
@@ -214,7 +212,7 @@ def count(connection: Any, table: Relation) -> int:
     return int(connection.execute(f"SELECT count(*) FROM ({table.sql})").fetchone()[0])
 
 
-def define_view(connection: Any, name: str, table: Relation, shape: Shape) -> None:
+def define_view(connection: Any, name: str, table: Relation, shape: ScannedTable) -> None:
     """Let queries know a table by name, its cells of the kinds that were found."""
     asked = [
         f"{_value(column, kind, found, dates=True)} AS {quoted(label)}"
@@ -223,7 +221,7 @@ def define_view(connection: Any, name: str, table: Relation, shape: Shape) -> No
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(asked)} FROM ({table.sql})")
 
 
-def fetched(connection: Any, table: Relation, shape: Shape, rows: int | None, seed: int) -> Table:
+def fetched(connection: Any, table: Relation, shape: ScannedTable, rows: int | None, seed: int) -> Table:
     """The columns; with `rows`, that many of the rows, drawn by the seed and in their order."""
     asked = []
     for place, (column, kind, found) in enumerate(zip(table.columns, table.kinds, shape.kinds, strict=True)):
@@ -337,3 +335,43 @@ def said(error: Exception, where: str) -> InputError:
         return not_utf8(where, "a line holds bytes of another encoding")
     hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate", "LINE"))), "")
     return InputError(f"{where}: {lines[0] if lines else 'not readable'}{' ' + hint if hint else ''}")
+
+
+def read_sqlite(path: Path, sql: str | None, head: int | None = None) -> tuple[dict[str, Array], int]:
+    """The columns of the one table of a file, or of a query, and the number of rows; with `head`, its first rows."""
+    connection = sqlite3.connect(f"file:{pathname2url(str(path.absolute()))}?mode=ro", uri=True)
+    try:
+        question = sql or f"SELECT * FROM {_only_table(path, connection)}"
+        cursor = connection.execute(question)
+        if cursor.description is None:
+            raise InputError(f'{path}: --sql takes one SELECT, such as --sql "SELECT * FROM …".')
+        names = checked_names(str(path), [str(entry[0]) for entry in cursor.description])
+        rows = cursor.fetchall() if head is None else cursor.fetchmany(head)
+        count = len(rows)
+        if head is not None and len(rows) == head:
+            count = int(connection.execute(f"SELECT count(*) FROM ({question.rstrip().rstrip(';')})").fetchone()[0])
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: SQLite says: {error}; check the query, or the file.") from None
+    finally:
+        connection.close()
+    if not rows:
+        raise InputError(f"{path}: the table has no rows.")
+    return {name: _column(list(cells)) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}, count
+
+
+def _only_table(path: Path, connection: sqlite3.Connection) -> str:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'")
+    names = [str(row[0]) for row in found]
+    if len(names) != 1:
+        raise InputError(
+            f"{path}: holds {len(names)} tables ({', '.join(names[:12])}); say which one: "
+            f"--sql 'SELECT * FROM {(names or ['…'])[0]}'"
+        )
+    return '"' + names[0].replace('"', '""') + '"'
+
+
+def _column(cells: list[Any]) -> Array:
+    """SQLite has a type per cell: all numbers or missing are numbers, the rest is read as the same text in a CSV file."""
+    if all(cell is None or isinstance(cell, (int, float)) for cell in cells):
+        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+    return typed(["" if cell is None else cell.hex() if isinstance(cell, bytes) else str(cell) for cell in cells])

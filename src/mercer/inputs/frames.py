@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe
-from mercer.inputs.cells import is_missing, missing_cells
 from mercer.inputs.graphs import Graph
+from mercer.inputs.tables import is_missing, missing_cells
 
 NUMBER, CATEGORY, ORDERED, DATE, TEXT, GRAPH = "number", "category", "ordered", "date", "text", "graph"
 

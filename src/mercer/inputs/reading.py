@@ -1,16 +1,18 @@
-"""The door for tables of any source: CSV, TSV, gzip, Parquet, Arrow, SQLite, folders and globs, standard input, SQL.
-
-read_table("data.csv")                                   read_table("parts/*.parquet", columns=["age", "city"])
-read_table("-")                                          read_table("db.sqlite", sql="SELECT * FROM people")
-read_table("data.csv", sql="SELECT * FROM data WHERE age > 30")
-"""
+"""`read_table` and `list_table`: tables from files, folders, patterns and databases."""
 
 from __future__ import annotations
 
 import difflib
+import glob
 import os
-from collections.abc import Sequence
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,121 @@ from mercer.inputs.delimited import (
     read_text,
     typed,
 )
-from mercer.inputs.sources import ARROW, CSV, SQLITE, Source, opened
-from mercer.inputs.sqlite import read_sqlite
+from mercer.inputs.duck import read_sqlite
 from mercer.inputs.tables import Table, arrow_column
+
+CSV, PARQUET, ARROW, SQLITE = "csv", "parquet", "arrow", "sqlite"
+
+#: Standard input.
+STDIN = "-"
+
+#: What files of other kinds begin with; everything else is text.
+_MAGIC = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"SQLite format 3\0": SQLITE}
+
+#: Kinds that are known and not read, with what to do.
+_OTHERS = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first: zstd -d",
+    b"BZh": "compressed with bzip2; unpack it first: bunzip2",
+    b"\xfd7zXZ": "compressed with xz; unpack it first: unxz",
+    b"\x93NUMPY": "a NumPy array without names of columns; write it as CSV or Parquet",
+    b"\x89HDF": "an HDF5 file; write the table as CSV or Parquet",
+}
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+#: Files of a folder that are taken.
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".arrow", ".feather", ".ipc")
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files of one kind that make one table."""
+
+    name: str  # for messages
+    kind: str
+    files: tuple[Path, ...]
+
+
+@contextmanager
+def opened(source: str | os.PathLike[str]) -> Iterator[FileSource]:
+    """The files behind what a person wrote; standard input is kept in a temporary file as long as it is needed."""
+    given = os.fspath(source)
+    if given == STDIN:
+        with _standard_input() as path:
+            yield FileSource("standard input", kind_of(path, "standard input"), (path,))
+        return
+    files = _files(given)
+    kinds = {path: kind_of(path, str(path)) for path in files}
+    if len(set(kinds.values())) > 1:
+        one, other = next((files[0], path) for path in files if kinds[path] != kinds[files[0]])
+        raise InputError(f"{given}: {one.name} is {kinds[one]} and {other.name} is {kinds[other]}; give files of one kind.")
+    kind = kinds[files[0]]
+    if kind == SQLITE and len(files) > 1:
+        raise InputError(f"{given}: holds {len(files)} SQLite databases; give one of them.")
+    yield FileSource(given, kind, files)
+
+
+@contextmanager
+def _standard_input() -> Iterator[Path]:
+    stream = sys.stdin.buffer if hasattr(sys.stdin, "buffer") else sys.stdin
+    if stream is None or stream.isatty():
+        raise InputError("- is standard input, and nothing is sent to it: cat data.csv | mercer fit - --target COLUMN")
+    handle, name = tempfile.mkstemp(prefix="mercer-stdin-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield Path(name)
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def _files(given: str) -> tuple[Path, ...]:
+    if _ADDRESS.match(given):
+        raise InputError(f"{given}: this is a network address; mercer opens none. Download the file first (curl -O).")
+    path = Path(given)
+    with _readable(path):
+        if path.is_dir():
+            found = sorted(p for p in path.iterdir() if p.name.lower().endswith(SUFFIXES) and p.is_file())
+            if not found:
+                raise InputError(f"{given}: this folder holds no table ({', '.join(SUFFIXES)}); give a file.")
+            return tuple(found)
+        if path.exists():
+            if not path.is_file():
+                raise InputError(f"{given}: this is a device or a pipe, not a file; send it: cat … | mercer … -")
+            return (path,)
+    if glob.has_magic(given):
+        found = [Path(name) for name in sorted(glob.glob(given, recursive=True)) if Path(name).is_file()]
+        if found:
+            return tuple(found)
+        raise InputError(f"{given}: no file has such a name; check the pattern and the folder.")
+    raise InputError(f"{given}: there is no such file; check the name and the folder.")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError:
+        raise InputError(f"{path}: no permission to read this; ask its owner, or copy it.") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; check the name and the disk.") from None
+
+
+def kind_of(path: Path, name: str) -> str:
+    """The kind of a file by its first bytes."""
+    with _readable(path), path.open("rb") as file:
+        start = file.read(16)
+    for magic, kind in _MAGIC.items():
+        if start.startswith(magic):
+            return kind
+    for magic, words in _OTHERS.items():
+        if start.startswith(magic):
+            raise InputError(f"{name}: this is {words}.")
+    return CSV
+
 
 #: What a query calls the table.
 VIEW = "data"
@@ -101,7 +215,7 @@ def list_table(source: str | os.PathLike[str], sql: str | None = None, delimiter
                 raise duck.said(error, found.name) from None
 
 
-def _count(found: Source, headers: Sequence[Header]) -> int:
+def _count(found: FileSource, headers: Sequence[Header]) -> int:
     counts = [count_lines(path) for path in found.files]
     known = [count for count in counts if count is not None]
     if len(known) == len(counts):
@@ -125,7 +239,7 @@ class _Wish:
     memory: int | None
 
 
-def _read(found: Source, wish: _Wish) -> Table:
+def _read(found: FileSource, wish: _Wish) -> Table:
     if found.kind == SQLITE:
         return _some(found, Table(read_sqlite(found.files[0], wish.sql)[0]), wish)
     if found.kind == ARROW and wish.sql is None:
@@ -148,7 +262,7 @@ def _read(found: Source, wish: _Wish) -> Table:
     return _checked(found, read)
 
 
-def _headers(found: Source, delimiter: str | None) -> list[Header]:
+def _headers(found: FileSource, delimiter: str | None) -> list[Header]:
     """The first lines of text files; they must name the same columns, in any order."""
     if found.kind != CSV:
         return []
@@ -165,7 +279,7 @@ def _headers(found: Source, delimiter: str | None) -> list[Header]:
     return headers
 
 
-def _relation(connection: Any, found: Source, headers: Sequence[Header], sql: str | None) -> duck.Relation:
+def _relation(connection: Any, found: FileSource, headers: Sequence[Header], sql: str | None) -> duck.Relation:
     """What is to be read: the files, or a query over them in which they are called `data`."""
     if found.kind == CSV:
         table = duck.text_files(found.files, headers)
@@ -181,7 +295,7 @@ def _relation(connection: Any, found: Source, headers: Sequence[Header], sql: st
     return duck.relation(connection, duck.one_question(connection, sql or f"SELECT * FROM {VIEW}"))
 
 
-def _cell_by_cell(found: Source, headers: Sequence[Header]) -> dict[str, Array]:
+def _cell_by_cell(found: FileSource, headers: Sequence[Header]) -> dict[str, Array]:
     """The plain reader: it says in which line something is wrong, or reads what DuckDB does not, such as mixed line ends."""
     names = headers[0].names
     cells: dict[str, list[str]] = {name: [] for name in names}
@@ -192,7 +306,7 @@ def _cell_by_cell(found: Source, headers: Sequence[Header]) -> dict[str, Array]:
     return {name: typed(column) for name, column in cells.items()}
 
 
-def _arrow(found: Source) -> Any:
+def _arrow(found: FileSource) -> Any:
     try:
         import pyarrow as pa
         from pyarrow import ipc
@@ -218,7 +332,7 @@ def _arrow_columns(table: Any) -> Table:
     return Table({name: arrow_column(table.column(i)) for i, name in enumerate(names)})
 
 
-def _some(found: Source, table: Table, wish: _Wish) -> Table:
+def _some(found: FileSource, table: Table, wish: _Wish) -> Table:
     """The columns and rows that were asked for, of a table that is read."""
     if wish.columns is not None:
         refuse_unknown(found.name, table.columns, wish.columns)
@@ -228,7 +342,7 @@ def _some(found: Source, table: Table, wish: _Wish) -> Table:
     return _checked(found, table)
 
 
-def _checked(found: Source, table: Table) -> Table:
+def _checked(found: FileSource, table: Table) -> Table:
     if len(table) == 0:
         raise InputError(f"{found.name}: there are names of columns but no rows below them.")
     for name in table.columns:
@@ -241,7 +355,7 @@ def _checked(found: Source, table: Table) -> Table:
     return table
 
 
-def _refuse_large(found: Source, shape: duck.Shape, wish: _Wish) -> None:
+def _refuse_large(found: FileSource, shape: duck.ScannedTable, wish: _Wish) -> None:
     rows = shape.rows if wish.rows is None else min(shape.rows, wish.rows)
     if wish.memory is not None and rows * shape.bytes_per_row > wish.memory:
         needed, allowed = _size(rows * shape.bytes_per_row), _size(wish.memory)

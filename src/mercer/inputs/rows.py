@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
-from mercer.inputs.graph_doors import as_graph
-from mercer.inputs.graphs import Graph
-from mercer.inputs.molecules import as_molecule
+from mercer.inputs.graphs import Graph, as_graph, as_molecule
 from mercer.inputs.vectors import Matrix, as_vectors, check_size, is_frame
 
 T = TypeVar("T")

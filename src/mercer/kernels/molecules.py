@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import Ints
 from mercer.inputs import Rows
-from mercer.inputs.molecules import as_molecule
+from mercer.inputs.graphs import as_molecule
 from mercer.kernels.base import Derivation
 from mercer.kernels.counting.profile import CountKernel, Profile, Recipe
 from mercer.kernels.counting.table import FeatureTable, present, table_of_counts, unary_table

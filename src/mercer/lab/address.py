@@ -2,7 +2,7 @@
 
     ?algorithm=svm&C=10&kernel=Gaussian(length_scale%3D0.5)&data=moons-100-0
 
-A lecture can be read and written by hand that way. Points that were drawn are two bytes per coordinate and one per class
+A lecture can be read and written by hand that way. Drawn points are two bytes per coordinate and one per class
 in base64, words a list with the class as the first digit: `words=0banana,1kiwi`.
 """
 
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote
 
 from mercer.errors import InputError, shown
 from mercer.lab.samples import RECIPES
-from mercer.lab.state import BOX, CURVE, DIGITS, MAX_POINTS, PLANE, Data, Points, Recipe, State, Words
+from mercer.lab.state import BOX, CURVE, DIGITS, MAX_POINTS, PLANE, Data, DrawnPoints, LabState, NamedData, Words
 from mercer.lab.tour import page_state
 
 #: Longer addresses are refused before they are read.
@@ -29,7 +29,7 @@ _POINT = struct.Struct(">HHB")
 _SCALE = 10**DIGITS
 
 
-def to_query(state: State) -> str:
+def to_query(state: LabState) -> str:
     """The address of a state, behind the question mark."""
     parts = {"tour": state.tour, "algorithm": state.algorithm}
     parts |= {name: f"{value:.6g}" for name, value in state.parameters.items()}
@@ -38,7 +38,7 @@ def to_query(state: State) -> str:
     return "&".join(f"{name}={quote(value, safe='(),.*')}" for name, value in said)
 
 
-def from_query(text: str) -> State:
+def from_query(text: str) -> LabState:
     """The state of an address; `tour=NAME` alone is that page as it begins, further parts change it."""
     if len(text) > MAX_ADDRESS:
         raise InputError(f"the address of a page has at most {MAX_ADDRESS} characters; this one has {len(text)}.")
@@ -51,7 +51,7 @@ def from_query(text: str) -> State:
         if name in given:
             raise InputError(f"the address says {shown(name)} twice.")
         given[name] = value
-    start = State()
+    start = LabState()
     if given.get("tour"):
         start = page_state(given["tour"])
     given.pop("tour", None)
@@ -83,7 +83,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _data_part(data: Data) -> dict[str, str]:
-    if isinstance(data, Recipe):
+    if isinstance(data, NamedData):
         return {"data": f"{data.name}-{data.n}-{data.seed}"}
     if isinstance(data, Words):
         return {"words": ",".join(f"{label}{word}" for word, label in data.words)}
@@ -106,11 +106,11 @@ def _read_data(given: dict[str, str]) -> Data | None:
     return _read_points(text, PLANE if named[0] == "points" else CURVE)
 
 
-def _read_recipe(text: str) -> Recipe:
+def _read_recipe(text: str) -> NamedData:
     name, *numbers = text.split("-")
     if name not in RECIPES or len(numbers) > 2 or not all(n.isascii() and n.isdigit() and len(n) < 7 for n in numbers):
         raise InputError(f"the address: data is NAME-SIZE-SEED with a name of {', '.join(RECIPES)}; got {shown(text[:60])}.")
-    recipe = Recipe(name, *map(int, numbers))
+    recipe = NamedData(name, *map(int, numbers))
     if not 2 <= recipe.n <= MAX_POINTS:
         raise InputError(f"the address: {name} has 2 to {MAX_POINTS} points; got {recipe.n}.")
     return recipe
@@ -122,9 +122,9 @@ def _read_word(item: str) -> tuple[str, int]:
     return item[1:], int(item[0])
 
 
-def _read_points(text: str, kind: str) -> Points:
+def _read_points(text: str, kind: str) -> DrawnPoints:
     if text == "none":
-        return Points((), kind)
+        return DrawnPoints((), kind)
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -134,4 +134,4 @@ def _read_points(text: str, kind: str) -> Points:
     found = [(x / _SCALE - BOX, y / _SCALE - BOX, c) for x, y, c in _POINT.iter_unpack(raw)]
     if any(max(abs(x), abs(y)) > BOX + 1e-9 for x, y, _ in found):
         raise InputError(f"the address: a point lies outside |x|, |y| <= {BOX:g}.")
-    return Points(tuple(found), kind)
+    return DrawnPoints(tuple(found), kind)

@@ -10,7 +10,7 @@ from bokeh.palettes import Cividis256, Viridis256
 from bokeh.plotting import figure
 
 from mercer.arrays import Array
-from mercer.lab.pictures import Line, Picture, View
+from mercer.lab.pictures import Line, Scene, SideView
 from mercer.lab.state import BOX
 from mercer.lab.styles import CLASS_COLORS, INK, MUTED
 
@@ -33,7 +33,7 @@ _RGB = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in CLA
 DEEP, PLAIN = 0.5, 0.25
 
 
-def colored(picture: Picture) -> Array | None:
+def colored(picture: Scene) -> Array | None:
     """The surface as pixels, (CELLS, CELLS) of uint32: white at 0, the colors of classes 0 and 1 below and above."""
     if picture.regions is not None:
         share, hue = np.full(picture.regions.shape, PLAIN), _RGB[picture.regions]
@@ -86,7 +86,7 @@ class MainPicture:
         plot.text("x", "y", "text", source=self.labels, x_offset=8, y_offset=5, text_font_size="13px", text_color=INK)
         plot.scatter("x", "y", source=self.extra, marker="star", size=20, fill_color="#E69F00", line_color=INK)
 
-    def show(self, picture: Picture) -> None:
+    def show(self, picture: Scene) -> None:
         """Put the numbers of a picture into the figure."""
         pixels = colored(picture)
         put(self.surface, image=[] if pixels is None else [pixels])
@@ -110,7 +110,7 @@ class MainPicture:
 
     def clear(self, places: Array, classes: Array) -> None:
         """Leave nothing but the points: there is no picture."""
-        self.show(Picture(places, classes))
+        self.show(Scene(places, classes))
 
 
 class SidePicture:
@@ -135,7 +135,7 @@ class SidePicture:
         self.figure.scatter("x", "y", source=self.dots, size=6, color=CLASS_COLORS[0])
         self.figure.scatter("x", "y", source=self.chosen, size=18, fill_color="white", line_color="#D55E00", line_width=3)
 
-    def show(self, view: View) -> None:
+    def show(self, view: SideView) -> None:
         """Put a view into the figure."""
         plot = self.figure
         plot.xaxis.axis_label, plot.yaxis.axis_label = view.x_label, view.y_label
@@ -169,7 +169,7 @@ class SidePicture:
 
     def clear(self) -> None:
         """Show nothing."""
-        self.show(View("", "", ""))
+        self.show(SideView("", "", ""))
 
 
 def quiet(plot: Any) -> None:

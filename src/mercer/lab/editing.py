@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.lab.computing import kernel_of, rows_of
-from mercer.lab.fits import best_process
 from mercer.lab.kernels import knobs, turned
-from mercer.lab.planes import check_classes, perceptron_run
+from mercer.lab.pictures import best_process, check_classes, kernel_of, perceptron_run, rows_of
 from mercer.lab.samples import FIRST, RECIPES, arrays, drawn, kind_of, texts
-from mercer.lab.state import ALGORITHMS, CURVE, MAX_POINTS, MOST_STEPS, PLANE, WORDS, Points, Recipe, State, Words
+from mercer.lab.state import ALGORITHMS, CURVE, MAX_POINTS, MOST_STEPS, PLANE, WORDS, DrawnPoints, LabState, NamedData, Words
 from mercer.lab.views import at_point, loo
 
 #: A click this near to a point means that point.
@@ -24,14 +22,14 @@ FITTING = {WORDS: "svm", CURVE: "ridge", PLANE: "svm"}
 SEEDS = 1000
 
 
-def _points(state: State) -> Points:
+def _points(state: LabState) -> DrawnPoints:
     found = drawn(state.data)
     if isinstance(found, Words):
         raise InputError("words are written into their box, not drawn.")
     return found
 
 
-def nearest(state: State, x: float, y: float) -> int | None:
+def nearest(state: LabState, x: float, y: float) -> int | None:
     """The point that a click means, if any."""
     P, _ = arrays(state.data)
     if not len(P):
@@ -41,35 +39,35 @@ def nearest(state: State, x: float, y: float) -> int | None:
     return best if distances[best] <= REACH else None
 
 
-def moved(state: State, which: int, x: float, y: float) -> State:
+def moved(state: LabState, which: int, x: float, y: float) -> LabState:
     """A point at another place; places outside the square become its edge."""
     found = _points(state)
     if not 0 <= which < len(found.points):  # it was deleted meanwhile
         return state
     changed = (*found.points[:which], (x, y, found.points[which][2]), *found.points[which + 1 :])
-    return state.having(data=Points(changed, found.kind))
+    return state.having(data=DrawnPoints(changed, found.kind))
 
 
-def added(state: State, x: float, y: float, label: int) -> State:
+def added(state: LabState, x: float, y: float, label: int) -> LabState:
     """One point more."""
     found = _points(state)
     if len(found.points) >= MAX_POINTS:
         raise InputError(f"a page holds at most {MAX_POINTS} points.")
-    return state.having(data=Points((*found.points, (x, y, 0 if found.kind == CURVE else label)), found.kind))
+    return state.having(data=DrawnPoints((*found.points, (x, y, 0 if found.kind == CURVE else label)), found.kind))
 
 
-def removed(state: State, which: int) -> State:
+def removed(state: LabState, which: int) -> LabState:
     """One point less."""
     found = _points(state)
-    return state.having(data=Points(found.points[:which] + found.points[which + 1 :], found.kind))
+    return state.having(data=DrawnPoints(found.points[:which] + found.points[which + 1 :], found.kind))
 
 
-def cleared(state: State) -> State:
+def cleared(state: LabState) -> LabState:
     """No points."""
-    return state.having(data=Points((), _points(state).kind))
+    return state.having(data=DrawnPoints((), _points(state).kind))
 
 
-def with_words(state: State, text: str) -> State:
+def with_words(state: LabState, text: str) -> LabState:
     """Words from lines such as `0 banana`."""
     found = []
     for line in filter(None, (line.strip() for line in text.splitlines())):
@@ -80,16 +78,16 @@ def with_words(state: State, text: str) -> State:
     return state.having(data=Words(tuple(found)))
 
 
-def with_data(state: State, name: str, n: int) -> State:
+def with_data(state: LabState, name: str, n: int) -> LabState:
     """Data by name; algorithm and kernel change where they could not take them."""
     recipe = RECIPES[name]
-    before, chosen = kind_of(state.data), Recipe(name, n)
+    before, chosen = kind_of(state.data), NamedData(name, n)
     if recipe.kind not in state.asks.takes:
         state = state.having(algorithm=FITTING[recipe.kind])
     return _fitting_kernel(state, before, recipe.kind).having(data=chosen)
 
 
-def with_algorithm(state: State, name: str) -> State:
+def with_algorithm(state: LabState, name: str) -> LabState:
     """Another algorithm; data change where it could not take them."""
     before, takes = kind_of(state.data), ALGORITHMS[name].takes
     changed = state.having(algorithm=name)
@@ -98,32 +96,32 @@ def with_algorithm(state: State, name: str) -> State:
     return _fitting_kernel(changed, before, takes[0]).having(data=FIRST[takes[0]])
 
 
-def _fitting_kernel(state: State, before: str, kind: str) -> State:
+def _fitting_kernel(state: LabState, before: str, kind: str) -> LabState:
     if (before == WORDS) == (kind == WORDS):
         return state
     return state.having(kernel=KERNELS[kind], query="")
 
 
-def resized(state: State, n: int) -> State:
+def resized(state: LabState, n: int) -> LabState:
     """The same recipe with another number of points."""
-    return state.having(data=Recipe(state.data.name, n, state.data.seed)) if isinstance(state.data, Recipe) else state
+    return state.having(data=NamedData(state.data.name, n, state.data.seed)) if isinstance(state.data, NamedData) else state
 
 
-def redrawn(state: State) -> State:
+def redrawn(state: LabState) -> LabState:
     """The same recipe with the next seed."""
-    if not isinstance(state.data, Recipe):
+    if not isinstance(state.data, NamedData):
         return state
-    return state.having(data=Recipe(state.data.name, state.data.n, (state.data.seed + 1) % SEEDS))
+    return state.having(data=NamedData(state.data.name, state.data.n, (state.data.seed + 1) % SEEDS))
 
 
-def stepped(state: State, count: int) -> State:
+def stepped(state: LabState, count: int) -> LabState:
     """The perceptron some corrections further, at most at its end."""
     labels = check_classes((texts if kind_of(state.data) == WORDS else arrays)(state.data)[1])
     total = len(perceptron_run(kernel_of(state), rows_of(state), labels).mistakes_)
     return state.setting(steps=min(int(state.parameters["steps"]) + count, total, MOST_STEPS))
 
 
-def best(state: State) -> State:
+def best(state: LabState) -> LabState:
     """The parameters of largest likelihood for a Gaussian process, of smallest leave-one-out error for ridge."""
     kernel = kernel_of(state)
     if state.algorithm != "gp":

@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.claims import read_claim
 from mercer.kernels.fields import Rule, own_fields
 from mercer.kernels.latex import latex
-from mercer.lab.state import BOX, MAX_KERNEL, PLANE, Points
+from mercer.lab.state import BOX, MAX_KERNEL, PLANE, DrawnPoints
 from mercer.validity import find_counterexample
 from mercer.validity.witness import CounterExample
 
@@ -54,7 +54,7 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KernelVerdict:
     """What is known of a kernel."""
 
     status: str  # "valid", "invalid" or "unproven"
@@ -80,10 +80,10 @@ def read(text: str) -> Kernel:
 
 
 @lru_cache(maxsize=64)
-def verdict(kernel: Kernel) -> Verdict:
+def verdict(kernel: Kernel) -> KernelVerdict:
     """Formula, and proof or counter-example."""
     found = kernel.certificate()
-    return Verdict(found.status, latex(kernel), str(found), found.counterexample)
+    return KernelVerdict(found.status, latex(kernel), str(found), found.counterexample)
 
 
 def break_it(kernel: Kernel, rows: Any) -> tuple[str, CounterExample | None]:
@@ -102,13 +102,13 @@ def break_it(kernel: Kernel, rows: Any) -> tuple[str, CounterExample | None]:
     return f"Broken.\n\n{found}", found
 
 
-def as_points(found: CounterExample) -> Points | None:
+def as_points(found: CounterExample) -> DrawnPoints | None:
     """The points of a counter-example on the page, if they are one or two columns and lie in its square."""
     points = np.asarray(found.points) if not isinstance(found.points, (list, tuple)) else None
     if points is None or points.dtype.kind != "f" or points.ndim != 2 or points.shape[1] > 2 or np.abs(points).max() > BOX:
         return None
     wide = np.column_stack([points, np.zeros((len(points), 2 - points.shape[1]))])
-    return Points(tuple((float(x), float(y), i % 2) for i, (x, y) in enumerate(wide)), PLANE)
+    return DrawnPoints(tuple((float(x), float(y), i % 2) for i, (x, y) in enumerate(wide)), PLANE)
 
 
 def combined(text: str, verb: str, block: str) -> str:

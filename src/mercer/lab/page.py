@@ -1,33 +1,34 @@
-"""The page: one state, shown by the widgets and figures; every event makes a new state, and that is shown.
+"""The page of one browser: one state, shown by widgets and figures. Every event makes a new state, which is then shown.
 
-A browser sends events faster than pictures can be made. They are put by for a few milliseconds, and of each kind the last
-one counts. The main picture comes first; what stands beside it, the proof and the address follow.
+A browser sends events faster than pictures can be computed. Events are collected for a few milliseconds, and only the last
+one of each kind is used. The main picture is computed first; the side view, the proof and the address follow.
 """
 
 from __future__ import annotations
 
+import html
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 from bokeh.document import Document
 
 from mercer.errors import MercerError
 from mercer.lab import editing
-from mercer.lab.address import to_query
-from mercer.lab.computing import kernel_of, picture, rows_of
+from mercer.lab.address import from_query, to_query
 from mercer.lab.controls import Controls, Sliders, Turn
 from mercer.lab.drawing import MainPicture, SidePicture
 from mercer.lab.kernels import as_points, break_it, combined, knobs, read, turned, verdict
+from mercer.lab.pictures import Scene, kernel_of, picture, rows_of
 from mercer.lab.python_code import python_code
 from mercer.lab.samples import arrays, kind_of, texts
-from mercer.lab.state import CURVE, MOST_STEPS, VIEWS, WORDS, Parameter, Recipe, State
+from mercer.lab.state import CURVE, MOST_STEPS, VIEWS, WORDS, LabState, NamedData, Parameter
 from mercer.lab.styles import TEMPLATE
 from mercer.lab.tour import PAGES, page_state
 from mercer.lab.views import at_point, view
-from mercer.lab.wording import facts_in_words, judged, lesson, problem, quiet
 
 #: Milliseconds: events are gathered, the side view follows; the formula, which is slow to draw, and the address come when a
 #: hand rests.
@@ -40,10 +41,10 @@ HINTS = {
 HINT = "Click: a new point of the class above. Drag: move it. Double-click: delete it."
 
 
-class Page:
+class LabPage:
     """One browser's page."""
 
-    def __init__(self, doc: Document, state: State, message: str = "") -> None:
+    def __init__(self, doc: Document, state: LabState, message: str = "") -> None:
         self.doc, self.state, self.message = doc, state, message
         self.controls, self.main, self.side = Controls(), MainPicture(), SidePicture()
         self.algorithm_sliders = Sliders(self._turn_parameter, lambda: self._quiet)
@@ -202,7 +203,7 @@ class Page:
 
     # -- from a state to the page --------------------------------------------------------------------------------------
 
-    def change(self, state: State, broken: bool = False) -> None:
+    def change(self, state: LabState, broken: bool = False) -> None:
         """Show a new state."""
         if state.view not in state.views:
             state = state.having(view=state.views[-1])
@@ -262,7 +263,7 @@ class Page:
 
     def _show_widgets(self) -> None:
         c, state, kind = self.controls, self.state, kind_of(self.state.data)
-        recipe = state.data if isinstance(state.data, Recipe) else None
+        recipe = state.data if isinstance(state.data, NamedData) else None
         c.tour.value, c.algorithm.value, c.kernel.value = state.tour, state.algorithm, state.kernel
         c.data.value = recipe.name if recipe is not None else ""
         if recipe is not None and kind != WORDS:
@@ -343,9 +344,69 @@ def _computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
             return None, [], f"This is a bug in mercer, please report it: {type(error).__name__}: {error}"
 
 
-def _bare(state: State) -> tuple[Any, Any]:
+def _bare(state: LabState) -> tuple[Any, Any]:
     return arrays(state.data) if kind_of(state.data) != WORDS else (np.empty((0, 2)), np.empty(0, int))
 
 
 def _turn(one: Parameter, value: float) -> Turn:
     return Turn(one.name, one.words or one.name, value, one.scale, one.least, one.most)
+
+
+def escaped(text: str) -> str:
+    """Text that is no markup."""
+    return html.escape(text, quote=True)
+
+
+def facts_in_words(found: Scene, notes: list[str]) -> str:
+    """The numbers of a picture, what its rings mean, and what was warned of."""
+    listed = "".join(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>" for name, value in found.facts)
+    ringed = f'<p class="muted">Ringed: {escaped(found.marks)}.</p>' if found.marks and len(found.marked) else ""
+    noted = f'<p class="muted">{escaped(notes[0])}</p>' if notes else ""
+    return f"<dl>{listed}</dl>{ringed}{noted}"
+
+
+def lesson(state: LabState, message: str) -> str:
+    """The page of the tour; above it, what was wrong with the address."""
+    warning = f'<p class="error">{escaped(message)}</p>' if message else ""
+    if not state.tour or state.tour not in PAGES:
+        return f"{warning}<h3>Free play</h3><p>Choose data, a kernel and an algorithm; or a page of the tour above.</p>"
+    page = PAGES[state.tour]
+    return (
+        f"{warning}<h3>{escaped(page.title)}</h3><p>{escaped(page.text)}</p>"
+        f'<p class="try"><b>Try:</b> {escaped(page.task)}</p>'
+    )
+
+
+def problem(words: str) -> str:
+    """What is wrong."""
+    return f'<p class="error">{escaped(words)}</p>'
+
+
+def quiet(words: str) -> str:
+    """A remark."""
+    return f'<p class="muted">{escaped(words)}</p>'
+
+
+def judged(status: str, text: str) -> str:
+    """Valid, invalid or unproven, and why."""
+    return f'<span class="badge {status}">{status}</span><pre>{escaped(text)}</pre>'
+
+
+def build(doc: Document) -> None:
+    """Fill a document for one browser; the state comes from the address."""
+    request = doc.session_context.request if doc.session_context is not None else None
+    pairs = [
+        (name, value) for name, values in (request.arguments if request is not None else {}).items() for value in values
+    ]
+    state, message = LabState(tour=next(iter(PAGES))), ""
+    try:
+        state = opened(pairs)
+    except MercerError as error:
+        message = f"This address could not be read: {error}"
+    LabPage(doc, state, message)
+
+
+def opened(pairs: list[tuple[str, bytes]]) -> LabState:
+    """The state of the arguments of a request; without any the first page of the tour."""
+    known = [(name, value.decode("utf-8", "replace")) for name, value in pairs if not name.startswith("bokeh-")]
+    return from_query(urlencode(known)) if known else page_state(next(iter(PAGES)))

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from mercer.errors import MercerError
 from mercer.kernels.parsing import parse
-from mercer.lab.fits import WIDTH
-from mercer.lab.pictures import ALONG, CELLS
-from mercer.lab.planes import EPOCHS, PERMUTATIONS
+from mercer.lab.pictures import ALONG, CELLS, EPOCHS, PERMUTATIONS, WIDTH
 from mercer.lab.samples import arrays, kind_of, texts
-from mercer.lab.state import BOX, CURVE, WORDS, State
+from mercer.lab.state import BOX, CURVE, WORDS, LabState
 
 #: Numbers per line of an array.
 PER_LINE = 10
@@ -52,7 +50,7 @@ _SURFACES = {
 }
 
 
-def python_code(state: State) -> str:
+def python_code(state: LabState) -> str:
     """The program of a state."""
     kind = kind_of(state.data)
     parts = ["import matplotlib.pyplot as plt\nimport numpy as np\n\nimport mercer", _kernel(state.kernel), _data(state)]
@@ -75,7 +73,7 @@ def _kernel(text: str) -> str:
     return f"kernel = mercer.parse({text!r})"
 
 
-def _data(state: State) -> str:
+def _data(state: LabState) -> str:
     if kind_of(state.data) == WORDS:
         words, labels = texts(state.data)
         return f"X = {words!r}\ny = np.array({labels.tolist()!r})"
@@ -92,7 +90,7 @@ def _numbers(values: list[float]) -> str:
     return "[" + ",\n ".join(lines) + "]"
 
 
-def _curve(state: State) -> str:
+def _curve(state: LabState) -> str:
     lines = ["plt.plot(x, mean)", 'plt.plot(X, y, "k.")', f"plt.ylim({-BOX}, {BOX})"]
     if state.algorithm == "gp":
         band = f"mean - {WIDTH:g} * std, mean + {WIDTH:g} * std"
@@ -102,7 +100,7 @@ def _curve(state: State) -> str:
     return "\n".join(lines)
 
 
-def _plane(state: State) -> str:
+def _plane(state: LabState) -> str:
     lines = [
         f"side = np.linspace({-BOX}, {BOX}, {CELLS})",
         "G = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])",
@@ -125,7 +123,7 @@ def _plane(state: State) -> str:
     return "\n".join([*lines, 'plt.gca().set_aspect("equal")'])
 
 
-def _words(state: State, fit: str) -> str:
+def _words(state: LabState, fit: str) -> str:
     lines = [] if state.algorithm == "pca" else [fit]
     if state.query and state.algorithm == "perceptron":
         lines.append(

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.lab.state import BOX, CURVE, MAX_WORDS, PLANE, WORDS, Data, Points, Recipe, Words
+from mercer.lab.state import BOX, CURVE, MAX_WORDS, PLANE, WORDS, Data, DrawnPoints, NamedData, Words
 
 Drawn = tuple[Array, Array]  # (n, 2) coordinates and (n,) classes
 
@@ -161,20 +161,20 @@ RECIPES: dict[str, Kind] = {
 }
 
 #: What an algorithm starts with when the data at hand are not for it.
-FIRST = {CURVE: Recipe("sine", 40), PLANE: Recipe("moons", 60), WORDS: Recipe("fruit")}
+FIRST = {CURVE: NamedData("sine", 40), PLANE: NamedData("moons", 60), WORDS: NamedData("fruit")}
 
 
 def kind_of(data: Data) -> str:
     """Whether data are a curve, points of the plane, or words."""
-    if isinstance(data, Recipe):
+    if isinstance(data, NamedData):
         return RECIPES[data.name].kind
     return WORDS if isinstance(data, Words) else data.kind
 
 
 @lru_cache(maxsize=32)
-def drawn(data: Data) -> Points | Words:
+def drawn(data: Data) -> DrawnPoints | Words:
     """The points or words that data stand for, as if they had been drawn by hand."""
-    if not isinstance(data, Recipe):
+    if not isinstance(data, NamedData):
         return data
     if data.name not in RECIPES:
         raise InputError(f"data must be one of {', '.join(RECIPES)}; got {data.name!r}.")
@@ -183,7 +183,7 @@ def drawn(data: Data) -> Points | Words:
     if recipe.kind == WORDS:
         return Words(made)
     P, c = made
-    return Points(tuple((float(x), float(y), int(label)) for (x, y), label in zip(P, c, strict=True)), recipe.kind)
+    return DrawnPoints(tuple((float(x), float(y), int(label)) for (x, y), label in zip(P, c, strict=True)), recipe.kind)
 
 
 def arrays(data: Data) -> tuple[Array, Array]:

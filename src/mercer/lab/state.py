@@ -100,7 +100,7 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class NamedData:
     """Data by name: `samples.RECIPES` says what it makes of a size and a seed."""
 
     name: str
@@ -109,7 +109,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Points:
+class DrawnPoints:
     """Points that were drawn: (x, y, class); for a curve y is the target."""
 
     points: tuple[tuple[float, float, int], ...]
@@ -133,14 +133,14 @@ class Words:
         object.__setattr__(self, "words", tuple((check_word(word), _class(label)) for word, label in self.words))
 
 
-Data = Recipe | Points | Words
+Data = NamedData | DrawnPoints | Words
 
 
 @dataclass(frozen=True)
-class State:
+class LabState:
     """All that is on a page: data, kernel as text, algorithm with its parameters, side view, page of the tour."""
 
-    data: Data = Recipe("moons")
+    data: Data = NamedData("moons")
     kernel: str = "Gaussian(length_scale=1.0)"
     algorithm: str = "svm"
     parameters: Mapping[str, float] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class State:
         """The side views that this algorithm has."""
         return ("gram", "spectrum", *self.asks.views)
 
-    def having(self, **changes: Any) -> State:
+    def having(self, **changes: Any) -> LabState:
         """A state with fields replaced; parameters that another algorithm lacks are dropped."""
         name = changes.get("algorithm", self.algorithm)
         if name != self.algorithm and name in ALGORITHMS and "parameters" not in changes:
@@ -183,7 +183,7 @@ class State:
             changes["parameters"] = {key: value for key, value in self.parameters.items() if key in names}
         return dataclasses.replace(self, **changes)
 
-    def setting(self, **numbers: float) -> State:
+    def setting(self, **numbers: float) -> LabState:
         """A state with parameters of the algorithm replaced."""
         return dataclasses.replace(self, parameters={**self.parameters, **numbers})
 

@@ -11,37 +11,47 @@ from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
 from mercer.kernels.base import Kernel
-from mercer.lab.computing import kernel_of, rows_of
-from mercer.lab.fits import read_curve
 from mercer.lab.kernels import Knob, knobs, turned
-from mercer.lab.pictures import Line, View, number
-from mercer.lab.planes import check_classes, nearest_mean, novikoff, perceptron_run, svc, two_samples
+from mercer.lab.pictures import (
+    Line,
+    SideView,
+    check_classes,
+    kernel_of,
+    nearest_mean,
+    novikoff,
+    number,
+    perceptron_run,
+    read_curve,
+    rows_of,
+    svc,
+    two_samples,
+)
 from mercer.lab.samples import arrays, kind_of, texts
-from mercer.lab.state import CURVE, WORDS, Parameter, State
+from mercer.lab.state import CURVE, WORDS, LabState, Parameter
 
-#: Points of the leave-one-out surface along the penalty and along the kernel's number.
+#: DrawnPoints of the leave-one-out surface along the penalty and along the kernel's number.
 PENALTIES, SETTINGS = 25, 17
 
 #: A negative eigenvalue is drawn this wide.
 WIDE = np.array([-0.4, 0.4])
 
 
-def view(state: State) -> View:
+def view(state: LabState) -> SideView:
     """The side view of a state, or the reason why there is none."""
     if state.view not in state.views:
         raise InputError(f"{state.asks.title} has no view {state.view!r}; it has {', '.join(state.views)}.")
     return _VIEWS[state.view](state, kernel_of(state))
 
 
-def gram(state: State, kernel: Kernel) -> View:
+def gram(state: LabState, kernel: Kernel) -> SideView:
     """k(x_i, x_j), rows in order: of their places on a curve, of their classes elsewhere."""
     K, order = _matrix(state, kernel)
     n = len(K)
     how = "sorted by x" if kind_of(state.data) == CURVE else "sorted by class"
-    return View(f"k(x, z) of {n} rows", how, "", K[np.ix_(order, order)], (0.0, n, 0.0, n))
+    return SideView(f"k(x, z) of {n} rows", how, "", K[np.ix_(order, order)], (0.0, n, 0.0, n))
 
 
-def spectrum(state: State, kernel: Kernel) -> View:
+def spectrum(state: LabState, kernel: Kernel) -> SideView:
     """The eigenvalues of the Gram matrix, on a scale of powers; negative ones are red."""
     K, _ = _matrix(state, kernel)
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
@@ -53,13 +63,13 @@ def spectrum(state: State, kernel: Kernel) -> View:
     words = f"{effective} eigenvalues hold 99 % of the trace"
     if negative.any():
         words = f"{int(negative.sum())} negative eigenvalues, the smallest {number(float(values.min()))}: no kernel"
-    return View(
+    return SideView(
         "eigenvalues", "number", "log10 |eigenvalue|", words=words, dots=(i[positive], heights[positive]),
         lines=(Line("negative", tuple((i[j] + WIDE, heights[[j, j]]) for j in np.flatnonzero(negative))),),
     )  # fmt: skip
 
 
-def penalty_of(state: State) -> Parameter:
+def penalty_of(state: LabState) -> Parameter:
     """The parameter of the algorithm that is the penalty of ridge regression: alpha, or the noise."""
     return next(one for one in state.asks.parameters if one.name in ("alpha", "noise"))
 
@@ -70,7 +80,7 @@ def width_of(kernel: Kernel) -> Knob | None:
     return next((knob for knob in found if "length_scale" in knob.path), found[0] if found else None)
 
 
-def loo(state: State, kernel: Kernel) -> View:
+def loo(state: LabState, kernel: Kernel) -> SideView:
     """Exact leave-one-out errors over the penalty and a number of the kernel; the chosen point can be dragged."""
     X, y = read_curve(state)
     penalty, knob = penalty_of(state), width_of(kernel)
@@ -90,14 +100,14 @@ def loo(state: State, kernel: Kernel) -> View:
     words = f"smallest error {number(10 ** errors.min())} at {penalty.name} = {number(best[0])}"
     if knob is not None:
         words += f", {knob.label} = {number(best[1])}"
-    return View(
+    return SideView(
         "leave-one-out error (dark is small)", f"log10 {penalty.name}", f"log10 {knob.label}" if knob is not None else "",
         errors, (float(x[0]), float(x[1]), float(span[0]), float(span[1])), chosen=here, words=words,
         best=(float(np.log10(best[0])), float(np.log10(best[1]))),
     )  # fmt: skip
 
 
-def at_point(state: State, x: float, y: float) -> State:
+def at_point(state: LabState, x: float, y: float) -> LabState:
     """The state with penalty and kernel taken from a point of the leave-one-out surface."""
     kernel, penalty = kernel_of(state), penalty_of(state)
     knob = width_of(kernel)
@@ -108,7 +118,7 @@ def at_point(state: State, x: float, y: float) -> State:
     return changed.having(kernel=repr(turned(kernel, knob.path, value)))
 
 
-def margins(state: State, kernel: Kernel) -> View:
+def margins(state: LabState, kernel: Kernel) -> SideView:
     """y f(x) of every row, in order: below 0 is wrong, below 1 inside the margin of a support vector machine."""
     X, c = rows_of(state), _classes(state)
     model: Any = (svc if state.algorithm == "svm" else nearest_mean)(state, kernel, X, c)
@@ -125,10 +135,10 @@ def margins(state: State, kernel: Kernel) -> View:
     if state.algorithm == "svm":
         lines.append(Line("bound", ((ends, np.ones(2)),), "1"))
     words = f"{int(np.sum(signed <= 0))} of {len(c)} on the wrong side"
-    return View("margins y f(x), in order", "row", "y f(x)", lines=tuple(lines), dots=(i, signed), words=words)
+    return SideView("margins y f(x), in order", "row", "y f(x)", lines=tuple(lines), dots=(i, signed), words=words)
 
 
-def mistakes(state: State, kernel: Kernel) -> View:
+def mistakes(state: LabState, kernel: Kernel) -> SideView:
     """Corrections of the perceptron as rows are presented, against Novikoff's bound."""
     X, c = rows_of(state), _classes(state)
     model = perceptron_run(kernel, X, c)
@@ -147,10 +157,10 @@ def mistakes(state: State, kernel: Kernel) -> View:
     if np.isfinite(bound):
         lines.append(Line("bound", ((np.array([0.0, end]), np.full(2, bound)),), "Novikoff's bound"))
         words = f"{len(times)} corrections in all, at most {number(bound)} by Novikoff's theorem"
-    return View("corrections", "rows presented", "corrections", lines=tuple(lines), words=words)
+    return SideView("corrections", "rows presented", "corrections", lines=tuple(lines), words=words)
 
 
-def null(state: State, kernel: Kernel) -> View:
+def null(state: LabState, kernel: Kernel) -> SideView:
     """MMD^2 after relabelings, and MMD^2 of the samples."""
     result, _, _ = two_samples(state, kernel)
     drawn = np.asarray(result.null_distribution).ravel()
@@ -162,14 +172,14 @@ def null(state: State, kernel: Kernel) -> View:
         Line("bound", ((np.array([here, here]), np.array([0.0, float(counts.max())])),), "these samples"),
     )
     words = f"p = {number(result.pvalue)} from {len(drawn)} relabelings"
-    return View("MMD² of relabeled samples", "MMD²", "count", lines=lines, words=words)
+    return SideView("MMD² of relabeled samples", "MMD²", "count", lines=lines, words=words)
 
 
-def _classes(state: State) -> Array:
+def _classes(state: LabState) -> Array:
     return check_classes((texts if kind_of(state.data) == WORDS else arrays)(state.data)[1])
 
 
-def _matrix(state: State, kernel: Kernel) -> tuple[Array, Array]:
+def _matrix(state: LabState, kernel: Kernel) -> tuple[Array, Array]:
     rows = rows_of(state)
     if len(rows) < 1:
         raise InputError("there are no rows; click into the picture to put points there.")
@@ -182,6 +192,6 @@ def _matrix(state: State, kernel: Kernel) -> tuple[Array, Array]:
     return np.asarray(kernel(rows)), order
 
 
-_VIEWS: dict[str, Callable[[State, Kernel], View]] = {
+_VIEWS: dict[str, Callable[[LabState, Kernel], SideView]] = {
     "gram": gram, "spectrum": spectrum, "loo": loo, "margins": margins, "mistakes": mistakes, "null": null,
 }  # fmt: skip

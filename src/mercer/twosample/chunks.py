@@ -23,8 +23,7 @@ from mercer.grams.chunks.operator import ChunkOperator, diagonal_of
 from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.grams.operator import GramOperator
 from mercer.inputs import Rows, count, is_frame, take
-from mercer.inputs.chunks import Chunk, Chunks, Loaded, Part, as_chunks, chunks, stacked
-from mercer.inputs.dask_parts import DaskPart
+from mercer.inputs.chunks import Chunk, Chunks, DaskPart, Loaded, UnreadPart, as_chunks, chunks, stacked
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.numeric import tiles
@@ -137,10 +136,10 @@ def _both(X: Any, Y: Any) -> tuple[Chunks, Chunks]:
 
 def _listed(sample: Chunks, name: str, client: Any) -> Chunks:
     """Return parts that name their sample and can be loaded in any order."""
-    parts = [Part(f"{part.where} of {name}", part.load) for part in sample.parts]
+    parts = [UnreadPart(f"{part.where} of {name}", part.load) for part in sample.parts]
     # pairs read the chunks many times: iterators, and collections without a cluster, are kept in memory
     if not isinstance(sample.parts, list) or (client is None and any(isinstance(part.load, DaskPart) for part in parts)):
-        parts = [Part(part.where, LoadedPart(part.load()[0])) for part in parts]
+        parts = [UnreadPart(part.where, LoadedPart(part.load()[0])) for part in parts]
     return replace(sample, parts=parts, once=False)
 
 

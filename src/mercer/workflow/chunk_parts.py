@@ -16,10 +16,10 @@ from mercer.errors import InputError
 from mercer.estimators.tables.encoding import Encoding
 from mercer.estimators.tables.targets import Transform
 from mercer.inputs.chunk_files import FilePart
-from mercer.inputs.chunks import Chunks, Part, chunks
+from mercer.inputs.chunks import Chunks, UnreadPart, chunks
 from mercer.inputs.delimited import has_decimal_commas, typed
 from mercer.inputs.frames import Column, like, read_columns
-from mercer.inputs.sources import CSV, STDIN
+from mercer.inputs.reading import CSV, STDIN
 from mercer.inputs.tables import Table
 from mercer.workflow.chunk_split import FITTED, Draw
 from mercer.workflow.columns import class_labels, holes
@@ -89,7 +89,7 @@ def lengths_of(parts: Sequence[TypedPart]) -> tuple[int, ...]:
 
 def as_source(parts: Sequence[Any], lengths: tuple[int, ...], client: Any) -> Chunks:
     """Parts of either kind as what a fit goes through."""
-    return Chunks([Part(where(part), part) for part in parts], lengths, client=client)
+    return Chunks([UnreadPart(where(part), part) for part in parts], lengths, client=client)
 
 
 def where(part: Any) -> str:

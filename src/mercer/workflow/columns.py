@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
-from mercer.inputs.cells import missing_cells
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
-from mercer.inputs.tables import Table
+from mercer.inputs.tables import Table, missing_cells
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 

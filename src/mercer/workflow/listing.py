@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.inputs.cells import time_text
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, TEXT, Column, noted, read_columns
-from mercer.inputs.tables import Table
+from mercer.inputs.tables import Table, time_text
 
 _WORDS = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", TEXT: "text"}
 

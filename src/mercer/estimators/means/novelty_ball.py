@@ -122,7 +122,7 @@ class NoveltyBall(OutlierMixin, DualModel):
             )
         self.center_norm_ = math.sqrt(solution.center_squared)
         self.distances_, self.loo_distances_ = np.sqrt(squared), solution.leave_one_out()
-        k = m if self.quantile is None else min(conformal_rank(m, self.quantile), m)
+        k = m if self.quantile is None or self.quantile == 1 else min(conformal_rank(m, self.quantile), m)
         inside = self.distances_ if self.quantile is None or m == 1 else self.loo_distances_
         self.radius_ = float(np.partition(inside, k - 1)[k - 1])
         # the guarantee is the triangle inequality in feature space
@@ -212,7 +212,7 @@ def _measure(ball: Ball, K: GramOperator, quantile: float | None) -> float:
     if m < 3:
         return math.nan
     own = ball.leave_one_out() ** 2
-    k = m - 1 if quantile is None else min(conformal_rank(m - 1, quantile), m - 1)
+    k = m - 1 if quantile is None or quantile == 1 else min(conformal_rank(m - 1, quantile), m - 1)
     # the rule without x_i asks whether at least m - 1 - k + 1 of the others lie as far out as x_i, so it is a count
     stretch = 1.0 if quantile is None else ((m - 1) / (m - 2)) ** 2
     beyond = np.zeros(m, dtype=np.int64)

@@ -11,8 +11,8 @@ from scipy.special import ndtri
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
-from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
+from mercer.inputs.tables import as_days
 from mercer.kernels.tables.frame import PERIODS
 from mercer.registry import record
 

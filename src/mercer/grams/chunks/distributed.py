@@ -18,8 +18,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError
 from mercer.grams.chunks.tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
-from mercer.inputs.chunks import Chunk, Door
-from mercer.inputs.dask_parts import DaskPart
+from mercer.inputs.chunks import Chunk, ChunkReader, DaskPart
 from mercer.numeric.threads import one_thread
 
 
@@ -37,17 +36,17 @@ class Workers:
             raise InputError(f"the Dask client is {client.status}; connect a new one: Client(address).")
         self._client = client
 
-    def map(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[Any]:
+    def map(self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...]) -> Iterator[Any]:
         """The results, one by one, in the order of the parts."""
-        return self._results([result for _, result in self._graph(tasks, work, door, shared)])
+        return self._results([result for _, result in self._graph(tasks, work, reader, shared)])
 
     def fold(
-        self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...], waves: bool
+        self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...], waves: bool
     ) -> Iterator[tuple[int, int, Any]]:
         """Sums of groups, or of waves of groups, made on the workers."""
         import dask
 
-        nodes = [(1, result) for _, result in self._graph(tasks, work, door, shared)]
+        nodes = [(1, result) for _, result in self._graph(tasks, work, reader, shared)]
         for _ in range(2 if waves else 1):
             merge = dask.delayed(_summed, pure=False)
             groups = [nodes[i : i + GROUP] for i in range(0, len(nodes), GROUP)]
@@ -56,9 +55,9 @@ class Workers:
         for (size, _), value in zip(nodes, found, strict=True):
             yield 2 if waves else 1, size, value
 
-    def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
+    def hold(self, tasks: Iterable[Task], reader: ChunkReader) -> list[Any]:
         """The rows of every part that has some, as futures: they stay on the workers."""
-        held = self._client.compute([result for _, result in self._graph(tasks, rows_of, door, ())])
+        held = self._client.compute([result for _, result in self._graph(tasks, rows_of, reader, ())])
         there = self._client.gather([self._client.submit(_is_there, rows, pure=False) for rows in held])
         return [rows for rows, some in zip(held, there, strict=True) if some]
 
@@ -73,11 +72,13 @@ class Workers:
         for found in self._in_order(nodes):
             yield found[0]
 
-    def _graph(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[tuple[Task, Any]]:
+    def _graph(
+        self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...]
+    ) -> Iterator[tuple[Task, Any]]:
         import dask
 
         # one node that all tasks depend on: sent once to a worker, and again to one that takes the place of a lost one
-        common = dask.delayed(_Packed((work, door, shared)), traverse=False, pure=False)
+        common = dask.delayed(_Packed((work, reader, shared)), traverse=False, pure=False)
         run = dask.delayed(_applied, pure=False)
         for task in tasks:
             load = task.part.load
@@ -101,14 +102,14 @@ class Workers:
 class _Packed:
     """What all tasks of a pass have in common, as bytes: unpacked once per worker, into memory of NumPy's own."""
 
-    def __init__(self, common: tuple[Work, Door, tuple[Any, ...]]) -> None:
+    def __init__(self, common: tuple[Work, ChunkReader, tuple[Any, ...]]) -> None:
         import cloudpickle
 
         self.content = cloudpickle.dumps(common, protocol=4)
         self.name = uuid.uuid4().hex
 
     def opened(self) -> Any:
-        """The function, the door and the arguments."""
+        """The function, the reader and the arguments."""
         # every message of Dask's is a pickle already: who can send one to a worker can run code there without this
         if _unpacked.get("name") != self.name:
             _unpacked.update(name=self.name, common=pickle.loads(self.content))
@@ -134,9 +135,9 @@ def _loaded(load: Any) -> Any:
 
 
 def _applied(common: _Packed, number: int, where: str, loaded: Any, own: tuple[Any, ...]) -> Any:
-    work, door, shared = common.opened()
+    work, reader, shared = common.opened()
     with one_thread():
-        return apply(work, door, number, where, aligned(tuple(loaded)), aligned(tuple(own)) + shared)
+        return apply(work, reader, number, where, aligned(tuple(loaded)), aligned(tuple(own)) + shared)
 
 
 def _summed(parts: list[Any]) -> Any:

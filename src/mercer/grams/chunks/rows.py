@@ -1,7 +1,8 @@
-"""Rows that come in chunks, as one fit sees them: how many there are, and one ordered map and one ordered sum over them.
+"""Rows in chunks as one collection: sums, columns and products over all chunks, here or on a cluster.
 
-A function of one chunk is applied to every chunk (`ChunkedRows.map`), its arrays are added up (`ChunkedRows.sum`), or stand
-below each other (`ChunkedRows.column`). `mercer.grams.chunks.tasks` has who applies it, and the order of the sums.
+Sums over pairs of rows are sums over pairs of chunks. Without a cluster a pair is loaded when it is used, and two chunks
+are in memory at a time. On a cluster the rows of a chunk are one node of the graph for all pairs with that chunk: they are
+read once, kept on the workers, and read again if a worker is lost.
 """
 
 from __future__ import annotations
@@ -17,13 +18,49 @@ import numpy as np
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
 from mercer.grams.chunks.journal import Journal
-from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Ledger, Runner, Task, Work, head_of, length_of, taken_of
-from mercer.inputs.chunks import Chunk, Chunks, Door, Part, ReadTargets, stacked
+from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Runner, RunningSums, Task, Work, head_of, length_of, taken_of
+from mercer.inputs.chunks import Chunk, ChunkReader, Chunks, DaskPart, Loaded, ReadTargets, UnreadPart, stacked
 from mercer.inputs.rows import Rows
 from mercer.inputs.vectors import columns_of
 from mercer.kernels.base import Kernel
 from mercer.numeric.points import SAMPLE, SEED
 from mercer.numeric.threads import Progress
+
+
+class PairLoad:
+    """Loads the rows of two chunks, or of one that stands for both, with what belongs to each."""
+
+    def __init__(self, loads: Sequence[Callable[[], Loaded]], more: tuple[Any, ...]) -> None:
+        self.loads, self.more = tuple(loads), more
+
+    def __call__(self) -> Loaded:
+        return tuple(load()[0] for load in self.loads), self.more, None
+
+
+def pair_parts(parts: Sequence[UnreadPart], more: Sequence[Any], distributed: bool) -> list[UnreadPart]:
+    """One part per pair i <= j: X is the rows of both, or of the one, and y is what belongs to them."""
+    sides = [[i] if i == j else [i, j] for i in range(len(parts)) for j in range(i, len(parts))]
+    where = [" and ".join(parts[place].where for place in side) for side in sides]
+    if not distributed:
+        loads: list[Any] = [PairLoad([parts[i].load for i in side], tuple(more[i] for i in side)) for side in sides]
+    else:
+        import dask
+
+        listed, whole = dask.delayed(_rows_of, pure=False), dask.delayed(_listed, pure=False)
+        rows = [whole(p.load.delayed[0]) if isinstance(p.load, DaskPart) else listed(p.load) for p in parts]
+        own = [dask.delayed(item, pure=False, traverse=False) for item in more]
+        loads = [DaskPart(tuple(rows[i] for i in side), tuple(own[i] for i in side), None) for side in sides]
+    return [UnreadPart(name, load) for name, load in zip(where, loads, strict=True)]
+
+
+def _rows_of(load: Callable[[], Loaded]) -> Any:
+    return _listed(load()[0])
+
+
+def _listed(rows: Any) -> Any:
+    """A partition of a bag may be an iterator, which only the first of its pairs would see."""
+    return list(rows) if isinstance(rows, Iterator) else rows
+
 
 #: Rows of the first chunk that a fit looks at before it begins.
 HEAD = 1024
@@ -37,12 +74,12 @@ class ChunkedRows:
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, source: Chunks, door: Door, runner: Runner, journal: Journal | None, head: Chunk) -> None:
-        self._source, self._door, self._runner, self._journal = source, door, runner, journal
+    def __init__(self, source: Chunks, reader: ChunkReader, runner: Runner, journal: Journal | None, head: Chunk) -> None:
+        self._source, self._reader, self._runner, self._journal = source, reader, runner, journal
         self.head = head  # the first rows: all of the first chunk where chunks are read once
         self.lengths = source.lengths
         self.passes = 0
-        self._first: Iterator[Part] | None = None
+        self._first: Iterator[UnreadPart] | None = None
 
     @classmethod
     def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X") -> ChunkedRows:
@@ -52,7 +89,7 @@ class ChunkedRows:
             from mercer.grams.chunks.distributed import Workers
 
             runner = Workers(source.client)
-        door, parts, seen = Door(kind, targets, owner=owner), iter(source.parts), []
+        reader, parts, seen = ChunkReader(kind, targets, owner=owner), iter(source.parts), []
         head = names = None
         for number, part in enumerate(parts):
             if source.once:
@@ -60,13 +97,13 @@ class ChunkedRows:
             if source.lengths is not None and source.lengths[number] == 0:
                 continue
             most = np.iinfo(np.intp).max if source.once else HEAD
-            found = next(iter(runner.map([Task(number, part)], head_of, door, (int(most),))))
+            found = next(iter(runner.map([Task(number, part)], head_of, reader, (int(most),))))
             if found is not None:
                 head, names = found
                 break
         if head is None:
             raise InputError("all chunks are empty: there are no rows.")
-        self = cls(source, replace(door, width=columns_of(head.X), names=names), runner, None, head)
+        self = cls(source, replace(reader, width=columns_of(head.X), names=names), runner, None, head)
         if source.once:
             self._first = chain(seen, parts)
         elif source.lengths is None:
@@ -106,7 +143,7 @@ class ChunkedRows:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the columns, for tables."""
-        return self._door.names
+        return self._reader.names
 
     @property
     def weighted(self) -> bool:
@@ -118,38 +155,37 @@ class ChunkedRows:
     def read_as(self, targets: ReadTargets) -> ChunkedRows:
         """The same rows with targets read in another way."""
         other = copy.copy(self)
-        other._door = replace(self._door, targets=targets)
+        other._reader = replace(self._reader, targets=targets)
         return other
 
     def pairs(self, more: Sequence[Any]) -> ChunkedRows:
         """Pairs of chunks (i, j), i <= j, as chunks: `more[i]` comes with the rows of chunk i wherever these go."""
-        from mercer.grams.chunks.pairs import pair_parts
 
         filled = [place for place, n in enumerate(self.lengths or ()) if n]
         parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]
         found = pair_parts(parts, [more[place] for place in filled], self.distributed)
         other = copy.copy(self)
         other._source, other.lengths, other.passes = replace(self._source, parts=found), (1,) * len(found), 0
-        other._door = self._door.of_pairs()
+        other._reader = self._reader.of_pairs()
         return other
 
     def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
         """work(chunk, *shared) of every chunk in order, None for empty ones; `each` has one more argument per chunk."""
         self.passes += 1
-        return self._runner.map(self._tasks(each), work, self._door, shared)
+        return self._runner.map(self._tasks(each), work, self._reader, shared)
 
     def sum(self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None) -> Arrays:
         """The sum of work(chunk, *shared), arrays in a tuple, in the fixed order; a checkpoint keeps what is done of it."""
         self.passes += 1
         journal, of = self._journal, 0 if self.lengths is None else len(self.lengths)
-        ledger = Ledger()
+        ledger = RunningSums()
         if journal is not None:
             known = journal.result(work)
             if known is not None:
                 return known
-            ledger = Ledger(*journal.partial())
+            ledger = RunningSums(*journal.partial())
         left = (task for task in self._tasks(each) if task.number >= ledger.done)
-        for level, size, value in self._runner.fold(left, work, self._door, shared, waves=journal is None):
+        for level, size, value in self._runner.fold(left, work, self._reader, shared, waves=journal is None):
             ledger.add(level, size, value)
             if progress is not None:
                 progress(ledger.done, max(of, ledger.done))
@@ -186,7 +222,7 @@ class ChunkedRows:
         return np.split(values, np.cumsum(self.lengths)[:-1])
 
     def _tasks(self, each: Sequence[Any] | None) -> Iterator[Task]:
-        parts: Iterable[Part] = self._source.parts
+        parts: Iterable[UnreadPart] = self._source.parts
         if self._first is not None:
             parts, self._first = self._first, None
         for number, part in enumerate(parts):
@@ -205,20 +241,20 @@ class ChunkedRows:
         own = [np.asarray(i) - a for i, a in zip(np.split(index, cuts[:-1]), starts, strict=True)]
         tasks = [task for task in self._tasks(own) if len(task.own[0])]
         self.passes += 1
-        found = [part for part in self._runner.map(tasks, taken_of, self._door, ()) if part is not None]
+        found = [part for part in self._runner.map(tasks, taken_of, self._reader, ()) if part is not None]
         return together(found)
 
     def gathered(self) -> Chunk:
         """All rows in memory, for models that keep them."""
         self.passes += 1
         everything = np.iinfo(np.intp).max
-        parts = self._runner.map(self._tasks(None), head_of, self._door, (int(everything),))
+        parts = self._runner.map(self._tasks(None), head_of, self._reader, (int(everything),))
         return together([part[0] for part in parts if part is not None])
 
     def held(self) -> tuple[Runner, list[Any]]:
         """Who multiplies, and the rows of the chunks where they are held."""
         self.passes += 1
-        return self._runner, self._runner.hold(self._tasks(None), self._door)
+        return self._runner, self._runner.hold(self._tasks(None), self._reader)
 
     def close(self) -> None:
         """The fit is done: forget its checkpoint."""

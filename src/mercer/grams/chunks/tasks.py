@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.arrays import Array, Indices
 from mercer.grams.operator import GramOperator
-from mercer.inputs.chunks import Chunk, Door, Part
+from mercer.inputs.chunks import Chunk, ChunkReader, UnreadPart
 from mercer.inputs.rows import take
 from mercer.kernels.base import Kernel
 
@@ -33,31 +33,31 @@ class Task:
     """One part to work on: its number, and arguments of its own."""
 
     number: int
-    part: Part
+    part: UnreadPart
     own: tuple[Any, ...] = ()
 
 
 class Runner(Protocol):
     """Who applies a function to parts: results come in the order of the parts, None for empty ones."""
 
-    def map(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[Any]:
+    def map(self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...]) -> Iterator[Any]:
         """The results, one by one."""
 
     def fold(
-        self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...], waves: bool
+        self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...], waves: bool
     ) -> Iterator[tuple[int, int, Any]]:
         """Sums of results: the level (0 a chunk, 1 a group, 2 a wave), how many chunks it has, and the sum."""
 
-    def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
+    def hold(self, tasks: Iterable[Task], reader: ChunkReader) -> list[Any]:
         """The rows of every part that has some, held where they are read."""
 
     def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
         """sum_j k(X_i, X_j) V_j for every held i."""
 
 
-def apply(work: Work, door: Door, number: int, where: str, loaded: Any, arguments: tuple[Any, ...]) -> Any:
+def apply(work: Work, reader: ChunkReader, number: int, where: str, loaded: Any, arguments: tuple[Any, ...]) -> Any:
     """Read one part and do the work on it; None where it is empty."""
-    chunk = door.read(number, where, loaded)
+    chunk = reader.read(number, where, loaded)
     return None if chunk is None else work(chunk, *arguments)
 
 
@@ -88,21 +88,21 @@ def product_of(kernel: Kernels, left: Any, right: Any, V: Array, same: bool) -> 
 class Here:
     """This process, one chunk after the other, each on all cores."""
 
-    def map(self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...]) -> Iterator[Any]:
+    def map(self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...]) -> Iterator[Any]:
         """The results, one by one."""
         for task in tasks:
-            yield apply(work, door, task.number, task.part.where, task.part.load(), task.own + shared)
+            yield apply(work, reader, task.number, task.part.where, task.part.load(), task.own + shared)
 
     def fold(
-        self, tasks: Iterable[Task], work: Work, door: Door, shared: tuple[Any, ...], waves: bool
+        self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...], waves: bool
     ) -> Iterator[tuple[int, int, Any]]:
         """Every result by itself: it is added up at once."""
-        for result in self.map(tasks, work, door, shared):
+        for result in self.map(tasks, work, reader, shared):
             yield 0, 1, result
 
-    def hold(self, tasks: Iterable[Task], door: Door) -> list[Any]:
+    def hold(self, tasks: Iterable[Task], reader: ChunkReader) -> list[Any]:
         """The rows of every part that has some."""
-        return [X for X in self.map(tasks, rows_of, door, ()) if X is not None]
+        return [X for X in self.map(tasks, rows_of, reader, ()) if X is not None]
 
     def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
         """sum_j k(X_i, X_j) V_j for every held i."""
@@ -137,7 +137,7 @@ def taken_of(chunk: Chunk, index: Indices) -> Chunk:
     return replace(chunk, X=take(chunk.X, index), y=y, weights=weights)
 
 
-class Ledger:
+class RunningSums:
     """Sums on their way: of the open group, of the open wave, and of all waves before it."""
 
     def __init__(self, done: int = 0, levels: Sequence[Arrays | None] = (None, None, None)) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError
 from mercer.inputs import Rows
-from mercer.inputs.cells import as_categories, as_days, missing_cells
+from mercer.inputs.tables import as_categories, as_days, missing_cells
 from mercer.kernels.algebra import Wrapper, child
 from mercer.kernels.base import ATOM, Arithmetic, Derivation, Kernel
 from mercer.kernels.evaluation import Pair

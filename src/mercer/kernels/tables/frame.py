@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.inputs.cells import as_days
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, noted, read_columns
+from mercer.inputs.tables import as_days
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Periodic
 from mercer.kernels.graphs import WeisfeilerLehman

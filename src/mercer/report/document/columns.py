@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import plural
-from mercer.inputs.cells import as_days
 from mercer.inputs.frames import DATE, GRAPH, NUMBER, TEXT, Column
+from mercer.inputs.tables import as_days
 from mercer.markup.html import Html, Section, figure, gallery, heading, human, join, paragraph, percent, shortened, table
 from mercer.markup.svg import Picture, horizontal_bars, limits
 from mercer.report.document.report_data import ReportData

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import plural
-from mercer.inputs.cells import time_text
 from mercer.inputs.frames import DATE, Column
+from mercer.inputs.tables import time_text
 from mercer.markup.html import (
     Html,
     Section,

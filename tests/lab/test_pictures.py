@@ -7,23 +7,22 @@ import pytest
 
 import mercer
 from mercer.errors import InputError, MercerError
-from mercer.lab.computing import kernel_of, picture, rows_of
-from mercer.lab.pictures import CELLS, along, grid
+from mercer.lab.pictures import CELLS, along, grid, kernel_of, picture, rows_of
 from mercer.lab.samples import RECIPES, arrays, kind_of, texts
-from mercer.lab.state import ALGORITHMS, PLANE, WORDS, Points, Recipe, State, Words
+from mercer.lab.state import ALGORITHMS, PLANE, WORDS, DrawnPoints, LabState, NamedData, Words
 
 GAUSS = "Gaussian(length_scale=0.8)"
 
 
-def curve(algorithm: str, n: int = 30, **parameters: float) -> State:
-    return State(data=Recipe("sine", n), kernel=GAUSS, algorithm=algorithm, parameters=parameters)
+def curve(algorithm: str, n: int = 30, **parameters: float) -> LabState:
+    return LabState(data=NamedData("sine", n), kernel=GAUSS, algorithm=algorithm, parameters=parameters)
 
 
-def plane(algorithm: str, name: str = "moons", n: int = 40, kernel: str = GAUSS, **parameters: float) -> State:
-    return State(data=Recipe(name, n), kernel=kernel, algorithm=algorithm, parameters=parameters)
+def plane(algorithm: str, name: str = "moons", n: int = 40, kernel: str = GAUSS, **parameters: float) -> LabState:
+    return LabState(data=NamedData(name, n), kernel=kernel, algorithm=algorithm, parameters=parameters)
 
 
-def line(state: State, role: str) -> np.ndarray:
+def line(state: LabState, role: str) -> np.ndarray:
     found = [one for one in picture(state).lines if one.role == role]
     assert len(found) == 1 and len(found[0].pieces) >= 1
     return found[0].pieces[0][1]
@@ -32,20 +31,20 @@ def line(state: State, role: str) -> np.ndarray:
 @pytest.mark.parametrize("name", RECIPES)
 def test_data_lie_in_the_square_and_are_the_same_every_time(name: str) -> None:
     if RECIPES[name].kind == WORDS:
-        assert texts(Recipe(name))[0] == texts(Recipe(name))[0]
+        assert texts(NamedData(name))[0] == texts(NamedData(name))[0]
         return
-    P, c = arrays(Recipe(name, 50))
+    P, c = arrays(NamedData(name, 50))
     assert P.shape == (50, 2) and np.abs(P).max() <= 3.0 and c.min() >= 0
-    assert np.array_equal(P, arrays(Recipe(name, 50))[0])
+    assert np.array_equal(P, arrays(NamedData(name, 50))[0])
     if name not in ("tent", "airfoil", "penguins"):
-        assert not np.array_equal(P, arrays(Recipe(name, 50, 1))[0])
+        assert not np.array_equal(P, arrays(NamedData(name, 50, 1))[0])
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_takes_its_data_and_refuses_others(algorithm: str, recipe: str) -> None:
     kernel = "Spectrum(p=2).normalized()" if RECIPES[recipe].kind == WORDS else GAUSS
-    state = State(data=Recipe(recipe, 30), algorithm=algorithm, kernel=kernel)
+    state = LabState(data=NamedData(recipe, 30), algorithm=algorithm, kernel=kernel)
     if kind_of(state.data) not in ALGORITHMS[algorithm].takes:
         with pytest.raises(InputError, match="takes"):
             picture(state)
@@ -108,7 +107,7 @@ def test_machine_and_its_marks() -> None:
 
 def test_contours_lie_where_the_function_is_zero() -> None:
     found = picture(plane("mean"))
-    X, c = arrays(Recipe("moons", 40))
+    X, c = arrays(NamedData("moons", 40))
     model = mercer.NearestMean(mercer.Gaussian(0.8)).fit(X, c)
     [boundary] = found.lines
     scale = np.abs(model.decision_function(grid()[1])).max()
@@ -197,7 +196,7 @@ def test_witness_is_the_difference_of_means() -> None:
 
 
 def test_words_are_classified_and_placed() -> None:
-    state = State(data=Recipe("fruit"), kernel="Spectrum(p=2).normalized()", algorithm="svm", query="havana")
+    state = LabState(data=NamedData("fruit"), kernel="Spectrum(p=2).normalized()", algorithm="svm", query="havana")
     found = picture(state)
     assert dict(found.facts)["the class of 'havana'"] == "0"
     assert found.labels[0] == "banana" and found.extra is not None and np.abs(found.places).max() <= 3.0
@@ -209,19 +208,19 @@ def test_words_are_classified_and_placed() -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (State(data=Points(())), "two classes are needed, and there is 0"),
-        (State(data=Points(((0.0, 0.0, 0), (1.0, 1.0, 0)))), "two classes are needed, and there is 1"),
-        (State(data=Points((), "curve"), algorithm="ridge"), "a curve needs two points"),
-        (State(data=Points(()), algorithm="ball"), "two points are needed"),
-        (State(data=Recipe("blobs"), algorithm="mmd"), "two samples are the classes 0 and 1"),
-        (State(data=Recipe("blobs"), algorithm="perceptron"), "takes two classes"),
-        (State(data=Words((("a", 0),))), "three words are needed"),
-        (State(kernel="Gaussian(length_scale=0.0)"), "length_scale must be"),
-        (State(kernel="Spectrum(p=2)"), "a kernel on strings takes a list of strings"),
-        (State(data=Recipe("sine"), kernel="Gaussian([1.0, 2.0, 3.0])", algorithm="ridge"), "column"),
+        (LabState(data=DrawnPoints(())), "two classes are needed, and there is 0"),
+        (LabState(data=DrawnPoints(((0.0, 0.0, 0), (1.0, 1.0, 0)))), "two classes are needed, and there is 1"),
+        (LabState(data=DrawnPoints((), "curve"), algorithm="ridge"), "a curve needs two points"),
+        (LabState(data=DrawnPoints(()), algorithm="ball"), "two points are needed"),
+        (LabState(data=NamedData("blobs"), algorithm="mmd"), "two samples are the classes 0 and 1"),
+        (LabState(data=NamedData("blobs"), algorithm="perceptron"), "takes two classes"),
+        (LabState(data=Words((("a", 0),))), "three words are needed"),
+        (LabState(kernel="Gaussian(length_scale=0.0)"), "length_scale must be"),
+        (LabState(kernel="Spectrum(p=2)"), "a kernel on strings takes a list of strings"),
+        (LabState(data=NamedData("sine"), kernel="Gaussian([1.0, 2.0, 3.0])", algorithm="ridge"), "column"),
     ],
 )
-def test_what_cannot_be_computed_is_said(state: State, words: str) -> None:
+def test_what_cannot_be_computed_is_said(state: LabState, words: str) -> None:
     with pytest.raises(MercerError) as refused:
         picture(state)
     assert words in str(refused.value)
