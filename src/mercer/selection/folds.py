@@ -18,7 +18,7 @@ def row_groups(X: Any) -> Indices:  # (n, d) -> (n,)
     """Return a number for every row, the same for equal rows of numbers or of objects.
 
     >>> row_groups(np.array([[2.0], [1.0], [2.0]])).tolist()
-    [1, 0, 1]
+    [0, 1, 0]
     """
     rows = np.ascontiguousarray(X)
     if rows.dtype == object:
