@@ -43,7 +43,7 @@ def _positive(text: str) -> int:
 
 
 def choose(rows: Sequence[Row], names: Sequence[str], group: str | None, long: bool) -> list[Row]:
-    """The rows that were asked for. A row asked for by name runs, however long it takes."""
+    """Return the selected rows. A row selected by name runs, however long it takes."""
     if group is not None and group not in {row.group for row in rows}:
         known = ", ".join(sorted({row.group for row in rows}))
         raise ValueError(f"no group {group!r}; there are {known}.")
@@ -102,7 +102,7 @@ def start_run(asked: argparse.Namespace, rows: Sequence[Row]) -> tuple[str, dict
 
 
 def run_all(asked: argparse.Namespace, rows: Sequence[Row], declared: Sequence[Row], folder: Path) -> list[Record]:
-    """Run the rows one by one; each is on disk before the next begins, so that Ctrl-C loses one row at most."""
+    """Run the rows one by one; each is on disk before the next begins, and Ctrl-C loses at most one row."""
     run_id, run, constants = start_run(asked, rows)
     order = [row.name for row in declared]
     found = []

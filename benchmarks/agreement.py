@@ -1,4 +1,4 @@
-"""Do two contestants compute the same thing? One number for two results; zero is perfect."""
+"""Differences between the results of two contestants, as one number; 0 means equal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-#: Rows compared at a time, so that comparing two large matrices does not need a third.
+#: Rows compared at a time; comparing two large matrices must not need a third.
 CHUNK = 512
 
 

@@ -42,7 +42,7 @@ def target(X: np.ndarray) -> np.ndarray:
 
 
 def stream(n: int = 50_000_000, d: int = 50, m: int = 32) -> int:
-    """Fit a ridge on Fourier features to rows that are made when they are asked for, in one pass."""
+    """Fit a ridge on Fourier features to rows that are generated when they are needed, in one pass."""
 
     def parts() -> Iterator[Any]:
         for start in range(0, n, CHUNK):
@@ -136,7 +136,7 @@ def loaded(rows: int, d: int, m: int) -> None:
 
 
 def one_fit(count: int, blocks: int, rows: int, d: int, m: int) -> float:
-    """The seconds of the fit on so many workers; prints them beside the time of tasks and transfers."""
+    """Return the seconds of the fit on `count` workers; print them beside the time of tasks and transfers."""
     import dask.array as da
     from distributed import Client, LocalCluster
 

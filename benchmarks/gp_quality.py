@@ -168,7 +168,7 @@ def explanation(entry: Record) -> str:
     told = f"errors / std have standard deviation {scale:.2f}, kurtosis {kurtosis:.1f} (1 and 3 if the model is right), "
     told += f"and 50 % intervals hold {half:.0%}: "
     if all(fold["noise"] <= LEAST_NOISE for fold in folds):
-        return told + "the target has no noise, and intervals are no narrower than the least noise that is fitted"
+        return told + "the target has no noise, and intervals are not narrower than the smallest noise that can be fitted"
     if kurtosis > 6 and half > 0.55:
         few = "errors are large on a few rows and small on the others, and one noise for all of them is"
         wide = pooled(entry)["coverage"] > BOUNDS[1]
@@ -210,7 +210,7 @@ def broken(results: Record) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gp_quality", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--sets", default=",".join(SETS), help="names with commas between them; default: all")
-    parser.add_argument("--folds", type=int, default=10, help="at most so many folds per set")
+    parser.add_argument("--folds", type=int, default=10, help="largest number of folds per set")
     parser.add_argument("--rows", type=int, default=CUT, help="training rows at most")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the reg_*.npz files")
     parser.add_argument("--out", type=Path, default=QUALITY, help="folder for gp_quality.json and .md")

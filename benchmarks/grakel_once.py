@@ -31,7 +31,7 @@ KEPT = Path(__file__).resolve().parent / "quality" / "grakel_once.json"
 
 
 def grakel_kernel(text: str) -> Any:
-    """GraKeL's kernel of a name: "WL 5", "SP", "GR 3" (all connected graphlets), "GR 5 500" (so many samples)."""
+    """GraKeL's kernel of a name: "WL 5", "SP", "GR 3" (all connected graphlets), "GR 5 500" (500 samples)."""
     from grakel import kernels
 
     kind, *numbers = text.split()

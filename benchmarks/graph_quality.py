@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     everything += [f"{name} {view}" for name in MOLECULES for view in ("graphs", "strings")]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graph_quality", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tasks", help=f"with commas between them, of {', '.join(everything)}")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="at most so many repeats of each")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="largest number of repeats of each")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the graph_*.json.gz files")
     parser.add_argument("--out", type=Path, default=QUALITY, help="folder for graph_quality.json and .md")
     parser.add_argument("--show", action="store_true", help="print the table of what is on disk and measure nothing")

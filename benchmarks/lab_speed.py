@@ -4,7 +4,7 @@
 
 A point is dragged in Debian's chromium, driven by Playwright, one move at a time: the next one is made when the picture of
 the last one is there. The clock runs in the page, from the move of the pointer to the second frame after the new numbers
-of the picture have come, so that drawing is counted. The same for a slider of the kernel.
+of the picture have come, which includes drawing. The same for a slider of the kernel.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def open_page(browser: Any, address: str, state: LabState) -> Any:
 
 
 def wait(page: Any, count: int) -> None:
-    """Until the clock has been stopped so many times."""
+    """Wait until the clock has been stopped the given number of times."""
     page.wait_for_function("n => window.times.length >= n", arg=count, polling=20, timeout=30_000)
 
 

@@ -1,7 +1,7 @@
 """Published errors of large kernel ridge regression beside what mercer measured: `python -m benchmarks.large_published`.
 
 Only sets that are here and are the same as the published ones have a line. `reg_flights` has none: the published runs use
-another year, other columns and six times as many rows. Published seconds come from other machines and are no race.
+another year, other columns and six times as many rows. Published seconds come from other machines and cannot be compared.
 Measured numbers are those of `benchmarks.large_table`.
 """
 

@@ -81,7 +81,7 @@ def _race(
     often = [one for one, _ in ready if not one.once]
     try:
         times |= race(often, data, rounds, loops, lambda turn: say(f"round {turn} of {rounds}"))
-    except Exception as error:  # a race that somebody left is no race: nobody gets a time
+    except Exception as error:  # if one contestant fails, no times are reported for the row
         for one, _ in ready:
             _fail(records[one.name], error)
         return

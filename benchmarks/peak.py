@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.row import Row
 
 ROOT = Path(__file__).resolve().parents[1]
-TIMEOUT = 3600.0  # seconds; longer than any row, so that a hung peer does not hang the table
+TIMEOUT = 3600.0  # seconds; longer than any row, and a peer that hangs is stopped
 
 
 def of(row: Row, contestant: str) -> tuple[int | None, str | None]:

@@ -1,4 +1,4 @@
-"""The clock: contestants run in turns in one process, so that a slow minute of the machine hits all of them."""
+"""Time contestants in turns in one process: a slow minute of the machine then affects all of them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def race(
     loops: dict[str, int],
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, tuple[float, ...]]:
-    """Return the readings of every contestant. Each round starts with another one, so that nobody always goes first."""
+    """Return the readings of every contestant. Each round starts with another contestant, so none is always first."""
     times: dict[str, list[float]] = {one.name: [] for one in contestants}
     for turn in range(repeats):
         start = turn % len(contestants)

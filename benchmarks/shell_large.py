@@ -28,7 +28,7 @@ def write(path: Path, rows: int) -> None:
 
 
 def run(words: str, *arguments: Any, limit: int | None = None) -> None:
-    """A command with its seconds, its code and the last line it said."""
+    """Run a command and print its seconds, its exit code and its last line."""
 
     def limited() -> None:
         if limit is not None:

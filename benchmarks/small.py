@@ -172,7 +172,7 @@ def race(ours: Call, theirs: Call, budget: float) -> tuple[float, float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Race what was asked for; 1 if a line is lost."""
+    """Run the selected lines; return 1 if one is lost."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.small", description=__doc__)
     options.add_argument("--only", default="", help="estimators whose name holds this")
     options.add_argument("--job", default="", help="fit, predict or predict one")

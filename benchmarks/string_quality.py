@@ -39,7 +39,7 @@ Grams = dict[Any, Array]
 
 PROTOCOLS = {
     "promoters": "nested leave-one-out: degree p of WeightedDegree and C chosen by 5-fold cross-validation on the other 105",
-    "promoters-unaligned": "the same with Spectrum(p). Not to be trusted: 52 of the 53 strings that are no promoters "
+    "promoters-unaligned": "the same with Spectrum(p). Not to be trusted: 52 of the 53 strings that are not promoters "
     "overlap another one by ten letters or more, so that a common substring gives the class away",
     "splice": "10 folds, no string in two of them; degree p of WeightedDegree and C by 3 folds inside; pooled accuracy",
     "sms": "each message once, 5 folds; the lengths of substrings and C by 3 folds inside; pooled F1",
@@ -338,7 +338,7 @@ def work(names: Sequence[str], results: Record, folder: Path, rows: int | None) 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.string_quality", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tasks", help=f"names with commas between them, scop for all of its tasks; of {', '.join(TASKS)}")
-    parser.add_argument("--rows", type=int, help="at most so many strings of each part, for a quick look")
+    parser.add_argument("--rows", type=int, help="largest number of strings of each part, for a quick look")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the str_*.json.gz files")
     parser.add_argument("--out", type=Path, default=QUALITY, help="folder for string_quality.json and .md")
     parser.add_argument("--show", action="store_true", help="print the table of what is on disk and measure nothing")

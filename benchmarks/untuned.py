@@ -126,7 +126,7 @@ def process(name: str, ratios: list[float]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Race what was asked for and print the means beside what is promised."""
+    """Run the selected races and print their means beside the targets."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.untuned", description=__doc__)
     options.add_argument("--only", choices=("svc", "gp"))
     options.add_argument("--sets", nargs="+", help="some of the sets")

@@ -1,8 +1,8 @@
 """The files that a call passes through, in order: `make show-walk`.
 
-Every call of a Python function of mercer is watched, in all threads. A file is printed when control first enters it,
-indented by the number of files it stands below. At the end of each walk stand the pairs of files of one family of which each
-calls the other: where control goes down and comes back up once there is none, but for hooks that a base class calls.
+Every call of a Python function of mercer is recorded, in all threads. A file is printed when it is first entered, indented
+by the number of files above it in the call stack. Each walk ends with the pairs of files of one family that call each other. If
+calls go down the layers and return once, there are no such pairs except for hooks that a base class calls.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, action in actions(folder).items():
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                action()  # the first run loads modules, whose class bodies are no steps of the walk
+                action()  # the first run loads modules; running their class bodies is not part of the walk
                 found = walk(action)
             print(f"== {name}\n{found}\n")
             counts.append(f"{name} {len(found.files)}")

@@ -1,7 +1,7 @@
 """The same ridge on a laptop and on a cluster
 
 Rows that come in chunks are summed chunk by chunk: in one process, or by workers that each read some of them. The sums are
-taken in one order, so that both give the same digits, and m landmarks keep the memory at m x m however many rows there are.
+taken in one order, so both give the same digits, and m landmarks keep the memory at m x m however many rows there are.
 Here the workers are two processes of this machine (threads where a script may not start processes), and the chunks so small
 that a task costs more than its sum: workers pay when a chunk has megabytes.
 

@@ -1,4 +1,4 @@
-"""A similarity that is no kernel, used with success
+"""A similarity that is not a kernel, used with success
 
 The hyperbolic tangent beside a Gaussian, and beside its repairs.
 
@@ -6,7 +6,7 @@ The hyperbolic tangent beside a Gaussian, and beside its repairs.
 
 tanh(a <x, z> + b) is not positive semi-definite, and support vector machines have been trained with it for decades. On three
 real sets its accuracy is near that of a Gaussian, and near that of the kernels made of it by clipping, flipping or shifting
-the eigenvalues on the training rows. What is lost: the dual problem is no longer concave, so that the answer depends on the
+the eigenvalues on the training rows. What is lost: the dual problem is no longer concave, so the answer depends on the
 order of the rows, the gap that bounds the distance to the best answer does not exist, and neither do margin bounds.
 """
 
@@ -27,7 +27,7 @@ REPAIRS = ("clip", "flip", "shift")
 
 
 def sets(rows: int = 400) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Three real sets, at most so many rows of each."""
+    """Three real sets, with a limited number of rows of each."""
     found = {}
     for load in (load_breast_cancer, load_wine, load_digits):
         X, y = load(return_X_y=True)
@@ -37,7 +37,7 @@ def sets(rows: int = 400) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def machine(kernel: Any, X: np.ndarray, y: np.ndarray) -> SVC:
-    """A fitted machine; the warning that this is no kernel is what the example is about."""
+    """A fitted machine; the warning that this is not a kernel is the subject of the example."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SVC(kernel, C=1.0, tol=1e-6, random_state=0).fit(X, y)

@@ -37,7 +37,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     train, same, others = split(chosen.digit)
     ball = NoveltyBall(Gaussian("median"), quantile=0.95).fit(train)
-    measured = ball.false_alarm_rate_  # computed when asked for; the summary shows it from then on
+    measured = ball.false_alarm_rate_  # computed on first access; the summary shows it from then on
     print(f"{ball}\nmeasured false alarms (leave-one-out): {measured:.3f}")
     scores = -ball.score_samples(np.vstack([same, others]))
     area = roc_auc_score(np.repeat([0, 1], [len(same), len(others)]), scores)

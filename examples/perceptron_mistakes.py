@@ -33,7 +33,7 @@ def sample(margin: float, n: int = 200, seed: int = 0) -> tuple[np.ndarray, np.n
 
 
 def table(orders: int = 10) -> list[tuple[float, float, int, int, float]]:
-    """Margin asked for, hard margin, fewest and most updates over several orders, and the bound."""
+    """Requested margin, hard margin, fewest and most updates over several orders, and the bound."""
     rows = []
     for margin in MARGINS:
         X, y = sample(margin)

@@ -6,7 +6,7 @@ Signs of inner products, the nearest mean, the ball around the mean, and two hyp
 
 1. u, v, their difference and middle; <u - v, e> is positive, zero or negative by the angle between the two.
 2. The means c+ and c- of two classes, their middle c, w = c+ - c-, and the hyperplane <w, x - c> = 0.
-3. The ball round the mean in feature space, seen from the input plane: a circle for <x, z>, a region for a Gaussian.
+3. The ball around the mean in feature space, seen from the input plane: a circle for <x, z>, a region for a Gaussian.
 4. H1 and H2 both separate the classes; H1 is farther from all points, and the machine with C = inf finds it.
 """
 

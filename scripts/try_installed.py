@@ -34,7 +34,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def core() -> None:
-    """What needs the core dependencies alone, and what is said where an extra is needed."""
+    """Try what needs only the core dependencies, and the messages where an extra is needed."""
     X, y = data()
     model = mercer.KernelRidge(mercer.Gaussian(1.0), alpha=1e-2).fit(X, y)
     assert model.score(X, y) > 0.9

@@ -1,4 +1,4 @@
-"""What every test may use: the real data sets when they are there, a seeded generator, and the hypothesis profiles."""
+"""Fixtures for all tests: the folder of real data sets, a seeded generator, and the profiles of hypothesis."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def project_root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real data sets beside the project; a test that asks for it is skipped where there is none."""
+    """The folder of real data sets beside the project; tests that need it are skipped if it is missing."""
     if not DATA.is_dir():
-        pytest.skip("../shared/data is not beside the project: tests on real data are left out")
+        pytest.skip("../shared/data is not beside the project: tests on real data are skipped")
     return DATA
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """A fresh generator with a fixed seed, so that no test depends on the ones before it."""
+    """A fresh generator with a fixed seed, which makes tests independent of each other."""
     return np.random.default_rng(20240229)

@@ -1,4 +1,4 @@
-"""What the pages show is what a reader gets: Python examples run as doctests, `$ mercer …` lines as commands."""
+"""The examples of README and docs: Python blocks run as doctests, `$ mercer …` lines as commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = "\n".join(blocks(page, "python"))
-    # a page is a module of its own, so that what it defines can be pickled like anything a reader defines
+    # each page is a module, because what it defines must be importable to be pickled
     module = types.ModuleType(f"page_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr("mercer.kernels.parsing.KERNELS", dict(KERNELS))  # a page may teach `parse` new names

@@ -289,7 +289,7 @@ def novelty(most: int = 10_000, long: bool = True) -> Row:
 
     return Row(
         name="novelty",
-        title="four novelty sets, fit and score, defaults: the ball round the mean, OneClassSVM, LocalOutlierFactor",
+        title="four novelty sets, fit and score, defaults: the ball around the mean, OneClassSVM, LocalOutlierFactor",
         data=partial(novelty_sets, most),
         mercer=ours,
         peers=(

@@ -15,7 +15,7 @@ N = 8000
 DTYPES = ("float32", "float64")
 #: Values are of order 1; float32 keeps 7 digits of the distance, and the exponent is a few units.
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
-#: Length scales over sqrt(d). The squares of the first kind are no powers of two of each other, those of the second are,
+#: Length scales over sqrt(d). The squares of the first kind are not powers of two of each other, those of the second are,
 #: so that one exponential is enough and the others are its squares.
 UNRELATED = (0.55, 1.0, 1.7)
 RELATED = (1.0, 2.0**0.5, 2.0)

@@ -186,7 +186,7 @@ def leave_one_out_paths(n: int = 2000) -> Row:
 
 
 def intervals(n: int = 8000) -> Row:
-    """What intervals cost when they are asked for after a plain fit, against the fit itself."""
+    """Time of intervals after a plain fit, against the fit itself."""
 
     def fitted(data: Any) -> Any:
         import mercer

@@ -15,7 +15,7 @@ from benchmarks.row import Claim, Peer, Row, Timed
 #: Slow to load, and of no use to somebody who only imports.
 UNWANTED = ("numba", "matplotlib")
 
-# scikit-learn first and off the clock: mercer stands on it, and whoever imports mercer has it.
+# scikit-learn is imported first and not timed, because mercer depends on it.
 AFTER_SKLEARN = f"""
 import json, sys, time
 import sklearn

@@ -97,7 +97,7 @@ def strkernels(p: int = 3, n: int | None = None) -> Row:
     return Row(
         name=f"strkernels-spectrum-splice-p{p}",
         title=f"splice strings of A, C, G, T: substrings of lengths 1 … {p}, normalized, against strkernels (C)",
-        # strkernels leaves substrings with other letters out without a word: both get strings that have none
+        # strkernels ignores substrings with other letters without a warning: both get strings without such letters
         data=partial(strings, "splice", n, "ACGT"),
         mercer=ours,
         peers=(Peer(name="strkernels", run=theirs, modules=("strkernels",), package="strkernels"),),

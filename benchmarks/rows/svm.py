@@ -24,7 +24,7 @@ SETTINGS = {
     "ijcnn1": (10.0, 1.0),
     "mnist10k": (10.0, 0.02),
 }
-#: At most so many test rows are compared and judged.
+#: Largest number of test rows that are compared.
 TESTED = 10_000
 #: The largest share of differing predictions: 0.1 % of the test rows.
 DIFFERENT = 1e-3
