@@ -1,8 +1,8 @@
 """The files that a call passes through, in order: `make show-walk`.
 
 Every call of a Python function of mercer is recorded, in all threads. A file is printed when it is first entered, indented
-by the number of files above it in the call stack. Each walk ends with the pairs of files of one family that call each other. If
-calls go down the layers and return once, there are no such pairs except for hooks that a base class calls.
+by the number of files above it in the call stack. Each walk ends with the pairs of files of one family that call each
+other. If calls go down the layers and return once, there are no such pairs except for hooks that a base class calls.
 """
 
 from __future__ import annotations
