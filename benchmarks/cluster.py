@@ -21,7 +21,7 @@ import numpy as np
 
 import mercer
 from mercer.estimators.ridge.large import chunk_sums, feature_map
-from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.problem import RidgeProblem
 from mercer.inputs.chunks import Chunk
 from mercer.numeric.threads import one_thread
 
@@ -105,7 +105,7 @@ def alone(number: int, rows: int, d: int, m: int, times: int, together: Any, sec
         loaded(rows, d, m)
         X = made(number, rows, d)
         chunk = Chunk(0, "rows", X, target(X))
-        problem = Problem(mercer.Gaussian(2.0), X, chunk.y, np.asarray(1.0), None, False, n_components=m)
+        problem = RidgeProblem(mercer.Gaussian(2.0), X, chunk.y, np.asarray(1.0), None, False, n_components=m)
         features = feature_map(problem, "fourier")
         chunk_sums(chunk, features, False, None)
         together.wait()

@@ -19,7 +19,7 @@ import numpy as np
 
 import mercer
 from mercer.estimators.ridge.large import feature_map, row_sums
-from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.problem import RidgeProblem
 from mercer.grams.chunks.tasks import GROUP, total_of
 from mercer.linalg.ridge.primal import NormalEquations, solve_primal
 from mercer.numeric.threads import one_thread
@@ -45,7 +45,7 @@ def measure(m: int, rows: int = 20_000, d: int = 20) -> Measured:
     rng = np.random.default_rng(0)
     X = rng.random((rows, d))
     y = np.sin(3.0 * X[:, 0])
-    problem = Problem(mercer.Gaussian(1.0), X, y, np.asarray(1.0), None, False, n_components=m)
+    problem = RidgeProblem(mercer.Gaussian(1.0), X, y, np.asarray(1.0), None, False, n_components=m)
     with one_thread():
         features = feature_map(problem, "fourier" if m > 2000 else "nystroem")
         row_sums(X[:500], y[:500], None, features, False, None)

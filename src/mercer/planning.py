@@ -88,16 +88,21 @@ class Plan:
         return "\n".join(lines)
 
 
-def choose_route(routes: tuple[Route, ...], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
-    """Return the first route within the budget, or say what the smallest one needs; leaving exactness is announced."""
-    if within(routes[0].bytes, memory):
-        return routes[0]
-    budget = budget_bytes(memory)
+def choose_route(offered: Iterable[Route], memory: int | float | str | None, what: str, *, announce: bool = True) -> Route:
+    """Return the first route within the budget; raise if there is none, and warn if it is not exact while the first is.
+
+    Routes after the first are made only if the first does not fit.
+    """
+    rest = iter(offered)
+    first = next(rest)
+    if within(first.bytes, memory):
+        return first
+    budget, routes = budget_bytes(memory), (first, *rest)
     for route in routes:
         if route.bytes <= budget:
-            if announce and routes[0].exact and not route.exact:
+            if announce and first.exact and not route.exact:
                 warnings.warn(
-                    f"{what}: {routes[0].solver} needs {format_bytes(routes[0].bytes)}, over the memory budget of "
+                    f"{what}: {first.solver} needs {format_bytes(first.bytes)}, over the memory budget of "
                     f"{format_bytes(budget)}, so {route.solver} is taken, which is not exact. memory= raises the budget.",
                     stacklevel=3,
                 )
@@ -117,7 +122,7 @@ class Planned(Protocol):
 
     def _shape(self, X: Any, y: Any = None) -> Shape: ...
 
-    def _routes(self, shape: Shape) -> tuple[Route, ...]: ...
+    def _routes(self, shape: Shape) -> Iterable[Route]: ...
 
     def _offers(self, X: Any, y: Any = None) -> tuple[Route, ...]: ...
 

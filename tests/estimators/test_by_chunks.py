@@ -143,8 +143,8 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
     import mercer.estimators.base as base
 
     seen: list[Any] = []
-    inner = base.read_chunks  # type: ignore[attr-defined]
-    monkeypatch.setattr(base, "read_chunks", lambda *given: seen.append(inner(*given)) or seen[-1])
+    inner = base.KernelEstimator._read_chunks
+    monkeypatch.setattr(base.KernelEstimator, "_read_chunks", lambda *given: seen.append(inner(*given)) or seen[-1])
 
     def parts() -> Iterator[Any]:
         return ((X[i : i + STEP], Y[i : i + STEP]) for i in range(0, len(X), STEP))

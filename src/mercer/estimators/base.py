@@ -10,27 +10,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted as refuse_unfitted
 from sklearn.utils.validation import validate_data
 
 from mercer.arrays import Floats
-from mercer.errors import ArgumentError, InputError, MemoryBudgetError, MercerError
+from mercer.errors import ArgumentError, CapabilityError, InputError, MemoryBudgetError, MercerError
 from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import TrainingSet as TrainingSet
-from mercer.estimators.training import open_chunks, read_chunks, refuse_chunks, shape_of_chunks, with_rows
-from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
-from mercer.inputs.chunks import ReadTargets, as_chunks
+from mercer.inputs.chunks import Chunks, ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
 from mercer.inputs.vectors import is_plain, refuse_text
 from mercer.kernels.base import Kernel
@@ -85,6 +84,51 @@ def check_is_fitted(model: KernelEstimator) -> None:
     """Refuse a model without a fit as scikit-learn does; a fitted one passes without its tags being made."""
     if not model.__sklearn_is_fitted__():
         refuse_unfitted(model)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The input of a fit: rows in the form the kernel takes, targets, weights, and the kernel with its numbers.
+
+    X is a collection in memory or `ChunkedRows`. Chunks bring their targets and weights with them; y then has the shape of
+    the targets without rows.
+    """
+
+    X: Any
+    y: Any  # what the family's _read_y returned
+    weights: Floats | None  # (n,)
+    kernel: Kernel
+    rows: Any  # Rows of X with what kernels have computed of it, shared by all that evaluate kernels during the fit
+    more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of fit, such as groups
+    source: ChunkedRows | None = None  # the chunks, if the rows are in memory too because the model keeps them
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return count(self.X)
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the rows come in chunks."""
+        return isinstance(self.X, ChunkedRows)
+
+    @property
+    def factors(self) -> Any:
+        """The rows for products with the kernel matrix: by chunks if they came in chunks."""
+        return self.X if self.source is None else self.source
+
+    @property
+    def counted(self) -> Floats:  # (n,)
+        """The weights; ones if none were given."""
+        return np.ones(self.n) if self.weights is None else self.weights
+
+    def gathered(self) -> TrainingSet:
+        """Return the same data with the rows of all chunks in memory; products still go by chunks."""
+        chunks: ChunkedRows = self.X
+        if chunks.once:
+            raise InputError("this fit goes through the rows several times, and an iterator is read once; give a function.")
+        whole = chunks.gathered()
+        return replace(self, X=whole.X, y=whole.y, weights=whole.weights, rows=Rows(whole.X), source=chunks)
 
 
 #: Parameters of scikit-learn's estimators that are something else here.
@@ -158,11 +202,12 @@ class KernelEstimator(BaseEstimator):
     def _fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
         """Fit to rows X: the skeleton that every estimator shares."""
         self._check_parameters()
-        chunks = as_chunks(X, y, sample_weight)
-        data = self._read_training(X, y, sample_weight, more) if chunks is None else read_chunks(self, chunks, more)
+        arrays = type(X) is np.ndarray and (y is None or type(y) is np.ndarray)
+        chunks = None if arrays else as_chunks(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight, more) if chunks is None else self._read_chunks(chunks, more)
         source = data.X if data.chunked else None
         if source is not None and self._gathers_chunks:
-            data = with_rows(data)
+            data = data.gathered()
         route = self._choose_route(data)
         with Meter(f"{type(self).__name__} ({route.solver})", self.verbose) as meter, _blas_for(data.n):
             solution = self._solve(data, route, meter)
@@ -183,8 +228,50 @@ class KernelEstimator(BaseEstimator):
         rows = Rows(X, weights=weights)
         return TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
 
+    def _read_chunks(self, chunks: Chunks, more: Mapping[str, Any]) -> TrainingSet:
+        """Rows, targets and weights that come in chunks; only the first chunk is read here."""
+        rows = self._opened(chunks)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if len(rows.shape) == 2:
+            self.n_features_in_ = rows.shape[1]
+            if rows.names is not None:
+                self.feature_names_in_ = np.array(rows.names, dtype=object)
+        y = None if rows.head.y is None else rows.head.y[:0]
+        return TrainingSet(rows, y, None, resolved(self._given_kernel(), rows), rows, more)
+
+    def _opened(self, chunks: Chunks) -> ChunkedRows:
+        """The chunks as this estimator reads them, after reading the first one and counting the rows."""
+        if not self._takes_chunks:
+            raise self._refuse_chunks()
+        name = f"{type(self).__name__} {self.get_params()!r}"
+        return ChunkedRows.opened(chunks, self.kind_of_rows(), self._chunk_targets(), name)
+
+    def kind_of_rows(self) -> str:
+        """Return what the rows of chunks are for the kernel of this estimator: table, strings, graphs or vectors."""
+        kernel = self._given_kernel()
+        if kernel.given:
+            raise CapabilityError(f"{type(self).__name__}: Precomputed kernel values do not come in chunks; give the rows.")
+        views = kernel._views()
+        return next((kind for kind in ("table", "strings", "graphs") if kind in views), "vectors")
+
+    def _refuse_chunks(self) -> CapabilityError:
+        """The error that this estimator needs its rows in memory, naming those that do not."""
+        if is_classifier(self):
+            instead = "KernelRidgeClassifier or NearestMean"
+        elif is_outlier_detector(self):
+            instead = "NoveltyBall"
+        elif is_regressor(self):
+            instead = "KernelRidge, KernelRidgeCV or GaussianProcessRegressor"
+        else:
+            instead = "Nystroem or RandomFourierFeatures"
+        return CapabilityError(
+            f"{type(self).__name__} cannot be fitted by chunks: its solver needs all rows in memory. Use {instead}, fit on "
+            "some of the rows, or compute() the collection if it fits into memory."
+        )
+
     def _check_parameters(self) -> None:
-        """Refuse parameters that mean nothing, before anything is read."""
+        """Raise if a parameter is out of range, before anything is read."""
 
     def _read_y(self, y: Any, n: int) -> Any:
         """The targets, checked; None for estimators that have none."""
@@ -193,7 +280,7 @@ class KernelEstimator(BaseEstimator):
     def _choose_route(self, data: TrainingSet) -> Route:
         """The first route of `_routes` within the budget."""
         if data.chunked or data.source is not None:
-            offered = self._chunk_routes(shape_of_chunks(data.kernel, data.factors), data.factors)
+            offered = self._chunk_routes(data.factors.shape_for(data.kernel), data.factors)
             return choose_route(offered, self.memory, type(self).__name__, announce=False)
         return choose_route(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
 
@@ -291,7 +378,7 @@ class KernelEstimator(BaseEstimator):
         features = kernel.n_features(take(data, slice(0, 1))) if finite is not None and finite.shared else None
         return Shape(count(data), targets, 4 if is_float32(data) else 8, features, columns_of(data) or 1)
 
-    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+    def _routes(self, shape: Shape) -> Iterable[Route]:
         """The ways to fit data of this shape, best first."""
         raise NotImplementedError  # pragma: no cover - abstract
 
@@ -301,17 +388,17 @@ class KernelEstimator(BaseEstimator):
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         """The ways to fit rows that come in chunks; most estimators have none, and say what to use instead."""
-        raise refuse_chunks(self)
+        raise self._refuse_chunks()
 
     def _offers(self, X: Any, y: Any = None) -> tuple[Route, ...]:
         """The routes for data in memory or in chunks; nothing is fitted."""
         chunks = as_chunks(X, y)
         if chunks is None:
-            return self._routes(self._shape(X, y))
+            return tuple(self._routes(self._shape(X, y)))
         if chunks.once:
             raise InputError("plan looks at the first chunk, which uses an iterator up; give a function that returns it.")
-        rows = open_chunks(self, chunks)
-        return self._chunk_routes(shape_of_chunks(self._given_kernel(), rows), rows)
+        rows = self._opened(chunks)
+        return self._chunk_routes(rows.shape_for(self._given_kernel()), rows)
 
     def _notes(self, X: Any, route: Route) -> Iterable[str]:
         """What `mercer.plan` should say about the data before a long fit."""

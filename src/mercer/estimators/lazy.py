@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.estimators.training import kind_of_rows
 from mercer.inputs import count
 from mercer.inputs.chunks import ChunkReader, Chunks, is_dask
 from mercer.numeric.threads import one_thread
@@ -79,7 +78,7 @@ def _of_parts(question: _Question, X: Any) -> Any:
 
 def _of_chunks(question: _Question, X: Chunks) -> Iterator[Any]:
     names = getattr(question.model, "feature_names_in_", None)
-    reader = ChunkReader(kind_of_rows(question.model), None, names=None if names is None else tuple(names))
+    reader = ChunkReader(question.model.kind_of_rows(), None, names=None if names is None else tuple(names))
     for number, part in enumerate(X.parts):
         rows, _, _ = part.load()
         chunk = reader.read(number, part.where, (rows, None, None))

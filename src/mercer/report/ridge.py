@@ -26,7 +26,7 @@ from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
-from mercer.estimators.ridge.problem import Problem
+from mercer.estimators.ridge.problem import RidgeProblem
 from mercer.estimators.ridge.summary import rms
 from mercer.grams import gram
 from mercer.kernels.base import Kernel
@@ -61,12 +61,12 @@ __all__ = [
 ]
 
 
-def one_ridge(estimator: Any, display: str) -> Problem:
+def one_ridge(estimator: Any, display: str) -> RidgeProblem:
     """The problem that a fitted ridge regression of one target solved."""
     if not hasattr(estimator, "rkhs_norm_"):
         check_is_fitted(estimator)
     problem = getattr(estimator, "_problem", None)
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, RidgeProblem):
         raise InputError(f"{display} draws a KernelRidge or KernelRidgeCV; got {type(estimator).__name__}.")
     if problem.Y.ndim != 1:
         raise InputError(

@@ -8,7 +8,8 @@ import pytest
 
 from mercer import Gaussian, Linear
 from mercer.errors import InputError
-from mercer.estimators.ridge.surface import Data, route_bytes, route_for, surface
+from mercer.estimators.ridge.problem import RidgeData
+from mercer.estimators.ridge.surface import route_bytes, route_for, surface
 from mercer.inputs import Rows
 from mercer.selection.scoring import as_scoring
 from mercer.selection.surface import PenaltyAxis, Surface, choose_point, length_scale_steps, read_grid
@@ -51,7 +52,7 @@ def test_squaring_chains_give_the_same_surface_as_fresh_grams(rng: np.random.Gen
     params = [{} for _ in kernels]
     alphas = PenaltyAxis("alpha", np.array([0.1, 1.0]), True)
     for weights in (None, np.arange(60.0) + 1, np.arange(60.0)):  # the last has a row of weight zero
-        data = Data(Rows(X), y, weights, True, None)
+        data = RidgeData(Rows(X), y, weights, True, None)
         chained = surface(params, kernels, data, alphas, as_scoring(None), "cholesky", lambda done, total: None)
         fresh = surface(params, kernels, data, alphas, as_scoring(None), "eigh", lambda done, total: None)
         # each squaring doubles the relative error of a value: 2^7 eps at the end of the chain

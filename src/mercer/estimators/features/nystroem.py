@@ -15,7 +15,6 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import passes_before
 from mercer.grams.chunks.rows import ChunkedRows, pool
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows, columns_of, is_frame, like
@@ -135,7 +134,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         # uniform landmarks are drawn in one pass, and what they miss is measured on rows of a second one
         looks = 0 if rows.once else 2 if rule == "uniform" else 1
         (route,) = self._routes(shape)
-        return (replace(route, passes=passes_before(self._given_kernel(), rows) + looks),)
+        return (replace(route, passes=rows.passes_before(self._given_kernel()) + looks),)
 
     def _summary(self) -> Summary:
         lines = (

@@ -16,7 +16,6 @@ from mercer.estimators.features.certificate import FeatureCertificate, certify
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import passes_before
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import columns_of
 from mercer.inputs.chunks import Chunk
@@ -107,7 +106,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         if columns_of(data.X) is None:
             raise CapabilityError(f"RandomFourierFeatures takes vectors, but {self.kernel} compares others; use Nystroem.")
         route = self._route(data.n, data.X.shape[1], self._columns(data))
-        return route if not data.chunked else replace(route, passes=passes_before(self._given_kernel(), data.X) + 1)
+        return route if not data.chunked else replace(route, passes=data.X.passes_before(self._given_kernel()) + 1)
 
     def _columns(self, data: TrainingSet) -> int:
         """The columns of z(x): those asked for, or as many as `eps` needs."""
@@ -167,7 +166,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         route = self._route(shape.n, shape.width, int(self.n_components))
-        return (replace(route, passes=passes_before(self._given_kernel(), rows) + 1),)
+        return (replace(route, passes=rows.passes_before(self._given_kernel()) + 1),)
 
     def _route(self, n: int, width: int, columns: int) -> Route:
         seconds = n * columns * (2.0 * width / gemm_rate() + 1.0 / entry_rate())

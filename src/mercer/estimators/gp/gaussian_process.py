@@ -21,7 +21,6 @@ from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, 
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes
 from mercer.estimators.gp.search import GPParameters, climb, log_likelihood, read_parameters
 from mercer.estimators.progress import Meter
-from mercer.estimators.training import passes_before
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import frequencies_for
@@ -352,7 +351,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(
                 "GaussianProcessRegressor does not use weights of chunks; give noise per row, with rows in memory."
             )
-        before = passes_before(self._given_kernel(), rows)
+        before = rows.passes_before(self._given_kernel())
         return (chunk_route(shape, rows, self.solver, self._settings(), before, self.optimizer is not None, self.max_iter),)
 
 

@@ -15,7 +15,6 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check
 from mercer.estimators.means.class_means import ClassMeans, temperature
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import passes_before
 from mercer.grams.chunks.operator import diagonal
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.differences import warn_of_cancellation
@@ -188,7 +187,7 @@ class NearestMean(ClassifierMixin, DualModel):
         return partial(read_chunk_labels, type(self).__name__)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
-        return chunk_product_routes(shape, passes_before(self._given_kernel(), rows))
+        return chunk_product_routes(shape, rows.passes_before(self._given_kernel()))
 
     def _summary(self) -> Summary:
         loo, A = self.loo_scores_, self._means.memberships

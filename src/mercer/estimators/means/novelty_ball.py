@@ -16,7 +16,6 @@ from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radi
 from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import passes_before
 from mercer.grams import GramOperator
 from mercer.grams.chunks.operator import diagonal
 from mercer.grams.chunks.rows import ChunkedRows
@@ -188,7 +187,7 @@ class NoveltyBall(OutlierMixin, DualModel):
         return product_routes(shape)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
-        return chunk_product_routes(shape, passes_before(self._given_kernel(), rows))
+        return chunk_product_routes(shape, rows.passes_before(self._given_kernel()))
 
     def _summary(self) -> Summary:
         rule = "the largest distance" if self.quantile is None else f"quantile {self.quantile:g} of leave-one-out distances"

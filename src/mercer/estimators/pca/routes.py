@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mercer.errors import InputError, check_choice
-from mercer.estimators.training import passes_before
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.low_rank import rows_drawn
 from mercer.grams.products import FEATURE_ROWS
@@ -81,7 +80,7 @@ def landmarks_route(shape: Shape, m: int, solver: str, rows: ChunkedRows, kernel
     seconds = 2.0 * n * m * (2.0 * (shape.width + m) / gemm_rate() + 0.5 / entry_rate())
     needed = 16 * most * shape.width + max(24 * 2**23 + 48 * m * m, 8 * drawn * (m + shape.width) + 24 * m * m)
     reason = f"{m} landmarks, {len(rows.lengths or ())} chunks"
-    return Route("landmarks", needed, seconds, reason, False, passes_before(kernel, rows) + 3)
+    return Route("landmarks", needed, seconds, reason, False, rows.passes_before(kernel) + 3)
 
 
 def _gram_seconds(shape: Shape) -> float:

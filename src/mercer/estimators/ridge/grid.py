@@ -18,8 +18,8 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
-from mercer.estimators.ridge.surface import Data, assemble
+from mercer.estimators.ridge.problem import Diagnosis, RidgeData, RidgeFit, RidgeProblem
+from mercer.estimators.ridge.surface import assemble
 from mercer.grams.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
@@ -53,7 +53,7 @@ def grid_route(shape: Shape, frequencies: int) -> Route:
     return Route("fourier", int(needed), seconds, f"{M} frequencies on a grid, the rows transformed", exact=False)
 
 
-def grid_of(problem: Problem) -> FourierGrid:
+def grid_of(problem: RidgeProblem) -> FourierGrid:
     """The grid of a problem, from the box of its rows."""
     if np.any(problem.alpha == 0):
         raise InputError('solver="fourier" needs alpha > 0: features that stand for the kernel have no exact interpolant.')
@@ -126,7 +126,7 @@ class GridRows:
         return float(np.clip(1.0 - alpha * inverse, 0.0, 1.0).sum()) + float(self.fit_intercept)
 
 
-def fit_grid(problem: Problem, meter: Meter) -> RidgeFit:
+def fit_grid(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     """Solve on the grid of a problem."""
     grid = grid_of(problem)
     rows = GridRows(grid, problem.X, problem.Y, problem.weights, problem.fit_intercept)
@@ -160,7 +160,7 @@ def predict_grid(grid: FourierGrid, X: Any, coefficients: Array, intercept: Any)
     return values if coefficients.ndim == 2 else values[:, 0]
 
 
-def diagnose_grid(problem: Problem, residuals: Array) -> Diagnosis:
+def diagnose_grid(problem: RidgeProblem, residuals: Array) -> Diagnosis:
     """Leave-one-out residuals and leverages with the mean leverage for every row."""
     grid = grid_of(problem)
     rows = GridRows(grid, problem.X, problem.Y, problem.weights, problem.fit_intercept)
@@ -178,7 +178,7 @@ def diagnose_grid(problem: Problem, residuals: Array) -> Diagnosis:
 def grid_surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
-    data: Data,
+    data: RidgeData,
     axis: PenaltyAxis,
     scoring: Scoring,
     step: Callable[[int, int], None],
@@ -206,7 +206,7 @@ def grid_surface(
     return replace(assemble(params, kernels, axis, found, "fourier", scoring.name), how=how)
 
 
-def _generalized(rows: GridRows, grid: FourierGrid, alphas: Array, data: Data, scoring: Scoring) -> Scores:
+def _generalized(rows: GridRows, grid: FourierGrid, alphas: Array, data: RidgeData, scoring: Scoring) -> Scores:
     """Generalized cross-validation at every alpha."""
     squares, held = np.empty((len(alphas), len(rows.sums))), []
     for j, alpha in enumerate(alphas):
@@ -227,7 +227,7 @@ def _by_folds(
     rows: GridRows,
     grids: Sequence[FourierGrid],
     alphas: Array,
-    data: Data,
+    data: RidgeData,
     splits: Splits,
     scoring: Scoring,
     step: Callable[[int, int], None],

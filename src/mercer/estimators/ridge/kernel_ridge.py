@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -16,23 +16,31 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.chunked import at_hand, chunk_routes
-from mercer.estimators.ridge.formula import coefficients, written
 from mercer.estimators.ridge.large import predict_large, residuals_of
 from mercer.estimators.ridge.mixed import mixed_radii
-from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit, RidgeSolution, counted_features
+from mercer.estimators.ridge.problem import Diagnosis, RidgeData, RidgeFit, RidgeProblem, SolvedRidge
 from mercer.estimators.ridge.robust import RobustFit, huber
-from mercer.estimators.ridge.routes import diagnose_ridge, feature_blocks, fit_ridge, influences, ridge_routes
-from mercer.estimators.ridge.summary import summarize
+from mercer.estimators.ridge.routes import (
+    COUNTED_ROWS,
+    chunk_routes,
+    diagnose_ridge,
+    feature_blocks,
+    fit_ridge,
+    gathered,
+    influences,
+    ridge_routes,
+)
+from mercer.estimators.ridge.summary import coefficients, summarize, written
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.grams.products import weighed
-from mercer.inputs import count
+from mercer.inputs import Rows, count
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
+from mercer.numeric.encodings import has_many
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
@@ -45,7 +53,7 @@ class RidgeFacts(DualModel):
         "dual_coef_": "absent | float (n, *t)",
         "intercept_": "float (*t)",
         "coef_": "None | float (w, *t) | complex (w, *t)",
-        "_problem": "a Problem",
+        "_problem": "a RidgeProblem",
         "_problem.Y": "float (n, *t)",
         "_problem.features.center": "absent | float (d,)",
         "_problem.features.landmarks": "absent | rows _ d",
@@ -67,7 +75,7 @@ class RidgeFacts(DualModel):
         "rkhs_norm_": "absent | real (*t)",
     }
 
-    _problem: Problem
+    _problem: RidgeProblem
     solver: str
     _fitted: RidgeFit
     _loo: Floats | None
@@ -83,25 +91,23 @@ class RidgeFacts(DualModel):
         if self._problem.features is not None:
             return predict_large(self._problem.features, new, weights, self.intercept_)
         like = self.__dict__.get("X_fit_")
-        problem = Problem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=like)
+        problem = RidgeProblem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=like)
         return np.concatenate([weighed(Z, weights) + self.intercept_ for _, Z in feature_blocks(problem)])
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
         asked = self.solver == "fourier" and shape.width <= MOST_COLUMNS
         frequencies = frequencies_for(self._kernels_on_grid(X), X) if asked else None
-        return replace(shape, n_counted=counted_features(self._given_kernel(), X, shape.n), n_frequencies=frequencies)
+        return replace(shape, n_counted=_counted_features(self._given_kernel(), X, shape.n), n_frequencies=frequencies)
 
     def _kernels_on_grid(self, X: Any) -> list[Kernel]:
         """The kernels that a Fourier route has to serve on one grid."""
         return [self._resolved(X)]
 
-    def _keep(self, solution: RidgeSolution) -> None:
+    def _keep(self, solution: SolvedRidge) -> None:
         fitted = solution.fitted
-        problem = replace(solution.problem, features=fitted.features, operator=None)
-        if isinstance(problem.X, ChunkedRows):  # gone with the fit
-            problem = replace(problem, X=None)
-        elif not hasattr(self, "X_fit_"):  # chunks that were brought together
+        problem = replace(solution.problem, features=fitted.features, operator=None, rows=None, chunks=None)
+        if problem.X is not None and "X_fit_" not in self.__dict__:  # chunks that were gathered
             self.X_fit_ = problem.X
         self.kernel_ = problem.kernel
         self.intercept_ = fitted.intercept[()]
@@ -306,21 +312,22 @@ class KernelRidge(RidgeModel):
         if self.loss not in ("squared", "huber"):
             raise InputError(f'loss must be "squared" or "huber"; got {self.loss!r}.')
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> RidgeSolution:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
         alpha = read_alpha(self.alpha, data.y)
-        problem = Problem(
-            data.kernel, data.X, data.y, alpha, data.weights, self.fit_intercept, self.tol, self.max_iter,
-            n_components=self.n_components, memory=self.memory,
-        )  # fmt: skip
-        problem, robust = at_hand(problem, route.solver, meter), None
+        problem = RidgeData(data.rows, data.y, data.weights, self.fit_intercept).problem(
+            data.kernel, alpha, tol=self.tol, max_iter=self.max_iter, n_components=self.n_components, memory=self.memory
+        )
+        robust = None
+        if data.chunked and route.solver == "cg":
+            problem = gathered(problem)
         if self.loss == "huber" and data.chunked:
             raise InputError('loss="huber" weighs the rows again and again, and chunks are not kept; use loss="squared".')
         if self.loss == "huber":
             robust = self._reweighted(problem, route, meter)
             problem = problem.with_weights(robust.value)
-        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter), robust=robust)
+        return SolvedRidge(problem, fit_ridge(problem, route.solver, meter), robust=robust)
 
-    def _reweighted(self, problem: Problem, route: Route, meter: Meter) -> RobustFit:
+    def _reweighted(self, problem: RidgeProblem, route: Route, meter: Meter) -> RobustFit:
         """The weights at which Huber's reweighting settles."""
         if problem.Y.ndim == 2:
             raise InputError('loss="huber" takes one target: each target has outliers of its own. Fit them one by one.')
@@ -331,12 +338,12 @@ class KernelRidge(RidgeModel):
 
         return huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
 
-    def _store(self, data: TrainingSet, solution: RidgeSolution) -> None:
+    def _store(self, data: TrainingSet, solution: SolvedRidge) -> None:
         self._keep(solution)
         if solution.robust is not None:
             self.huber_ = solution.robust
 
-    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+    def _routes(self, shape: Shape) -> Iterable[Route]:
         return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components, self.memory)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
@@ -357,3 +364,12 @@ def read_alpha(alpha: Any, Y: Array) -> Floats:
         targets = Y.shape[1] if Y.ndim == 2 else 1
         raise InputError(f"alpha has {values.size} entries for {targets} targets; give one number, or one per target.")
     return values
+
+
+def _counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
+    """How many features occur in the rows, for a kernel whose features count something and are not too many to make."""
+    features = None if n < COUNTED_ROWS or kernel.unresolved else kernel.features
+    if features is None or features.shared or not features.stay:
+        return None
+    encoding = kernel._encode(Rows(X))
+    return None if has_many(encoding) else features.count(encoding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -14,18 +14,15 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.chunked import at_hand, chunk_routes
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
 from mercer.estimators.ridge.kernel_ridge_cv import Tuned, explore, store_choice, surface_routes, tuned
-from mercer.estimators.ridge.problem import Problem, RidgeSolution
-from mercer.estimators.ridge.routes import fit_ridge, ridge_routes
+from mercer.estimators.ridge.problem import RidgeData, SolvedRidge
+from mercer.estimators.ridge.routes import chunk_routes, fit_ridge, gathered, ridge_routes
 from mercer.estimators.ridge.summary import summarize_classifier
-from mercer.estimators.ridge.surface import Data
 from mercer.estimators.summary import Summary
-from mercer.estimators.training import classes_of_chunks
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
-from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.chunks import Chunk, ReadTargets
 from mercer.inputs.labels import classes_of, read_chunk_labels, read_labels
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
@@ -112,37 +109,37 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         classes = 2 if y is None else len(np.unique(np.asarray(y)))
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | RidgeSolution:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | SolvedRidge:
         if data.chunked:
             return self._solve_chunks(data, route, meter)
         classes = classes_of(type(self).__name__, data.y, data.weights)
         Y = coded(classes, data.y)
         if self.alpha == "loo":
             splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
-            part = Data(data.rows, Y, data.weights, self.fit_intercept, splits)
+            part = RidgeData(data.rows, Y, data.weights, self.fit_intercept, splits)
             surface = explore(self, data.kernel, part, ACCURACY, route, meter)
             return tuned(surface, choose_point(surface, "best"), part, route, meter, self.n_components)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
-        problem = Problem(
-            data.kernel, data.X, Y, alpha, data.weights, self.fit_intercept, n_components=self.n_components,
-            memory=self.memory,
-        )  # fmt: skip
-        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter))
+        problem = RidgeData(data.rows, Y, data.weights, self.fit_intercept).problem(
+            data.kernel, alpha, n_components=self.n_components, memory=self.memory
+        )
+        return SolvedRidge(problem, fit_ridge(problem, route.solver, meter))
 
-    def _solve_chunks(self, data: TrainingSet, route: Route, meter: Meter) -> RidgeSolution:
+    def _solve_chunks(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
         """The same on chunks: a pass finds the classes, then labels are coded as they are read."""
-        classes = classes_of_chunks(type(self).__name__, data.X)
+        classes = _classes_of_chunks(type(self).__name__, data.X)
         rows = data.X.read_as(partial(read_coded, type(self).__name__, classes))
         Y = np.empty((0,) if len(classes) == 2 else (0, len(classes)))
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
-        problem = Problem(
-            data.kernel, rows, Y, alpha, None, self.fit_intercept, n_components=self.n_components, memory=self.memory
+        problem = RidgeData(rows, Y, None, self.fit_intercept).problem(
+            data.kernel, alpha, n_components=self.n_components, memory=self.memory
         )
-        problem = at_hand(problem, route.solver, meter)
-        return RidgeSolution(problem, fit_ridge(problem, route.solver, meter), classes=classes)
+        if route.solver == "cg":
+            problem = gathered(problem)
+        return SolvedRidge(problem, fit_ridge(problem, route.solver, meter), classes=classes)
 
-    def _store(self, data: TrainingSet, solution: Tuned | RidgeSolution) -> None:
-        if isinstance(solution, RidgeSolution) and solution.classes is not None:
+    def _store(self, data: TrainingSet, solution: Tuned | SolvedRidge) -> None:
+        if isinstance(solution, SolvedRidge) and solution.classes is not None:
             self.classes_ = solution.classes
         else:
             self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
@@ -169,7 +166,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
     def _summary(self) -> Summary:
         return summarize_classifier(self)
 
-    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+    def _routes(self, shape: Shape) -> Iterable[Route]:
         if self.alpha == "loo":
             return surface_routes(self, shape)
         return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components, self.memory)
@@ -181,6 +178,16 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         if rows.once:
             raise InputError("KernelRidgeClassifier finds the classes in a pass of its own, and an iterator is read once.")
         return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components, passes)
+
+
+def _classes_of_chunks(what: str, rows: ChunkedRows) -> Array:
+    """The classes that occur in the chunks, sorted; rows of weight 0 do not count."""
+    found = [labels for labels in rows.map(_labels) if labels is not None]
+    return classes_of(what, np.concatenate(found))
+
+
+def _labels(chunk: Chunk) -> Array:
+    return np.unique(chunk.y if chunk.weights is None else chunk.y[chunk.weights > 0])
 
 
 def coded(classes: Array, labels: Array) -> Floats:  # (C,), (n,) -> (n,) or (n, C)

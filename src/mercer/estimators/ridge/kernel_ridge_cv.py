@@ -14,15 +14,11 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
-from mercer.estimators.ridge.chunked import chunk_routes
 from mercer.estimators.ridge.kernel_ridge import RidgeModel
-from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_routes
+from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_route, large_surface
 from mercer.estimators.ridge.large import SURFACES as LARGE
-from mercer.estimators.ridge.large_surface import large_surface
-from mercer.estimators.ridge.problem import Problem, RidgeSolution
-from mercer.estimators.ridge.routes import fit_ridge
-from mercer.estimators.ridge.surface import Data
-from mercer.estimators.training import passes_before
+from mercer.estimators.ridge.problem import RidgeData, SolvedRidge
+from mercer.estimators.ridge.routes import chunk_routes, fit_ridge
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.kernels.base import Kernel
@@ -153,7 +149,7 @@ class KernelRidgeCV(RidgeModel):
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
         splits = None if data.chunked else read_splits(self.cv, data.X, data.y, data.more["groups"])
-        part = Data(data.rows, data.y, data.weights, self._intercept(), splits)
+        part = RidgeData(data.rows, data.y, data.weights, self._intercept(), splits)
         surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
         return tuned(surface, choose_point(surface, self.rule), part, route, meter, self.n_components, self.alpha_per_target)
 
@@ -186,16 +182,16 @@ class KernelRidgeCV(RidgeModel):
         own = grid.path is not None
         settings = 3 if own and shape.n > SAMPLE else len(grid.settings)
         each = 3 if solver == "nystroem" else 2  # landmarks, sums, held-out residuals
-        passes = passes_before(kernel, rows) + int(own and shape.n > SAMPLE) + each * settings + each - 1
+        passes = rows.passes_before(kernel) + int(own and shape.n > SAMPLE) + each * settings + each - 1
         return (replace(route, passes=passes, seconds=3 * settings * route.seconds),)
 
 
-def explore(model: Any, kernel: Kernel, data: Data, scoring: Scoring, route: Route, meter: Meter) -> Surface:
+def explore(model: Any, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Surface:
     """The surface of an estimator with alphas, length_scales and param_grid."""
     grid = read_grid(kernel, model.length_scales, model.param_grid)
     axis = alpha_axis(model.alphas, kernel, data.rows)
 
-    def evaluate(settings: list[dict[str, Any]], part: Data) -> Surface:
+    def evaluate(settings: list[dict[str, Any]], part: RidgeData) -> Surface:
         kernels = [kernel.set_params(**params) for params in settings]
         if route.solver in LARGE:
             return large_surface(settings, kernels, part, axis, scoring, route.solver, model.n_components, meter)
@@ -211,14 +207,14 @@ class Tuned:
     surface: Surface
     index: tuple[int, int]
     alpha: Floats  # () or (t,)
-    ridge: RidgeSolution
+    ridge: SolvedRidge
     route: Route
 
 
 def tuned(
     surface: Surface,
     index: tuple[int, int],
-    data: Data,
+    data: RidgeData,
     route: Route,
     meter: Meter,
     n_components: int | None = None,
@@ -233,13 +229,11 @@ def tuned(
         alpha = surface.alphas[columns]
         loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
     solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
-    problem = Problem(surface.kernels[row], data.X, data.Y, alpha, data.weights, data.fit_intercept)
-    problem = replace(problem, n_components=n_components)
-    # the exact routes share what the surface has made of the rows; the model keeps the rows alone
-    fitted = fit_ridge(problem if solver in LARGE else replace(problem, X=data.rows), solver, meter)
+    problem = data.problem(surface.kernels[row], alpha, n_components=n_components)
+    fitted = fit_ridge(problem, solver, meter)
     reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
     taken = Route(solver, route.bytes, 0.0, reason, route.exact, route.passes)
-    return Tuned(surface, index, alpha, RidgeSolution(problem, fitted, loo), taken)
+    return Tuned(surface, index, alpha, SolvedRidge(problem, fitted, loo), taken)
 
 
 def store_choice(model: Any, found: Tuned) -> None:
@@ -283,7 +277,7 @@ def _n_settings(model: Any) -> int:
 
 def _surface_route(model: Any, n_alphas: int, shape: Shape, solver: str) -> Route:
     """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
-    route = next(route for route in large_routes(shape, model.n_components) if route.solver == solver)
+    route = large_route(solver, shape, model.n_components)
     n_components = components(shape, model.n_components)
     settings = _n_settings(model)
     reason = f"{route.reason}, twice per kernel setting; seconds are for {settings} settings"

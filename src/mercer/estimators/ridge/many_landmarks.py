@@ -21,7 +21,7 @@ import scipy.linalg as la
 
 from mercer.arrays import Array
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Diagnosis, Problem, RidgeFit
+from mercer.estimators.ridge.problem import Diagnosis, RidgeFit, RidgeProblem
 from mercer.grams.low_rank import LandmarkFeatures
 from mercer.inputs import Rows
 from mercer.linalg.cholesky import definite_factor
@@ -68,7 +68,7 @@ def _held(n: int, m: int, memory: Any) -> int:
 class ManyLandmarks:
     """The preconditioned system of one problem; calling `solve` again costs the steps alone."""
 
-    def __init__(self, problem: Problem, features: LandmarkFeatures | None, memory: Any) -> None:
+    def __init__(self, problem: RidgeProblem, features: LandmarkFeatures | None, memory: Any) -> None:
         self.problem, self.weights = problem, problem.weights
         self.features = _landmarks(problem) if features is None else features
         self.L, m = self.features.triangle, self.features.n_components
@@ -144,7 +144,7 @@ class ManyLandmarks:
         return self.shape[0] - lost + float(self.problem.fit_intercept)
 
 
-def _landmarks(problem: Problem) -> LandmarkFeatures:
+def _landmarks(problem: RidgeProblem) -> LandmarkFeatures:
     """Uniform landmarks: choosing many by what the others miss would take a factor of several times their square."""
     m = min(problem.n, problem.n_components or FEWEST)
     index = np.sort(np.random.default_rng(0).choice(problem.n, m, replace=False))
@@ -161,7 +161,7 @@ def _values_of(features: LandmarkFeatures, X: Any) -> Array:  # -> (b, m)
     return np.asarray(features.kernel(X, features.landmarks), dtype=np.float64)
 
 
-def fit_many(problem: Problem, meter: Meter) -> RidgeFit:
+def fit_many(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     """Solve for every alpha in turn; the landmarks stay."""
     Y = problem.Y.reshape(problem.n, -1)
     value, intercept, residuals = None, np.empty(Y.shape[1]), Y.copy()
@@ -192,7 +192,7 @@ def fit_many(problem: Problem, meter: Meter) -> RidgeFit:
     )  # fmt: skip
 
 
-def diagnose_many(problem: Problem, residuals: Array) -> Diagnosis:
+def diagnose_many(problem: RidgeProblem, residuals: Array) -> Diagnosis:
     """Leave-one-out residuals with the mean leverage for every row: single ones would need a system per row."""
     Y = problem.Y.reshape(problem.n, -1)
     dof = np.empty(Y.shape[1])
@@ -206,6 +206,6 @@ def diagnose_many(problem: Problem, residuals: Array) -> Diagnosis:
     return Diagnosis(loo.reshape(problem.Y.shape), leverage, dof if problem.alpha.ndim else float(dof[0]))
 
 
-def _of_each_alpha(problem: Problem) -> Iterator[Problem]:
+def _of_each_alpha(problem: RidgeProblem) -> Iterator[RidgeProblem]:
     for alpha in np.unique(problem.alpha):
         yield dataclasses.replace(problem, alpha=np.asarray(alpha))

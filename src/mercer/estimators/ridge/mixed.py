@@ -16,9 +16,8 @@ import scipy.special
 from mercer.arrays import Array
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Problem, RidgeFit, from_solution, right_sides
+from mercer.estimators.ridge.problem import RidgeFit, RidgeProblem, from_solution, right_sides
 from mercer.grams import GramOperator, gram
-from mercer.inputs import as_rows
 from mercer.linalg.cholesky import Factor, cholesky, solve_refined, solve_scaled
 
 Multiply = Callable[[Array], Array]  # (n, t) -> (n, t) float64, the product with G
@@ -121,15 +120,15 @@ class _Mixed:
         return np.asarray(self.K @ V + self.shift[:, None] * V)
 
 
-def _mixed(problem: Problem, meter: Meter) -> _Mixed | None:
+def _mixed(problem: RidgeProblem, meter: Meter) -> _Mixed | None:
     """Factor in float32 where cond(K + alpha I) <= tr(K) / alpha + 1 leaves enough digits to converge; else None."""
-    X = as_rows(problem.X).data
+    X = problem.X
     if problem.n < MIXED_ROWS or problem.alpha.ndim or problem.alpha <= 0 or getattr(X, "dtype", None) != np.float64:
         return None
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     if weights.min() == 0:
         return None
-    shift, K = float(problem.alpha) / weights, GramOperator(problem.kernel, problem.X)
+    shift, K = float(problem.alpha) / weights, GramOperator(problem.kernel, problem.encoded)
     bound = float(np.sum(K.diag(), dtype=np.float64)) / shift.min() + 1.0
     if bound * float(np.finfo(np.float32).eps) > 0.05:
         return None
@@ -138,7 +137,7 @@ def _mixed(problem: Problem, meter: Meter) -> _Mixed | None:
     return None if factor.jitter else _Mixed(K, shift, factor)
 
 
-def fit_mixed(problem: Problem, meter: Meter) -> RidgeFit | None:
+def fit_mixed(problem: RidgeProblem, meter: Meter) -> RidgeFit | None:
     """The fit from a float32 factor, refined in float64; None where it was not tried or did not converge."""
     mixed = _mixed(problem, meter)
     if mixed is None:
@@ -150,7 +149,7 @@ def fit_mixed(problem: Problem, meter: Meter) -> RidgeFit | None:
     return dataclasses.replace(fitted, mixed=True)
 
 
-def mixed_radii(problem: Problem, fitted: RidgeFit, coverage: float, meter: Meter) -> Array | None:  # -> (t,)
+def mixed_radii(problem: RidgeProblem, fitted: RidgeFit, coverage: float, meter: Meter) -> Array | None:  # -> (t,)
     """The jackknife's radius of each target without the other leave-one-out residuals; None where that cannot be."""
     rank = conformal_rank(problem.n, coverage)
     mixed = _mixed(problem, meter) if fitted.mixed and rank <= problem.n else None

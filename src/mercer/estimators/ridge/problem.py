@@ -7,32 +7,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.arrays import Array
+from mercer.arrays import Array, Indices
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution
-from mercer.numeric.encodings import has_many
 from mercer.registry import record
-
-#: From this many rows on explicit features that count are looked at: for fewer, the Gram matrix is cheap anyway.
-COUNTED_ROWS = 1000
+from mercer.selection.surface import Splits
 
 
-def counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
-    """How many features occur in the rows, for a kernel whose features count something and are not too many to make."""
-    features = None if n < COUNTED_ROWS or kernel.unresolved else kernel.features
-    if features is None or features.shared or not features.stay:
-        return None
-    encoding = kernel._encode(Rows(X))
-    return None if has_many(encoding) else features.count(encoding)
-
-
-@record()
+@record("Problem", left_out=("operator", "rows", "chunks"))
 @dataclass(frozen=True)
-class Problem:
-    """One ridge problem: minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2."""
+class RidgeProblem:
+    """Minimize sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2.
+
+    The rows are in memory (`X`) or in `chunks`. A fitted model keeps X; it is None if the rows came in chunks.
+    """
 
     _stored: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
@@ -45,7 +37,7 @@ class Problem:
     }
 
     kernel: Kernel
-    X: Any  # a collection, Rows that share what other kernels have made of it, or chunks; None in a model made of chunks
+    X: Any  # a collection; None if the rows come in chunks
     Y: Array  # (n, *t); (0, *t) for chunks, which have their targets with them
     alpha: Array  # () or (t,)
     weights: Array | None  # (n,)
@@ -56,12 +48,24 @@ class Problem:
     n_components: int | None = None  # landmarks or Fourier features of a route that takes them
     features: Any = None  # the feature map of such a route, once it is chosen
     memory: Any = None  # the budget within which kernel values may be held
-    operator: Any = None  # what multiplies by the kernel matrix, where the rows are also held in chunks
+    operator: Any = None  # multiplies by the kernel matrix, if the rows are held in chunks too; only during a fit
+    rows: Rows | None = None  # X with what kernels have computed of it; only during a fit
+    chunks: ChunkedRows | None = None  # the rows, if they come in chunks; only during a fit
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        return self.X.n if isinstance(self.X, ChunkedRows) else len(self.Y)
+        return len(self.Y) if self.chunks is None else self.chunks.n
+
+    @property
+    def encoded(self) -> Any:
+        """X in the form that shares what other kernels have computed of it, if there is one."""
+        return self.X if self.rows is None else self.rows
+
+    @property
+    def first_rows(self) -> Any:
+        """The rows of the first chunk, or all rows in memory."""
+        return self.X if self.chunks is None else self.chunks.head.X
 
     @property
     def counts(self) -> bool:
@@ -69,9 +73,59 @@ class Problem:
         features = self.kernel.features
         return features is not None and not features.shared
 
-    def with_weights(self, weights: Array) -> Problem:
+    def with_weights(self, weights: Array) -> RidgeProblem:
         """The same problem with other weights."""
         return dataclasses.replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class RidgeData:
+    """Rows, targets and weights of a ridge, with the splits that it is judged by."""
+
+    rows: Any  # Rows, encoded once for all kernel settings, or rows in chunks
+    Y: Array  # (n, *t); (0, *t) for chunks, which have their targets with them
+    weights: Array | None
+    fit_intercept: bool
+    splits: Splits | None = None  # (train, test) rows; None is leave-one-out
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The collection itself."""
+        return self.rows if self.chunked else self.rows.data
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the rows come in chunks."""
+        return isinstance(self.rows, ChunkedRows)
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether every training part is all that is not in its test part, so that no refit is needed."""
+        n = len(self.Y)
+        return self.splits is None or all(
+            len(train) + len(test) == n and len(np.union1d(train, test)) == n for train, test in self.splits
+        )
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:  # (n,)
+        """False for rows of weight 0."""
+        n = self.rows.n if self.chunked else len(self.Y)
+        return np.ones(n, bool) if self.weights is None else self.weights > 0
+
+    def take(self, rows: Indices) -> RidgeData:
+        """Some of the rows, scored by leave-one-out; those of chunks are then in memory."""
+        if self.chunked:
+            some = self.rows.take(rows)
+            return RidgeData(Rows(some.X), some.y, some.weights, self.fit_intercept, None)
+        weights = None if self.weights is None else self.weights[rows]
+        return RidgeData(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept, None)
+
+    def problem(self, kernel: Kernel, alpha: Array, **settings: Any) -> RidgeProblem:
+        """The ridge problem of these data with one kernel and penalty."""
+        X, rows, chunks = (None, None, self.rows) if self.chunked else (self.rows.data, self.rows, None)
+        return RidgeProblem(
+            kernel, X, self.Y, alpha, self.weights, self.fit_intercept, rows=rows, chunks=chunks, **settings
+        )  # fmt: skip
 
 
 @record("Fitted")
@@ -104,10 +158,10 @@ class RidgeFit:
 
 
 @dataclass(frozen=True)
-class RidgeSolution:
+class SolvedRidge:
     """A problem, its solution, and what the way there has found beside it."""
 
-    problem: Problem
+    problem: RidgeProblem
     fitted: RidgeFit
     loo: Array | None = None  # (n, *t) leave-one-out residuals, where a surface knows them
     robust: Any = None  # the weights of Huber's loss
@@ -129,13 +183,13 @@ class Diagnosis:
     effective_dof: Any  # their sum, one number or one per target
 
 
-def right_sides(problem: Problem) -> Array:  # -> (n, t), or (n, t + 1) with an intercept
+def right_sides(problem: RidgeProblem) -> Array:  # -> (n, t), or (n, t + 1) with an intercept
     """The columns to solve G x = b for: the targets, and ones where an intercept is to be found."""
     Y = problem.Y.reshape(problem.n, -1)
     return np.column_stack([Y, np.ones(problem.n)]) if problem.fit_intercept else Y
 
 
-def from_solution(problem: Problem, solution: Solution, shift: Array, message: str) -> RidgeFit:  # shift (n,)
+def from_solution(problem: RidgeProblem, solution: Solution, shift: Array, message: str) -> RidgeFit:  # shift (n,)
     """The fitted facts from G^-1 of `right_sides` alone: residuals are shift times dual, and K dual = y - b - residuals."""
     Y, shape, dual = problem.Y.reshape(problem.n, -1), problem.Y.shape, solution.value
     intercept, ones = np.zeros(Y.shape[1]), None

@@ -1,4 +1,4 @@
-"""Ridge by each of its routes: data and kernel in, the same fitted facts out, whatever the way."""
+"""The routes of ridge, and the solvers that take all rows: Cholesky, eigenvalues, explicit features, conjugate gradients."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.linalg as la
 
 from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge import chunked, large, many_landmarks, mixed
-from mercer.estimators.ridge.chunked import FEATURE_ROWS
-from mercer.estimators.ridge.preconditioner import landmark_preconditioner, rank_for
-from mercer.estimators.ridge.problem import COUNTED_ROWS, Diagnosis, Problem, RidgeFit, from_solution, right_sides
+from mercer.estimators.ridge import large, many_landmarks, mixed
+from mercer.estimators.ridge.problem import Diagnosis, RidgeFit, RidgeProblem, from_solution, right_sides
 from mercer.grams import GramOperator, gram
+from mercer.grams.chunks.operator import ChunkOperator
 from mercer.grams.chunks.rows import ChunkedRows
-from mercer.inputs import as_rows
+from mercer.grams.low_rank import low_rank, rows_drawn
+from mercer.inputs import as_rows, take
+from mercer.inputs.chunks import Chunk, rows_of_chunk
+from mercer.kernels.base import Kernel
+from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
 from mercer.linalg.ridge.dual import DualFit, fit_rows
 from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.linalg.ridge.held_out import centered_diagonal, leave_one_out
-from mercer.linalg.ridge.primal import minimum_norm, normal_equations, solve_primal
+from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, minimum_norm, normal_equations, solve_primal
 from mercer.linalg.solution import split_rows
 from mercer.numeric.encodings import dense
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
@@ -32,6 +36,25 @@ from mercer.planning import Route, Shape, entry_rate, gemm_rate
 NORM_ROWS = 3000
 
 SOLVERS = ("auto", "cholesky", "eigh", "primal", "cg", *large.SOLVERS)
+
+#: From this many rows on explicit features that count are looked at: for fewer, the Gram matrix is cheap anyway.
+COUNTED_ROWS = 1000
+
+#: Rows of explicit features made at a time.
+FEATURE_ROWS = 2048
+
+#: Solvers for chunks, and roughly how many products with the kernel matrix conjugate gradients take there.
+CHUNK_SOLVERS, PRODUCTS = ("auto", "primal", "nystroem", "fourier", "cg"), 40
+
+#: Conjugate gradients on fewer rows are preconditioned by the diagonal: a factor would cost as much as it saves.
+#: Row: flights-nystroem.
+FEWEST_OF_PRECONDITIONER = 5000
+
+#: One landmark of the preconditioner per this many rows, and at most this many.
+ROWS_PER_LANDMARK, MOST_LANDMARKS = 20, 1000
+
+#: Rows whose part of the diagonal of its inverse is made at a time.
+DIAGONAL_ROWS = 4096
 
 #: Leave-one-out without the Gram matrix: random vectors, and landmarks at least.
 PROBES, FEWEST_OF_LOO = 32, 300
@@ -42,14 +65,20 @@ MOST_ROWS_OF_CG = 50_000
 
 def ridge_routes(
     shape: Shape, solver: str, least_squares: bool, n_components: int | None = None, memory: Any = None
-) -> tuple[Route, ...]:
-    """The ways to fit a ridge of this shape, best first."""
-    check_choice("KernelRidge", "solver", solver, SOLVERS)
-    offered = {
-        route.solver: route
-        for route in (*_all_routes(shape, n_components), *large.large_routes(shape, n_components, memory))
-    }
-    if solver == "primal" and "primal" not in offered:
+) -> Iterator[Route]:
+    """The ways to fit a ridge of this shape, best first; each is made when it is asked for."""
+    fewest = shape.n_features if shape.n_features is not None else shape.n_counted
+    if n_components is not None:
+        large.check_components(n_components)
+    if solver == "auto":
+        many = min(shape.n, n_components or 0) >= many_landmarks.FEWEST
+        far = "cg" if shape.n <= MOST_ROWS_OF_CG else many_landmarks.NAME if many else "nystroem"
+        order = ["primal"] if fewest is not None and fewest < shape.n else []
+        order += ["eigh"] if least_squares else ["cholesky", far]
+    else:
+        check_choice("KernelRidge", "solver", solver, SOLVERS)
+        order = [solver]
+    if solver == "primal" and fewest is None:
         raise InputError(
             'solver="primal" needs a kernel with a finite feature map, as Polynomial(degree=2) on vectors has; features '
             f"that count, as those of Spectrum(p=3), need {COUNTED_ROWS} rows or more."
@@ -59,44 +88,80 @@ def ridge_routes(
             f"alpha = 0 is least squares of minimum norm, for which solver={solver!r} cannot tell zero eigenvalues from "
             'rounding; take solver="eigh", "primal" or "auto", or a small alpha > 0.'
         )
-    if solver != "auto":
-        return (offered[solver],)
-    fewest = shape.n_features if shape.n_features is not None else shape.n_counted
-    order = ["primal"] if "primal" in offered and (fewest or 0) < shape.n else []
-    many = min(shape.n, n_components or 0) >= many_landmarks.FEWEST
-    far = ["cg"] if shape.n <= MOST_ROWS_OF_CG else [many_landmarks.NAME if many else "nystroem"]
-    order += ["eigh"] if least_squares else ["cholesky", *far]
-    return tuple(offered[name] for name in order)
+    return (_route(name, shape, n_components, memory) for name in order)
 
 
-def _all_routes(shape: Shape, n_components: int | None) -> Iterator[Route]:
+def _route(name: str, shape: Shape, n_components: int | None, memory: Any) -> Route:
+    if name in large.SOLVERS:
+        return large.large_route(name, shape, n_components, memory)
     n, t, rate = float(shape.n), shape.n_targets, gemm_rate()
     gram_seconds = n * n * (2.0 * shape.width / rate + 1.0 / entry_rate()) / 2.0
     square = shape.n**2 * shape.itemsize
-    features = shape.n_features if shape.n_features is not None else shape.n_counted
-    if features is not None:
-        d = float(features)
+    if name == "primal":
+        features = shape.n_features if shape.n_features is not None else shape.n_counted
+        d = float(features or 0)
         bytes_needed = int(8 * (3 * d * d + 2 * FEATURE_ROWS * d + n * t))
         reason = f"{features} explicit features against {shape.n} rows"
-        yield Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
-    seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
-    yield Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
-    yield Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, "alpha = 0 or on request: eigenvalues decide the rank")
+        return Route("primal", bytes_needed, (2 * n * d * d + d**3 / 3) / rate, reason)
+    if name == "cholesky":
+        seconds = gram_seconds + n**3 / 3 / (0.6 * rate)
+        return Route("cholesky", square + 8 * 4 * shape.n * t, seconds, "one factorization in the memory of the Gram matrix")
+    if name == "eigh":
+        reason = "alpha = 0 or on request: eigenvalues decide the rank"
+        return Route("eigh", 3 * square, gram_seconds + 9 * n**3 / rate, reason)
     rank = rank_for(shape.n, n_components)
     reason = f"products in tiles, solved to tol; {f'{rank} landmarks' if rank else 'the diagonal'} as preconditioner"
-    steps = 15 if rank else 100
-    seconds = steps * gram_seconds + 2 * n * float(rank) ** 2 / rate
-    yield Route("cg", 8 * shape.n * (8 * (t + shape.width) + int(1.3 * rank)), seconds, reason, exact=False)
+    seconds = (15 if rank else 100) * gram_seconds + 2 * n * float(rank) ** 2 / rate
+    return Route("cg", 8 * shape.n * (8 * (t + shape.width) + int(1.3 * rank)), seconds, reason, exact=False)
 
 
-def fit_ridge(problem: Problem, solver: str, meter: Meter) -> RidgeFit:
+def chunk_routes(
+    shape: Shape, rows: ChunkedRows, kernel: Kernel, solver: str, alpha: Any, n_components: int | None, passes: int = 0
+) -> tuple[Route, ...]:
+    """The ways to fit a ridge to chunks, best first; `passes` are those that the estimator needs besides."""
+    check_choice("KernelRidge on chunks", "solver", solver, CHUNK_SOLVERS)
+    if np.any(np.asarray(alpha) == 0):
+        raise InputError("ridge on chunks needs alpha > 0: least squares of minimum norm needs all rows at once.")
+    if rows.once and solver == "cg":
+        raise InputError('solver="cg" goes through the rows in every step, and an iterator is read once.')
+    passes += rows.passes_before(kernel)
+    rate, n, width = gemm_rate(), float(shape.n), shape.width
+    most = max(rows.lengths or (rows_of_chunk(width),))
+    held = 16 * most * width  # a chunk as it was loaded, and as it was read
+    parts = f"{len(rows.lengths)} chunks" if rows.lengths is not None else "chunks"
+    found = {}
+    if shape.n_features is not None:
+        d = shape.n_features
+        size, seconds = held + 8 * (3 * d * d + 2 * FEATURE_ROWS * d), (2 * n * d * d + d**3) / rate
+        found["primal"] = Route("primal", size, seconds, f"{d} explicit features, {parts}", True, passes + 1)
+    m = large.components(shape, n_components)
+    block = 8 * min(most, max(64, large.BLOCK_NUMBERS // m)) * (m + width)
+    seconds = n * m * m / rate + n * m * (2.0 * width / rate + 0.5 / entry_rate())
+    drawn = 8 * rows_drawn(shape.n, m) * (m + width)
+    size, draw = held + max(block + 40 * m * m, drawn + 24 * m * m), 0 if rows.once else 1
+    found["nystroem"] = Route("nystroem", size, seconds, f"{m} landmarks, {parts}", False, passes + draw + 1)
+    size = held + block + 40 * m * m
+    found["fourier"] = Route("fourier", size, seconds, f"{m} columns of Fourier features, {parts}", False, passes + 1)
+    reason = f"products of pairs of {parts}; the rows are kept, as the model needs them"
+    seconds = PRODUCTS * n * n * (2.0 * width / rate + 1.0 / entry_rate())
+    looks = 2 if rank_for(shape.n, n_components) else 3  # without landmarks one more pass for the diagonal
+    found["cg"] = Route("cg", int(8 * n * (3 * width + 8)), seconds, reason, False, passes + looks)
+    if solver == "primal" and "primal" not in found:
+        raise InputError('solver="primal" on chunks needs a kernel with a finite feature map, as Polynomial(degree=2) has.')
+    if solver != "auto":
+        return (found[solver],)
+    few = shape.n_features is not None and shape.n_features <= large.components(shape, n_components)
+    return (found["primal"],) if few else (found["nystroem"],)
+
+
+def fit_ridge(problem: RidgeProblem, solver: str, meter: Meter) -> RidgeFit:
     """Solve by the named route."""
     if solver in large.SOLVERS:
         return large.fit_large(problem, solver, meter)
     return {"primal": _primal, "cholesky": _cholesky, "eigh": _eigh, "cg": _cg}[solver](problem, meter)
 
 
-def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter) -> Diagnosis:
+def diagnose_ridge(problem: RidgeProblem, fitted: RidgeFit, solver: str, meter: Meter) -> Diagnosis:
     """Leave-one-out residuals and leverages; one more factorization, and nothing n x n is kept."""
     if solver in large.SOLVERS:
         return large.diagnose_large(problem, solver, fitted, meter)
@@ -117,7 +182,7 @@ def diagnose_ridge(problem: Problem, fitted: RidgeFit, solver: str, meter: Meter
     return Diagnosis(loo, leverage, leverage.sum(axis=0))
 
 
-def _diagnose_counts(problem: Problem) -> Diagnosis:
+def _diagnose_counts(problem: RidgeProblem) -> Diagnosis:
     """From the factor of the normal equations, some rows at a time: sparse features stay sparse."""
     [(_, Z)] = feature_blocks(problem)
     weights = problem.weights
@@ -132,7 +197,7 @@ def _diagnose_counts(problem: Problem) -> Diagnosis:
     return Diagnosis(loo, leverage, leverage.sum())
 
 
-def _diagnose_path(problem: Problem, path: EigenPath) -> Diagnosis:
+def _diagnose_path(problem: RidgeProblem, path: EigenPath) -> Diagnosis:
     alphas = np.unique(problem.alpha)
     loo, leverage = EigenFit(path, problem.Y).leave_one_out(alphas), path.leverage(alphas)
     if problem.alpha.ndim == 0:
@@ -141,9 +206,9 @@ def _diagnose_path(problem: Problem, path: EigenPath) -> Diagnosis:
     return Diagnosis(_pick(loo, alphas, problem), per_target, per_target.sum(axis=0))
 
 
-def dual_fits(problem: Problem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
+def dual_fits(problem: RidgeProblem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
     """One factorization per distinct alpha, all in the memory of one Gram matrix; yields the columns it serves."""
-    K = gram(problem.kernel, problem.X, memory=float("inf"), progress=meter)
+    K = gram(problem.kernel, problem.encoded, memory=float("inf"), progress=meter)
     rows = split_rows(K, problem.weights, overwrite=True)
     if problem.alpha.ndim == 0:
         yield slice(None), fit_rows(rows, problem.Y, float(problem.alpha), problem.fit_intercept)
@@ -155,7 +220,7 @@ def dual_fits(problem: Problem, meter: Meter) -> Iterator[tuple[Any, DualFit]]:
         result.factor.restore()
 
 
-def influences(problem: Problem, meter: Meter) -> Iterator[tuple[Any, Callable[[Array], Array]]]:
+def influences(problem: RidgeProblem, meter: Meter) -> Iterator[tuple[Any, Callable[[Array], Array]]]:
     """d f(x) / d y as a function of kernel rows (m, n), with the columns of the targets it serves."""
     if problem.alpha.min() > 0:
         for columns, result in dual_fits(problem, meter):
@@ -167,7 +232,7 @@ def influences(problem: Problem, meter: Meter) -> Iterator[tuple[Any, Callable[[
         yield columns, partial(path.influence, alpha=float(alpha))
 
 
-def _cholesky(problem: Problem, meter: Meter) -> RidgeFit:
+def _cholesky(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     single = mixed.fit_mixed(problem, meter) if problem.n >= mixed.MIXED_ROWS else None
     if single is not None:
         return single
@@ -188,9 +253,9 @@ def _cholesky(problem: Problem, meter: Meter) -> RidgeFit:
     return RidgeFit(dual, intercept, residuals, norms, jitter, converged, 1, message)
 
 
-def _norms_with_digits(problem: Problem, dual: Array, norms: Array, meter: Meter) -> Array:  # (n, *t), (*t) -> (*t)
+def _norms_with_digits(problem: RidgeProblem, dual: Array, norms: Array, meter: Meter) -> Array:  # (n, *t), (*t) -> (*t)
     """dual'K dual, from eigenvalues where the product cancels: at a small alpha most of dual lies where K is 0."""
-    diagonal = problem.kernel.diag(problem.X)
+    diagonal = problem.kernel.diag(problem.encoded)
     eps = float(np.finfo(diagonal.dtype).eps)
     doubt = problem.n * eps * float(np.abs(diagonal).max()) * np.sum(np.square(dual), axis=0)
     if not (doubt > 1e-6 * norms).any():
@@ -201,12 +266,12 @@ def _norms_with_digits(problem: Problem, dual: Array, norms: Array, meter: Meter
     return _pick(EigenFit(_path(problem, meter), problem.Y).norm_squared(alphas), alphas, problem)
 
 
-def _path(problem: Problem, meter: Meter) -> EigenPath:
-    K = gram(problem.kernel, problem.X, memory=float("inf"), progress=meter)
+def _path(problem: RidgeProblem, meter: Meter) -> EigenPath:
+    K = gram(problem.kernel, problem.encoded, memory=float("inf"), progress=meter)
     return EigenPath.from_gram(K, weights=problem.weights, fit_intercept=problem.fit_intercept, overwrite=True)
 
 
-def _eigh(problem: Problem, meter: Meter) -> RidgeFit:
+def _eigh(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     targets = EigenFit(_path(problem, meter), problem.Y)
     solution = targets.solve(problem.alpha)
     alphas = np.unique(problem.alpha)
@@ -217,7 +282,7 @@ def _eigh(problem: Problem, meter: Meter) -> RidgeFit:
     )  # fmt: skip
 
 
-def _pick(values: Array, alphas: Array, problem: Problem) -> Array:
+def _pick(values: Array, alphas: Array, problem: RidgeProblem) -> Array:
     """From values for every alpha, (L, n, *t) or (L, *t), those of each target's own alpha."""
     if problem.alpha.ndim == 0:
         return values[0]
@@ -225,24 +290,24 @@ def _pick(values: Array, alphas: Array, problem: Problem) -> Array:
     return np.stack([values[a][..., j] for j, a in enumerate(chosen)], axis=-1)
 
 
-def feature_blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:
+def feature_blocks(problem: RidgeProblem) -> Iterator[tuple[slice, Any]]:
     """Explicit features, some rows at a time; sparse counts, whose columns all rows decide, at once."""
     if problem.counts:
-        yield slice(0, problem.n), problem.kernel.feature_map(problem.X, like=problem.like)
+        yield slice(0, problem.n), problem.kernel.feature_map(problem.encoded, like=problem.like)
         return
     for start in range(0, problem.n, FEATURE_ROWS):
         rows = slice(start, min(start + FEATURE_ROWS, problem.n))
-        yield rows, problem.kernel.feature_map(as_rows(problem.X).take(rows))
+        yield rows, problem.kernel.feature_map(as_rows(problem.encoded).take(rows))
 
 
-def _blocks(problem: Problem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:
+def _blocks(problem: RidgeProblem, features: Iterable[tuple[slice, Any]]) -> Iterator[tuple[Any, Array, Array | None]]:
     for rows, Z in features:
         yield Z, problem.Y[rows], None if problem.weights is None else problem.weights[rows]
 
 
-def _primal(problem: Problem, meter: Meter) -> RidgeFit:
-    if isinstance(problem.X, ChunkedRows):
-        return chunked.fit_primal(problem, meter)
+def _primal(problem: RidgeProblem, meter: Meter) -> RidgeFit:
+    if problem.chunks is not None:
+        return _primal_of_chunks(problem, problem.chunks, meter)
     if problem.alpha.ndim:
         return _primal_each(problem, meter)
     alpha = float(problem.alpha)
@@ -267,7 +332,35 @@ def _primal(problem: Problem, meter: Meter) -> RidgeFit:
     return RidgeFit(dual, intercept, residuals, norms, jitter, converged, 1, message, rank, value)
 
 
-def _primal_each(problem: Problem, meter: Meter) -> RidgeFit:
+def explicit_sums(chunk: Chunk, kernel: Kernel, fit_intercept: bool, shift: Array) -> tuple[Array, ...]:
+    """The normal equations of one chunk."""
+    blocks = []
+    for start in range(0, len(chunk), FEATURE_ROWS):
+        rows = slice(start, start + FEATURE_ROWS)
+        blocks.append((rows, None if chunk.weights is None else chunk.weights[rows]))
+    made = ((kernel.feature_map(take(chunk.X, rows)), chunk.y[rows], w) for rows, w in blocks)
+    found = normal_equations(made, fit_intercept=fit_intercept, shift=shift)
+    return found.gram, found.moment, found.sums, found.target_sums, np.array([found.weight])
+
+
+def _primal_of_chunks(problem: RidgeProblem, rows: ChunkedRows, meter: Meter) -> RidgeFit:
+    """Ridge in the explicit features of chunks, from one pass."""
+    first = problem.kernel.feature_map(take(rows.head.X, slice(0, large.SHIFT_ROWS)))
+    centered = isinstance(first, np.ndarray) and problem.fit_intercept
+    shift = first.mean(axis=0, dtype=np.float64) if centered else np.zeros(first.shape[1])
+    sums = rows.sum(explicit_sums, problem.kernel, problem.fit_intercept, shift, progress=meter)
+    shape = problem.Y.shape[1:]
+    gram, moment, columns, targets, weight = sums
+    equations = NormalEquations(gram, moment, columns, targets, float(weight[0]), shift, problem.fit_intercept, shape)
+    solved: list[PrimalFit] = [solve_primal(equations, float(a)) for a in np.unique(problem.alpha)]
+    value, intercept = large.of_each_target(solved, problem)
+    return RidgeFit(
+        None, intercept.reshape(shape), None, np.sum(value**2, axis=0).reshape(shape), max(s.jitter for s in solved),
+        all(s.converged for s in solved), 1, solved[-1].message, weights=value.reshape(-1, *shape),
+    )  # fmt: skip
+
+
+def _primal_each(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     columns = [
         _primal(dataclasses.replace(problem, Y=problem.Y[:, j], alpha=np.asarray(alpha)), meter)
         for j, alpha in enumerate(problem.alpha)
@@ -283,8 +376,60 @@ def _primal_each(problem: Problem, meter: Meter) -> RidgeFit:
     )  # fmt: skip
 
 
-def _cg(problem: Problem, meter: Meter) -> RidgeFit:
-    K = problem.operator or GramOperator(problem.kernel, problem.X)
+def gathered(problem: RidgeProblem) -> RidgeProblem:
+    """The problem with the rows of all chunks in memory, for conjugate gradients; products still go by chunks."""
+    assert problem.chunks is not None
+    whole, operator = problem.chunks.gathered(), ChunkOperator(problem.kernel, problem.chunks)
+    return dataclasses.replace(problem, X=whole.X, Y=whole.y, weights=whole.weights, operator=operator, chunks=None)
+
+
+def rank_for(n: int, asked: int | None = None) -> int:
+    """Return how many landmarks the preconditioner takes; 0 is the diagonal."""
+    if asked is not None:
+        return min(int(asked), n)
+    return 0 if n < FEWEST_OF_PRECONDITIONER else min(MOST_LANDMARKS, n // ROWS_PER_LANDMARK)
+
+
+class LandmarkPreconditioner:
+    """R -> (F F' + D)^-1 R with D = diag(shift) and F from randomly pivoted Cholesky.
+
+    The inverse is D^-1 - D^-1 F (I + F'D^-1 F)^-1 F'D^-1. If the trace of K - F F' is below that of D, the number of steps
+    does not depend on the number of rows (Diaz, Epperly, Frangella, Tropp and Webber 2023).
+    """
+
+    def __init__(self, F: Array, shift: Array) -> None:  # (n, m), which is used up, and (n,)
+        self._root = np.sqrt(shift)[:, None]
+        F /= self._root
+        self._F = F
+        inner = F.T @ F
+        inner[np.diag_indices_from(inner)] += 1.0
+        self._inner = definite_factor(inner)
+
+    def __call__(self, R: Array) -> Array:  # (n, t) -> (n, t)
+        scaled = R / self._root
+        back = la.cho_solve((self._inner, True), self._F.T @ scaled, check_finite=False)
+        return np.asarray((scaled - self._F @ back) / self._root)
+
+    def inverse_diagonal(self) -> Array:  # -> (n,)
+        """The diagonal of the inverse."""
+        out = np.empty(len(self._F))
+        for start in range(0, len(out), DIAGONAL_ROWS):
+            part = slice(start, start + DIAGONAL_ROWS)
+            half = la.solve_triangular(self._inner, self._F[part].T, lower=True, check_finite=False)
+            out[part] = (1.0 - np.sum(half**2, axis=0)) / self._root[part, 0] ** 2
+        return out
+
+
+def landmark_preconditioner(problem: RidgeProblem, shift: Array, rank: int) -> LandmarkPreconditioner | None:  # shift (n,)
+    """Return the preconditioner with `rank` landmarks; None for the diagonal."""
+    if rank == 0 or not (shift > 0).all():
+        return None
+    F = low_rank(problem.kernel, problem.encoded, rank, rng=np.random.default_rng(0), memory=float("inf")).factor
+    return LandmarkPreconditioner(F, shift)
+
+
+def _cg(problem: RidgeProblem, meter: Meter) -> RidgeFit:
+    K = problem.operator or GramOperator(problem.kernel, problem.encoded)
     if problem.alpha.ndim:
         raise InputError("solver cg takes one alpha for all targets; give a number, or fit the targets one by one.")
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
@@ -308,14 +453,14 @@ def _cg(problem: Problem, meter: Meter) -> RidgeFit:
     return from_solution(problem, solution, shift, solution.message)
 
 
-def _diagnose_cg(problem: Problem, fitted: RidgeFit, meter: Meter) -> Diagnosis:
+def _diagnose_cg(problem: RidgeProblem, fitted: RidgeFit, meter: Meter) -> Diagnosis:
     """The diagonal of G^-1 from that of the preconditioner P, exact, and of G^-1 - P^-1 by random signs.
 
     F F' <= K, so that 1 / G_ii <= (G^-1)_ii <= (P^-1)_ii, and an estimate outside is moved to the nearer end.
     """
     weights = np.ones(problem.n) if problem.weights is None else problem.weights
     shift = float(problem.alpha) / weights
-    K = GramOperator(problem.kernel, problem.X)
+    K = GramOperator(problem.kernel, problem.encoded)
     rank = max(rank_for(problem.n, problem.n_components), min(problem.n // 2, FEWEST_OF_LOO))
     near = landmark_preconditioner(problem, shift, rank)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(problem.n, PROBES))

@@ -7,23 +7,21 @@ and for folds. One buffer holds each Gram matrix in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.arrays import Array, Indices
+from mercer.arrays import Array
+from mercer.estimators.ridge.problem import RidgeData
 from mercer.grams import gram
-from mercer.grams.chunks.rows import ChunkedRows
-from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.ridge.dual import cholesky_held_out
 from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 from mercer.numeric.encodings import dense
 from mercer.selection.scoring import Scores, Scoring
-from mercer.selection.surface import PenaltyAxis, Splits, Surface, over_targets
+from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
 Step = Callable[[int, int], None]
 
@@ -40,49 +38,6 @@ NUMBERS_AT_A_TIME = 2**24
 #: Leave-one-out residuals of the whole surface are kept up to this many numbers, so that the chosen ones are at hand.
 #: Row: ridge-many-targets.
 KEPT = 2**25
-
-
-@dataclass(frozen=True)
-class Data:
-    """What a surface is computed on."""
-
-    rows: Any  # Rows, encoded once for all kernel settings, or rows in chunks
-    Y: Array  # (n, *t); (0, *t) for chunks, which have their targets with them
-    weights: Array | None
-    fit_intercept: bool
-    splits: Splits | None  # (train, test) rows; None is leave-one-out
-
-    @property
-    def X(self) -> Any:  # noqa: N802
-        """The collection itself."""
-        return self.rows if self.chunked else self.rows.data
-
-    @property
-    def chunked(self) -> bool:
-        """Whether the rows come in chunks."""
-        return isinstance(self.rows, ChunkedRows)
-
-    @property
-    def closed_form(self) -> bool:
-        """Whether every training part is all that is not in its test part, so that no refit is needed."""
-        n = len(self.Y)
-        return self.splits is None or all(
-            len(train) + len(test) == n and len(np.union1d(train, test)) == n for train, test in self.splits
-        )
-
-    @property
-    def counted(self) -> NDArray[np.bool_]:  # (n,)
-        """False for rows of weight 0."""
-        n = self.rows.n if self.chunked else len(self.Y)
-        return np.ones(n, bool) if self.weights is None else self.weights > 0
-
-    def take(self, rows: Indices) -> Data:
-        """Some of the rows, scored by leave-one-out; those of chunks are then in memory."""
-        if self.chunked:
-            some = self.rows.take(rows)
-            return Data(Rows(some.X), some.y, some.weights, self.fit_intercept, None)
-        weights = None if self.weights is None else self.weights[rows]
-        return Data(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept, None)
 
 
 def route_for(alphas: Array, n: int, n_features: int | None, leave_one_out: bool) -> str:
@@ -104,7 +59,7 @@ def route_bytes(route: str, n: int, n_features: int | None) -> int:
 def surface(
     params: Sequence[dict[str, Any]],
     kernels: Sequence[Kernel],
-    data: Data,
+    data: RidgeData,
     axis: PenaltyAxis,
     scoring: Scoring,
     route: str,
@@ -153,13 +108,13 @@ def assemble(
     )  # fmt: skip
 
 
-def _kept_whole(route: str, data: Data) -> bool:
+def _kept_whole(route: str, data: RidgeData) -> bool:
     """Whether the Gram is in its buffer again after a setting; rows of weight zero are packed out of it for good."""
     return route == "cholesky" and data.closed_form and (data.weights is None or bool(data.weights.min() > 0))
 
 
 def _settings(
-    kernel: Kernel, K: Array | None, data: Data, alphas: Array, scoring: Scoring, route: str, keep: bool
+    kernel: Kernel, K: Array | None, data: RidgeData, alphas: Array, scoring: Scoring, route: str, keep: bool
 ) -> tuple[Scores, Array | None]:
     """Scores and (if kept) leave-one-out residuals of one kernel at all alphas."""
     if not data.closed_form:
@@ -199,7 +154,7 @@ def _join(parts: list[Scores], single: bool) -> Scores:
     )  # fmt: skip
 
 
-def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath | TridiagonalPath:
+def _path(kernel: Kernel, K: Array | None, data: RidgeData, route: str) -> EigenPath | TridiagonalPath:
     if K is None:
         Z = kernel.feature_map(data.rows)
         Z = dense(Z)
@@ -211,7 +166,7 @@ def _path(kernel: Kernel, K: Array | None, data: Data, route: str) -> EigenPath 
 def _path_portion(
     path: EigenPath | TridiagonalPath,
     Y: Array,
-    data: Data,
+    data: RidgeData,
     folds: Sequence[Array] | None,
     alphas: Array,
     scoring: Scoring,
@@ -225,13 +180,13 @@ def _path_portion(
     return _score(held, replace(data, Y=Y), folds, scoring), held[0] if keep else None
 
 
-def _score(held: list[Array], data: Data, folds: Sequence[Array] | None, scoring: Scoring) -> Scores:
+def _score(held: list[Array], data: RidgeData, folds: Sequence[Array] | None, scoring: Scoring) -> Scores:
     rows = [np.arange(len(data.Y))] if folds is None else list(folds)
     weights = np.ones(len(data.Y)) if data.weights is None else data.weights
     return scoring.evaluate(data.Y, held, rows, weights, leave_one_out=folds is None)
 
 
-def _refits(K: Array, data: Data, alphas: Array, scoring: Scoring) -> Scores:
+def _refits(K: Array, data: RidgeData, alphas: Array, scoring: Scoring) -> Scores:
     """Splits whose training part is not the complement of the test part are refitted, all alphas at once."""
     assert data.splits is not None
     held = []

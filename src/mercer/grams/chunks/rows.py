@@ -20,11 +20,12 @@ from mercer.errors import InputError
 from mercer.grams.chunks.journal import Journal
 from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Runner, RunningSums, Task, Work, head_of, length_of, taken_of
 from mercer.inputs.chunks import Chunk, ChunkReader, Chunks, DaskPart, Loaded, ReadTargets, UnreadPart, stacked
-from mercer.inputs.rows import Rows
+from mercer.inputs.rows import Rows, take
 from mercer.inputs.vectors import columns_of
 from mercer.kernels.base import Kernel
 from mercer.numeric.points import SAMPLE, SEED
 from mercer.numeric.threads import Progress
+from mercer.planning import Shape
 
 
 class PairLoad:
@@ -149,6 +150,19 @@ class ChunkedRows:
     def weighted(self) -> bool:
         """Whether the rows have weights."""
         return self.head.weights is not None
+
+    def shape_for(self, kernel: Kernel) -> Shape:
+        """Return what the routes need to know of these rows under a kernel."""
+        finite = None if kernel.unresolved else kernel.features
+        shared = finite is not None and finite.shared
+        features = kernel.n_features(take(self.head.X, slice(0, 1))) if shared else None
+        y = self.head.y
+        targets = y.shape[1] if y is not None and y.ndim == 2 else 1
+        return Shape(self.n, targets, 8, features, columns_of(self.head.X) or 1)
+
+    def passes_before(self, kernel: Kernel) -> int:
+        """Return the passes before a solver begins: to count the rows, and to draw those that fix a "median"."""
+        return int(not self.counted and not self.once) + int(kernel.unresolved and not self.once)
 
     # -- work on every chunk -----------------------------------------------------------------------------------------
 
