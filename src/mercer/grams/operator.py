@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
+from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import REMEDY, Evaluation
 from mercer.kernels.parsing import as_kernel
 from mercer.numeric import tiles
@@ -49,7 +50,7 @@ def gram(
     >>> bool(np.all(gram(Linear(), X) == X @ X.T))
     True
     """
-    values = Evaluation(as_kernel(kernel), X, Z)
+    values = Evaluation(kernel if isinstance(kernel, Kernel) else as_kernel(kernel), X, Z)
     if out is None:
         out = allocate(values.shape, values.dtype, "the Gram matrix", REMEDY, parse_bytes(memory))
     else:
@@ -81,7 +82,7 @@ class GramOperator(LinearOperator):
     """
 
     def __init__(self, kernel: Any, X: Any, Z: Any = None, *, progress: Progress | None = None) -> None:
-        self.kernel = as_kernel(kernel)
+        self.kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         self.progress = progress
         self._values = Evaluation(self.kernel, X, Z)
         super().__init__(dtype=np.dtype(np.float64), shape=self._values.shape)
