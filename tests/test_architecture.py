@@ -293,7 +293,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str) -> None:
         ("mercer.report.figures", "import matplotlib"),
         ("mercer.cli.check", "import typer\nfrom mercer import __version__, parse"),
         ("mercer.testing.laws", "from mercer.estimators.ridge.kernel_ridge import KernelRidge"),
-        ("mercer.estimators.svm.svc", "from mercer.estimators.svm.solver import Solver\nfrom mercer.estimators import base"),
+        ("mercer.estimators.svm.svc", "from mercer.estimators.svm.model import Solver\nfrom mercer.estimators import base"),
         ("mercer.grams.operator", "from mercer.kernels.base import Kernel\nimport numpy as np"),
     ],
 )

@@ -18,13 +18,13 @@ from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron as K
 from mercer.estimators.ridge.kernel_ridge import KernelRidge as KernelRidge
 from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
-from mercer.estimators.svm.nu_svc import NuSVC as NuSVC
-from mercer.estimators.svm.nu_svr import NuSVR as NuSVR
 from mercer.estimators.svm.one_class_svm import OneClassSVM as OneClassSVM
 from mercer.estimators.svm.quantile import KernelQuantileRegressor as KernelQuantileRegressor
 from mercer.estimators.svm.svc import SVC as SVC
+from mercer.estimators.svm.svc import NuSVC as NuSVC
 from mercer.estimators.svm.svc_cv import SVCCV as SVCCV
 from mercer.estimators.svm.svr import SVR as SVR
+from mercer.estimators.svm.svr import NuSVR as NuSVR
 from mercer.estimators.tables.classifier import TableClassifier as TableClassifier
 from mercer.estimators.tables.quantile_regressor import TableQuantileRegressor as TableQuantileRegressor
 from mercer.estimators.tables.regressor import TableRegressor as TableRegressor

@@ -13,11 +13,9 @@ from mercer.estimators.features.nystroem import Nystroem
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
 from mercer.estimators.pca.kernel_pca import KernelPCA
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
-from mercer.estimators.svm.nu_svc import NuSVC
-from mercer.estimators.svm.nu_svr import NuSVR
 from mercer.estimators.svm.one_class_svm import OneClassSVM
-from mercer.estimators.svm.svc import SVC
-from mercer.estimators.svm.svr import SVR
+from mercer.estimators.svm.svc import SVC, NuSVC
+from mercer.estimators.svm.svr import SVR, NuSVR
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Periodic
 from mercer.kernels.functions import Function, Precomputed

@@ -9,7 +9,7 @@ from sklearn.svm import SVC as Peer  # noqa: N811
 from mercer import Gaussian
 from mercer.errors import InputError
 from mercer.estimators.svm import surface as svm_surface
-from mercer.estimators.svm.solver import SolverSettings
+from mercer.estimators.svm.model import SolverSettings
 from mercer.estimators.svm.surface import Labeled, held_together, solve_path, surface
 from mercer.grams.row_cache import KernelRows
 from mercer.inputs import Rows

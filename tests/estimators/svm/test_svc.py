@@ -20,8 +20,7 @@ from tests.estimators.svm.reference import solve_qp
 import mercer
 from benchmarks.svm_quality import broken, compare, dual_objective, main, pair_coefficients, table
 from mercer.errors import InputError
-from mercer.estimators.svm.decision import sums_per_class
-from mercer.estimators.svm.float32_predict import _decided, screened_classes, worth_screening
+from mercer.estimators.svm.decision import _decided, screened_classes, sums_per_class, worth_screening
 from mercer.estimators.svm.one_vs_one import one_against_rest, pair_values, pairs, votes
 
 G = mercer.Gaussian.from_gamma(0.3)

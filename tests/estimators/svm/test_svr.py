@@ -13,6 +13,7 @@ from tests.estimators.svm.reference import regression_dual, solve_qp
 
 import mercer
 from mercer.errors import InputError
+from mercer.estimators.svm.svr import fold_predictions
 
 G = mercer.Gaussian.from_gamma(0.3)
 
@@ -141,7 +142,7 @@ def test_residuals_are_those_of_refitting_without_the_fold(rng):
         again = mercer.SVR(G, tol=1e-8).fit(X[~out], y[~out])
         assert np.allclose(y[out] - again.predict(X[out]), residuals[out], atol=1e-6)
         slow = again.predict(X[:3])
-        assert np.allclose(slow, mercer.estimators.svm.intervals.fold_predictions(held, G, X[:3])[:, fold], atol=1e-6)  # type: ignore[attr-defined]
+        assert np.allclose(slow, fold_predictions(held, G, X[:3])[:, fold], atol=1e-6)
 
 
 def test_refusals(rng):

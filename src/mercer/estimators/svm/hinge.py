@@ -22,10 +22,10 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Array
-from mercer.errors import CapabilityError, InputError
+from mercer.errors import CapabilityError
 from mercer.estimators.progress import Meter
-from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs
-from mercer.estimators.svm.solver import KEPT, SolverSettings, least_bytes
+from mercer.estimators.svm.model import KEPT, SolverSettings, least_bytes
+from mercer.estimators.svm.one_vs_one import ClassPair, Margin, class_pairs
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -40,7 +40,7 @@ COMPONENTS = 2000
 #: Numbers of one block of features.
 BLOCK = 1 << 23
 
-#: The rounding of the hinge: the first at which all rows have a say, and by how much it shrinks.
+#: The rounding of the hinge: the first at which all rows count, and by how much it shrinks.
 WIDEST, SHRINK = 1.5, 0.3
 
 #: Newton steps where max_iter sets no limit; a stage ends when a step promises less than a share of the objective, the last
@@ -76,19 +76,14 @@ def hinge_route(shape: Shape, asked: int | None, memory: Any) -> Route:
     return Route(HINGE, int(needed), seconds, reason, exact=False)
 
 
-def routes_beyond(exact: tuple[Route, ...], shape: Shape, model: Any) -> tuple[Route, ...]:
-    """The routes of a classifier with `solver`, `C` and `n_components` whose kernel rows do not fit."""
-    hinge = hinge_route(shape, model.n_components, model.memory)
-    if model.solver == HINGE:
-        if not np.isfinite(model.C):
-            raise InputError('SVC: solver="nystroem" needs a finite C: landmarks have no hard margin of all rows.')
-        return (hinge,)
+def or_on_landmarks(exact: Route, shape: Shape, hinge: Route) -> tuple[Route, ...]:
+    """Return the exact route with the least memory that it can use, and the route on landmarks."""
     reason = f"kernel rows when the solver asks for them, at least one in {KEPT} kept"
-    return replace(exact[-1], bytes=least_bytes(shape.n), reason=reason), hinge
+    return replace(exact, bytes=least_bytes(shape.n), reason=reason), hinge
 
 
 def _held(n: int, m: int, memory: Any) -> int:
-    """Bytes of the features of all rows in float32, where half of the budget holds them; else 0, and they are made again."""
+    """Bytes of the features of all rows in float32 if half of the budget holds them; otherwise 0: they are recomputed."""
     return 4 * n * m if within(8 * n * m, memory) else 0
 
 
@@ -111,6 +106,12 @@ class HingeSolver:
     def diag(self) -> Array:  # -> (n,)
         """k(x, x) of every row."""
         return np.asarray(self.kernel.diag(self.X), dtype=np.float64)
+
+    def fit_pairs(
+        self, margin: Margin, codes: Array, classes: int, weights: Array
+    ) -> list[SupportFunction | None]:  # (n,), (n,)
+        """Fit one function per pair of classes, None if a class has no row of positive weight."""
+        return self.pairs(codes, margin.upper(weights))
 
     def pairs(self, codes: Array, upper: Array) -> list[SupportFunction | None]:  # (n,), (n,)
         """The functions of all pairs of classes; None where a class has no row with a positive bound."""

@@ -9,13 +9,11 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from mercer.arrays import Array, Floats
-from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
-from mercer.estimators.svm.model import SupportModel
-from mercer.estimators.svm.solver import SolverSettings, fit_status
+from mercer.estimators.svm.model import SolverSettings, SupportModel, fit_status, require_share
 from mercer.linalg.box_qp.problems import SupportFunction, one_class, support_function
 from mercer.planning import Route
 from mercer.registry import estimator
@@ -79,7 +77,7 @@ class OneClassSVM(OutlierMixin, SupportModel):
         return fitted
 
     def _check_parameters(self) -> None:
-        check_number(type(self).__name__, "nu", self.nu, "a number in (0, 1]", lambda v: 0 < v <= 1)
+        require_share(type(self).__name__, "nu", self.nu)
         super()._check_parameters()
 
     def _settings(self, **more: Any) -> SolverSettings:

@@ -1,26 +1,42 @@
-"""One against one: the pairs of classes, their problems solved on one Gram matrix, and what their functions say together.
+"""Two classes at a time: pairs of classes, the margins to fit them with, their solution on one Gram matrix, and votes.
 
-The block of kernel values between two classes is wanted by one pair only, the block of a class with itself by all pairs of
-that class. So the latter are made once and the former when their pair is solved, in memory that the next pair uses again:
-the whole matrix is never held, and each of its values is made once. As many pairs are solved at a time as there are cores.
+The block of kernel values between two classes is used by one pair only, the block of a class with itself by all pairs of
+that class. The latter are computed once and the former when their pair is solved, in memory that the next pair reuses: the
+whole matrix is never held, and each of its values is computed once. As many pairs are solved at a time as there are cores.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
 
 from mercer.arrays import Array
+from mercer.errors import InputError
 from mercer.grams.row_cache import KernelRows
-from mercer.linalg.box_qp.problems import BoxProblem, BoxSolution, Tick
+from mercer.linalg.box_qp.problems import (
+    BoxProblem,
+    BoxSolution,
+    SupportFunction,
+    Tick,
+    classification,
+    largest_nu,
+    nu_classification,
+    squared_norm,
+    support_function,
+)
 from mercer.linalg.box_qp.solver import solve_box
 from mercer.numeric.threads import cpu_count, run
+
+if TYPE_CHECKING:
+    from mercer.estimators.svm.model import Solver
 
 #: Up to this many rows the matrix of a pair is made whole; beyond, rows of it are made on demand. Row: svc-fit-letter.
 WHOLE = 4096
@@ -112,7 +128,7 @@ def pair_columns(coef: Array, counts: Array) -> Array:  # (S, k - 1), (k,) -> (S
 
 
 def winners(decisions: Array, classes: int, break_ties: bool = False) -> Array:  # (m, P) -> (m,)
-    """The class numbers that win: by the sign for two classes, else by votes, whose ties go to the first class."""
+    """The winning class numbers: by the sign for two classes, otherwise by votes, whose ties go to the first class."""
     if classes == 2:
         return (decisions[:, 0] > 0).astype(np.intp)
     return np.asarray((one_against_rest if break_ties else votes)(decisions, classes).argmax(axis=1))
@@ -142,7 +158,7 @@ def sides(classes: int) -> tuple[Array, Array]:  # (P, k) each
     first, second = np.zeros((2, classes * (classes - 1) // 2, classes), dtype=np.float32)
     for p, (i, j) in enumerate(pairs(classes)):
         first[p, i] = second[p, j] = 1.0
-    first.flags.writeable = second.flags.writeable = False  # shared by all who ask
+    first.flags.writeable = second.flags.writeable = False  # cached and shared
     return first, second
 
 
@@ -174,19 +190,19 @@ def solve_pairs(
     labels = np.asarray(labels)
     found = class_pairs(labels)
     limits = (tol, max_iter, time_limit, further)
-    work = _Work(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, memory or BUDGET)
+    work = _PairWork(gram, labels, np.asarray(upper, dtype=np.float64), found, limits, memory or BUDGET)
     order = sorted(range(len(found)), key=lambda p: -len(found[p].index))  # the largest first: no core waits long at the end
     threads = min(cpu_count(), len(found))
     if len(found) == 1:
-        work.alone = tick  # then the progress of the one problem is what there is to see
+        work.alone = tick  # the progress of the only problem is shown
     work.prepare()
     run(order, work.solve, threads, len(found), tick if len(found) > 1 else None, short=len(labels) <= SHORT)
     return [solution for solution in work.solutions if solution is not None]
 
 
 @final
-class _Work:
-    """What the threads share while they go through the pairs."""
+class _PairWork:
+    """Data that the threads share while they solve the pairs."""
 
     def __init__(
         self,
@@ -252,7 +268,7 @@ class _Work:
         return self.gram.part(pair.index, bytes=self.bytes, threads=None if len(self.pairs) == 1 else 1)
 
     def tell(self, done: int, total: int) -> None:
-        """Between two working sets: stop if another thread has failed or was told to."""
+        """Called between two working sets: stop if another thread has failed or was interrupted."""
         if self.halt.is_set():
             raise _HaltedError
         if self.alone is not None:
@@ -275,4 +291,143 @@ class _Work:
 
 
 class _HaltedError(Exception):
-    """Another thread has ended the work; its error is the one to be seen."""
+    """Another thread has ended the work; its error is the one that is raised."""
+
+
+class Margin(Protocol):
+    """The objective of a support vector classifier, and its solution for two classes."""
+
+    bounded: ClassVar[bool]  # pairs of classes have an upper bound per row, and are solved side by side
+
+    def upper(self, weights: Array) -> Array:  # (n,) -> (n,)
+        """The upper bounds of the multipliers, before nu forms are scaled."""
+        ...
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:  # all (v,)
+        """Fit two classes: rows of the training set with signs and weights, some of which may be 0."""
+        ...
+
+    def for_fold(self) -> Margin:
+        """The same objective for a part of the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class SoftMargin:
+    """min 1/2 ||w||^2 + C sum_i weight_i max(0, 1 - y_i f(x_i)) for a finite C."""
+
+    C: float
+    bounded: ClassVar[bool] = True
+
+    def upper(self, weights: Array) -> Array:
+        """C times the weights."""
+        return self.C * weights
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
+        """Solve one box problem."""
+        problem = classification(signs, self.C * weights, rows)
+        return support_function(problem, solver(problem), rows)
+
+    def for_fold(self) -> SoftMargin:
+        """C holds for any rows."""
+        return self
+
+
+#: How often the tolerance is refined: it must be a part of the squared distance, which is known only at the end.
+ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class HardMargin:
+    """min 1/2 ||w||^2 with y_i f(x_i) >= 1 (C = inf); raises if no function separates the classes.
+
+    It is solved as the nearest points of two convex hulls, a problem that is bounded for all data, so the solver always
+    ends. With p and q the nearest points of the hulls of the two classes, w = 2 (p - q) / ||p - q||^2 and the margin is half
+    their distance (Bennett and Bredensteiner, 2000). Hulls that meet have distance 0.
+    """
+
+    what: str  # the name of the estimator, for the error
+    bounded: ClassVar[bool] = False
+
+    def upper(self, weights: Array) -> Array:
+        """Infinite, except for rows of weight 0."""
+        return np.where(weights > 0, np.inf, 0.0)
+
+    def for_fold(self) -> HardMargin:
+        """The same."""
+        return self
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
+        """Find the nearest points of the two convex hulls, each time more exactly until their distance is known to tol."""
+        rounding, radius2 = float(np.finfo(solver.rows.dtype).eps), float(solver.rows.diag()[rows].max())
+        known = weights > 0
+        plus, minus = (signs > 0) & known, (signs < 0) & known
+        start = np.zeros(len(signs))
+        start[np.argmax(plus)] = start[np.argmax(minus)] = 1.0
+        problem = BoxProblem(signs, np.zeros(len(signs)), known.astype(np.float64), start, rows, True)
+        floor, fine, steps = 20.0 * rounding * radius2, 0.05 * radius2, 0
+        for _ in range(ROUNDS):
+            solution = solver(problem, fine)
+            steps += solution.n_iter
+            g, distance2 = solution.gradient, squared_norm(problem, solution)
+            # > 0 proves that a hyperplane separates the classes: the first lies beyond the second along p - q
+            apart = float(g[plus].min() + g[minus].min())
+            if distance2 <= floor:
+                raise InputError(_no_margin(self.what))
+            wanted = 0.5 * solver.settings.tol * distance2
+            if not solution.converged or (apart > 0 and fine <= wanted * 1.01):
+                break
+            problem, fine = replace(problem, start=solution.value), min(wanted, 0.1 * fine)
+        if not apart > 0:
+            raise InputError(_no_margin(self.what))
+        scale, middle = 2.0 / distance2, 0.5 * float(g[plus].min() - g[minus].min())
+        dual, primal = 2.0 / distance2, 2.0 * distance2 / apart**2
+        return SupportFunction(
+            rows, signs * solution.value * scale, -middle * scale, math.sqrt(distance2) * scale,
+            dual, max(primal - dual, 0.0), solution.converged, steps, solution.message, scale * (signs * g - middle),
+        )  # fmt: skip
+
+
+def _no_margin(what: str) -> str:
+    return (
+        f"{what}: C = inf allows no margin errors, but the classes are not separable in the feature space of this kernel "
+        "(the convex hulls of the classes meet, within the rounding of kernel values). Give a finite C, or a richer kernel."
+    )
+
+
+@dataclass(frozen=True)
+class NuMargin:
+    """min 1/2 ||w||^2 - nu r + 1/n sum_i max(0, r - y_i f(x_i)), divided by r."""
+
+    nu: float
+    capped: bool = False  # a fold of a feasible set may miss feasibility by a row: then the largest nu it allows is taken
+    bounded: ClassVar[bool] = False
+
+    def upper(self, weights: Array) -> Array:
+        """The weights."""
+        return weights
+
+    def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
+        """Solve one box problem with the sums of both signs fixed."""
+        nu = min(self.nu, largest_nu(signs, weights)) if self.capped else self.nu
+        problem = nu_classification(signs, weights, nu, rows)
+        return support_function(problem, solver(problem), rows)
+
+    def for_fold(self) -> NuMargin:
+        """Capped at what the rows of the fold allow."""
+        return replace(self, capped=True)
+
+
+def coefficients(
+    found: Sequence[SupportFunction | None], codes: Array, classes: int
+) -> tuple[Array, Array]:  # -> (k - 1, n), (P,)
+    """All coefficients by training row, in LIBSVM's order (see `pair_columns`), and the intercepts."""
+    table, intercepts = np.zeros((classes - 1, len(codes))), np.zeros(len(found))
+    for p, ((i, j), function) in enumerate(zip(pairs(classes), found, strict=True)):
+        if function is None:
+            continue
+        own = codes[function.rows] == i
+        table[j - 1, function.rows[own]] = function.coef[own]
+        table[i, function.rows[~own]] = function.coef[~own]
+        intercepts[p] = function.intercept
+    return table, intercepts

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Array, Floats
-from mercer.errors import check_number
 from mercer.estimators.base import DEFAULT_KERNEL
-from mercer.estimators.svm.regressor import SupportRegressor
-from mercer.estimators.svm.solver import check_penalty
+from mercer.estimators.svm.model import real, require
+from mercer.estimators.svm.svr import SupportRegressor
 from mercer.linalg.box_qp.problems import BoxProblem, SupportFunction, quantile_regression
 from mercer.registry import estimator
 
@@ -70,8 +70,9 @@ class KernelQuantileRegressor(SupportRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         name = type(self).__name__
-        check_penalty(name, self.C)  # finite: without a bound every quantile would interpolate
-        check_number(name, "quantile", self.quantile, "a number between 0 and 1", lambda v: 0 < v < 1)
+        # finite: without a bound every quantile would interpolate
+        require(name, "C", self.C, "a number > 0", 0 < real(self.C) < math.inf)
+        require(name, "quantile", self.quantile, "a number between 0 and 1", 0 < real(self.quantile) < 1)
 
     def _problem(self, y: Array, weights: Array) -> BoxProblem:
         return quantile_regression(y, float(self.C) * weights, float(self.quantile))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
+from mercer.estimators.svm.model import SolverSettings
 from mercer.estimators.svm.one_vs_one import ClassPair, class_pairs, winners
-from mercer.estimators.svm.solver import SolverSettings
 from mercer.grams import GramOperator, gram
 from mercer.grams.row_cache import FINE, KernelRows
 from mercer.inputs import Rows

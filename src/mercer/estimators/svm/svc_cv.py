@@ -14,10 +14,10 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.svm.classifier import FittedPairs, Labels, Margin, SupportClassifier
-from mercer.estimators.svm.solver import SolverSettings, fit_status
+from mercer.estimators.svm.model import SolverSettings, fit_status
+from mercer.estimators.svm.one_vs_one import Margin, SoftMargin
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
-from mercer.estimators.svm.svc import SoftMargin
+from mercer.estimators.svm.svc import FittedPairs, Labels, SupportClassifier
 from mercer.numeric.memory import budget_bytes
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -29,7 +29,7 @@ USUAL = (10, 11)
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedPairs:
     """A surface, the point chosen on it, and the fit there on all rows."""
 
     surface: Surface
@@ -123,13 +123,13 @@ class SVCCV(SupportClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> SVCCV:
-        """Compute the surface, choose_point, and fit on all rows; weights count in the fits, not in the scores."""
+        """Compute the surface, choose a point on it, and fit on all rows; weights count in the fits, not in the scores."""
         fitted: SVCCV = self._fit(X, y, sample_weight, groups=groups)
         return fitted
 
     def _check_parameters(self) -> None:
         if self.rule not in ("best", "one_standard_error"):
-            raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
+            raise InputError(f'{type(self).__name__}: rule must be "best" or "one_standard_error"; got {self.rule!r}.')
         super()._check_parameters()
 
     def _settings(self, **more: Any) -> SolverSettings:
@@ -138,12 +138,12 @@ class SVCCV(SupportClassifier):
     def _margin(self) -> Margin:
         return SoftMargin(self.best_C_)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> TunedPairs:
         labels = Labels.of(type(self).__name__, data, self.class_weight)
         found = self._explore(data, labels, meter)
         row, column = choose_point(found, self.rule)
         margin = SoftMargin(float(found.Cs[column]))
-        return Tuned(found, (row, column), self._pairs(data, labels, found.kernels[row], margin, meter))
+        return TunedPairs(found, (row, column), self._pairs(data, labels, found.kernels[row], margin, meter))
 
     def _explore(self, data: TrainingSet, labels: Labels, meter: Meter) -> Surface:
         splits = read_splits(self.cv, data.X, data.y, data.more["groups"], classifier=True)
@@ -171,7 +171,7 @@ class SVCCV(SupportClassifier):
 
         return read_grid(kernel, self.length_scales, self.param_grid).explore(evaluate, part, self.rule)
 
-    def _store(self, data: TrainingSet, solution: Tuned) -> None:
+    def _store(self, data: TrainingSet, solution: TunedPairs) -> None:
         found, (row, column) = solution.surface, solution.index
         self._store_pairs(data, solution.pairs)
         self.fit_status_ = fit_status(type(self).__name__, solution.pairs.found, stacklevel=5)
@@ -183,34 +183,29 @@ class SVCCV(SupportClassifier):
         self.cv_results_ = tabulate(found)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return surface_routes(self, shape)
+        """Gram matrices shared by all fits, several at once if they fit; otherwise rows on demand for every fold."""
+        n, folds = shape.n, self.cv if isinstance(self.cv, int) else 5
+        settings = USUAL[0] if self.length_scales is None else len(list(self.length_scales))
+        if self.param_grid is not None:
+            settings = int(np.prod([len(list(values)) for values in self.param_grid.values()]))
+        penalties = USUAL[1] if self.Cs is None else np.size(self.Cs)
+        largest = max(1, n - n // max(2, folds))
+        matrix = matrix_bytes(n, float(self.tol))
+        budget = budget_bytes(self.memory, settings * matrix)
+        entry = 2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()
+        fits = settings * penalties * folds
+        passes = fits * 8.0 * float(largest) ** 2 / gemm_rate()  # rows of support vectors, read once or twice
+        together = max(1, held_together(n, settings, float(self.tol), budget))
+        grid = f"{settings} x {penalties} points, {folds} splits"
+        shared = f"{settings} Gram matrices, {together} at a time, for {fits} fits ({grid})"
+        fallback = f"kernel rows on demand, anew for each of {settings * folds} splits"
+        kept = min(matrix, int(0.9 * budget))
+        return (
+            Route("gram", (together + 1) * matrix, settings * entry * n * n / 2.0 + passes, shared),
+            Route("rows", kept, settings * folds * entry * n * n / 2.0 + passes, fallback),
+        )
 
     def _summary(self) -> Summary:
         facts = super()._summary()
         chosen = f"C = {self.best_C_:.4g}, {self.surface_.scoring} {self.best_score_:.4g}: {self.surface_.how}"
         return Summary(facts.title, (("chosen", chosen), *facts.lines), {**facts.numbers, "best_score": self.best_score_})
-
-
-def surface_routes(model: SVCCV, shape: Shape) -> tuple[Route, ...]:
-    """Gram matrices shared by all fits, as many at once as help; else rows on demand for every fold."""
-    n, folds = shape.n, model.cv if isinstance(model.cv, int) else 5
-    settings = USUAL[0] if model.length_scales is None else len(list(model.length_scales))
-    if model.param_grid is not None:
-        settings = int(np.prod([len(list(values)) for values in model.param_grid.values()]))
-    penalties = USUAL[1] if model.Cs is None else np.size(model.Cs)
-    largest = max(1, n - n // max(2, folds))
-    matrix = matrix_bytes(n, float(model.tol))
-    budget = budget_bytes(model.memory, settings * matrix)
-    entry = 2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()
-    fits = settings * penalties * folds
-    passes = fits * 8.0 * float(largest) ** 2 / gemm_rate()  # the rows of a few thousand support vectors, read once or twice
-    together = max(1, held_together(n, settings, float(model.tol), budget))
-    shared = (
-        f"{settings} Gram matrices, {together} at a time, for {fits} fits ({settings} x {penalties} points, {folds} splits)"
-    )
-    fallback = f"kernel rows on demand, anew for each of {settings * folds} splits"
-    kept = min(matrix, int(0.9 * budget))
-    return (
-        Route("gram", (together + 1) * matrix, settings * entry * n * n / 2.0 + passes, shared),
-        Route("rows", kept, settings * folds * entry * n * n / 2.0 + passes, fallback),
-    )
