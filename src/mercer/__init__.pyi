@@ -37,6 +37,9 @@ from mercer.inputs import Graph as Graph
 from mercer.inputs.chunks import chunks as chunks
 from mercer.inputs.sequences import read_fasta as read_fasta
 from mercer.inputs.sequences import read_lines as read_lines
+from mercer.inputs.series import interpolated as interpolated
+from mercer.inputs.series import read_ts as read_ts
+from mercer.inputs.series import series_of as series_of
 from mercer.inputs.tu import read_tu as read_tu
 from mercer.kernels.base import Kernel as Kernel
 from mercer.kernels.frequencies import Cosines as Cosines
@@ -55,6 +58,8 @@ from mercer.kernels.graphs import WeisfeilerLehman as WeisfeilerLehman
 from mercer.kernels.graphs import WLOptimalAssignment as WLOptimalAssignment
 from mercer.kernels.molecules import CircularSubstructures as CircularSubstructures
 from mercer.kernels.parsing import parse as parse
+from mercer.kernels.series import GlobalAlignment as GlobalAlignment
+from mercer.kernels.series import Signature as Signature
 from mercer.kernels.stationary import Exponential as Exponential
 from mercer.kernels.stationary import Gaussian as Gaussian
 from mercer.kernels.stationary import Laplacian as Laplacian

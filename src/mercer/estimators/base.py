@@ -306,9 +306,10 @@ class KernelEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = self._given_kernel()
         views, tags.input_tags.pairwise = kernel._views(), kernel.given
-        tags.input_tags.sparse = not (kernel.given or views & {"strings", "graphs"}) and kernel.takes_sparse
+        objects = bool(views & {"strings", "graphs", "molecules", "series"})
+        tags.input_tags.sparse = not (kernel.given or objects) and kernel.takes_sparse
         tags.input_tags.string = "strings" in views
-        tags.input_tags.two_d_array = not views & {"strings", "graphs"}
+        tags.input_tags.two_d_array = not objects
         return tags
 
     # -- the door ----------------------------------------------------------------------------------------------------
@@ -335,6 +336,8 @@ class KernelEstimator(BaseEstimator):
         rows = Rows(X)  # refuses what is no collection, and what is empty
         if "strings" in views:
             rows.strings()  # an estimator that only keeps its rows at fit would find what is no string much later
+        if "series" in views:
+            rows.series()
         return X if hasattr(X, "shape") else list(X)
 
     def _has_width(self, columns: int, reset: bool) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.graphs import Graph, as_graph, as_molecule
+from mercer.inputs.series import as_series, channels_of, is_series
 from mercer.inputs.vectors import Matrix, as_vectors, check_size, is_frame
 
 T = TypeVar("T")
@@ -76,6 +77,10 @@ class Rows:
     def molecules(self) -> list[Any]:
         """The collection as RDKit's molecules; equal texts are read once."""
         return self.remember("molecules", self._molecules)
+
+    def series(self) -> list[Floats]:
+        """The collection as time series, (length, channels) each."""
+        return self.remember("series", lambda: as_series(self.data, self.name))
 
     def given(self) -> tuple[Array, Array | None]:
         """Kernel values from outside with all N training objects, (n, N), and which of these the rows are.
@@ -168,6 +173,8 @@ class Rows:
         data = self.data
         if is_frame(data):
             return _frame_columns(data, columns, self.name)
+        if is_series(data):
+            return channels_of(self.series(), columns, self.name)
         names = [c for c in columns if isinstance(c, str)]
         if names:
             raise InputError(

@@ -163,6 +163,9 @@ class Product(Combination):
     terms: tuple[Kernel, ...] = field(metadata={"child": True})
     _precedence = PRODUCT
 
+    def _beyond_unit(self) -> Kernel | None:
+        return next((lacking for term in self.terms if (lacking := term._beyond_unit()) is not None), None)
+
     def _block(self, pair: Pair) -> Array:
         first, *others = self.terms
         total = first._block(pair.part(0)).astype(dtype_of(pair.A), copy=False)
@@ -265,6 +268,9 @@ class Scaled(Wrapper):
             )
         super().__post_init__()
 
+    def _beyond_unit(self) -> Kernel | None:
+        return self.inner._beyond_unit() if self.scale <= 1.0 else self
+
     def _block(self, pair: Pair) -> Array:
         values = self.inner._block(pair)
         values *= self.scale
@@ -351,6 +357,9 @@ class Power(Pointwise):
     power: int = whole(at_least=0, keyword=False)
     inner: Kernel = child()
     _precedence = POWER
+
+    def _beyond_unit(self) -> Kernel | None:
+        return self.inner._beyond_unit()
 
     def _apply(self, values: Array) -> Array:
         return np.power(values, self.power, out=values)

@@ -407,9 +407,17 @@ class Kernel(Operators, abc.ABC):
     def _derivation(self) -> Derivation | None:
         return None
 
+    def _why_unproven(self) -> str:
+        """A sentence about a node without a derivation, to follow the one that no rule covers it; may be empty."""
+        return ""
+
     def _facts(self) -> frozenset[str]:
         """Those of "stationary", "characteristic", "characteristic on R^d", "universal" that are known to hold."""
         return frozenset()
+
+    def _beyond_unit(self) -> Kernel | None:
+        """The first term that is not known to have values in [0, 1]; None if the kernel itself is known to have them."""
+        return self
 
     def _by_differences(self) -> bool:
         """Whether ||phi(x) - phi(z)|| depends on x - z only: then data may be shifted before distances are taken."""

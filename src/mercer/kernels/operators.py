@@ -141,6 +141,18 @@ class Operators:
         """k(Sx, Sz): rows become X @ S.T for S (r, d), and X * S for S (d,)."""
         return cast("Kernel", NODES["LinearMap"](S, inner=self._self))
 
+    def time(self) -> Kernel:
+        """k on series with time, from 0 to 1, as a further channel."""
+        return cast("Kernel", NODES["SeriesMap"]("time", inner=self._self))
+
+    def lead_lag(self) -> Kernel:
+        """k on the lead-lag paths of series: each value beside the one before it."""
+        return cast("Kernel", NODES["SeriesMap"]("lead_lag", inner=self._self))
+
+    def base_point(self) -> Kernel:
+        """k on series that begin with a step of zeros, so that a signature sees where a series starts."""
+        return cast("Kernel", NODES["SeriesMap"]("base_point", inner=self._self))
+
     def dates(self) -> Kernel:
         """k on dates and times, as days since 1970-01-01 UTC with fractions."""
         return cast("Kernel", NODES["Dated"](self._self))

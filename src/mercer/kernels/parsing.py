@@ -349,7 +349,10 @@ def _public_kernels() -> Iterator[type[Kernel]]:
 #: Every kernel that a text may name.
 KERNELS: dict[str, type[Kernel]] = {kind.__name__: kind for kind in _public_kernels()}
 
-_VERBS = ("exp", "polynomial", "normalized", "tanimoto", "map", "weighted", "on", "linear", "dates")
+_VERBS = (
+    "exp", "polynomial", "normalized", "tanimoto", "map", "weighted", "on", "linear", "dates", "time", "lead_lag",
+    "base_point",
+)  # fmt: skip
 _CONVERSIONS = ("from_gamma", "from_width", "from_variance", "from_denominator")
 
 #: What users of other libraries write, and the text to write here.

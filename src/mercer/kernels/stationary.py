@@ -49,6 +49,9 @@ class Stationary(Kernel):
         """dg/ds, given s and K = g(s); finite at s = 0. A steady kernel may get None for s."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    def _beyond_unit(self) -> None:
+        """A profile decreases from 1 and is positive."""
+
     def _scales(self) -> Floats | None:
         return np.array(self.length_scale) if isinstance(self.length_scale, tuple) else None
 

@@ -38,6 +38,9 @@ class View(Wrapper):
     def _resolve(self, rows: Rows) -> Kernel:
         return self._with_children((self.inner._resolve(self._view(rows)),))
 
+    def _beyond_unit(self) -> Kernel | None:
+        return self.inner._beyond_unit()
+
     def _block(self, pair: Pair) -> Array:
         return self.inner._block(pair)
 
@@ -85,7 +88,8 @@ class On(View):
         object.__setattr__(self, "columns", tuple(clean))
 
     def _views(self) -> frozenset[str]:
-        return frozenset({"table"})
+        inner = self.inner._views()
+        return inner if inner == {"series"} else frozenset({"table"})  # channels of series are chosen like columns
 
     def _width(self) -> int | None:
         numbers = [c if c >= 0 else -c - 1 for c in self.columns if isinstance(c, int)]

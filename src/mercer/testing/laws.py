@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.kernels.functions import Function, Precomputed, name_of, registered
 from mercer.kernels.parsing import parse
+from mercer.kernels.series import SeriesKernel
 from mercer.kernels.views import Mapped, View
 from mercer.kernels.wrappers import Centered, Weighted
 from mercer.numeric import tiles
@@ -174,6 +175,8 @@ def magnitude(kernel: Kernel, rows: Rows) -> float:
     if isinstance(kernel, View):
         return magnitude(kernel.inner, kernel._view(rows))
     own = float(np.abs(kernel.diag(rows)).max())
+    if isinstance(kernel, SeriesKernel):
+        return own  # its base kernel compares steps
     if isinstance(kernel, Centered):
         own = max(own, magnitude(kernel.inner, Rows(kernel.sample.data)))
     return max([own, *(magnitude(child, rows) for child in kernel.children)])

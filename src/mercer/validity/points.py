@@ -79,7 +79,7 @@ def given(X: Any, kernel: Kernel) -> list[Collection]:
 def generated(kernel: Kernel) -> list[list[Collection]]:
     """Families of points in the kernel's domain; a later family is for kernels that cannot read the ones before."""
     domains = {node._domain for node in nodes(kernel)}
-    if kernel.given:
+    if kernel.given or kernel._views() & {"series", "molecules"}:
         return []
     width = kernel._width()
     families = {
