@@ -105,11 +105,11 @@ def main() -> None:
     total = sum(table.values(), Counter())
     print(f"{'all':24}" + "".join(f"{total[column]:9}" for column in columns))
     asked = total["asked"] - table["inputs"]["asked"] - table["testing"]["asked"]
-    print(f"\ngetattr and hasattr outside inputs and testing: {asked}")
+    print(f"\ncode lines: {total['code']:,} in {total['files']} files")
+    print(f"getattr and hasattr outside inputs and testing: {asked}")
     print(f"private attributes of others outside kernels: {total['foreign'] - table['kernels']['foreign']}")
     doubled = {name: places for name, places in classes.items() if len(places) > 1}
     print(f"class names in more than one place: {len(doubled)}")
-    print(f"code lines: {total['code']:,} in {total['files']} files")
     for name, places in sorted(doubled.items()) if chosen.where else []:
         print(f"  {name}: {', '.join(places)}")
 
