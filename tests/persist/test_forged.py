@@ -24,7 +24,7 @@ from tests.persist.forge import MODELS, TABLES, answer
 
 import mercer
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.pca.neighbors import by_neighbors
+from mercer.estimators.pca.preimages import by_neighbors
 from mercer.estimators.svm.margin_bounds import MarginLedger
 from mercer.estimators.tables.result import ColumnNote
 from mercer.grams.fourier_grid import FourierGrid, GridFactor

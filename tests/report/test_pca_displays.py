@@ -11,7 +11,7 @@ import pytest
 
 from mercer import Gaussian, KernelPCA, NoveltyBall
 from mercer.errors import InputError
-from mercer.estimators.pca.noise import noise_level
+from mercer.estimators.pca.denoising import noise_level
 from mercer.report.pca import ComponentsDisplay, ImagesDisplay, ProjectionDisplay, ScreeDisplay
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
+from mercer.estimators.pca.denoising import noise_level
 from mercer.estimators.pca.kernel_pca import KernelPCA
-from mercer.estimators.pca.noise import noise_level
 
 #: Clean rows kept back to choose on: this share, and at most this many.
 HELD, MOST = 0.2, 300

@@ -11,8 +11,7 @@ import scipy.optimize
 import mercer
 from mercer import Gaussian, Graph, KernelPCA, Laplacian, Linear, Matern, Polynomial, Precomputed, Spectrum, VertexHistogram
 from mercer.errors import CapabilityError
-from mercer.estimators.pca.edits import alphabet_of, neighbors_of
-from mercer.estimators.pca.fixed_point import fixed_point
+from mercer.estimators.pca.preimages import alphabet_of, fixed_point, neighbors_of
 
 
 def ring(n: int = 120, noise: float = 0.0, seed: int = 0) -> np.ndarray:

@@ -1,16 +1,19 @@
-"""Four ways to the same components: full eigh, Lanczos, explicit features, landmarks."""
+"""Eigenvalues and principal directions of a centered Gram matrix, by eigh, Lanczos, explicit features or landmarks.
+
+With weights w the centered matrix is S (I - 1 p') K (I - p 1') S with p = w / sum(w) and S = diag(sqrt(w)). Its eigenvalues
+are those of the centered Gram matrix of a sample in which row i occurs w_i times.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Array
-from mercer.errors import NumericalError
-from mercer.estimators.pca.centering import CenteredGram, Means, center_in_place
-from mercer.estimators.pca.components import NEGATIVE, Components, inverse_roots, settle
+from mercer.errors import InputError, NumericalError
 from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.low_rank import LandmarkFeatures, landmark_features, low_rank
@@ -22,6 +25,142 @@ from mercer.linalg.eigenpairs import eigenpairs
 from mercer.linalg.lanczos import largest_eigenpairs
 from mercer.numeric.encodings import dense
 from mercer.numeric.threads import Progress
+from mercer.numeric.tiles import SIDE
+from mercer.registry import record
+
+#: Eigenvalues below this share of the largest one count as zero, by the bytes of a kernel value; scikit-learn's numbers.
+ZERO = {8: 1e-12, 4: 2e-7}
+#: The rounding of one kernel value.
+EPS = {8: float(np.finfo(np.float64).eps), 4: float(np.finfo(np.float32).eps)}
+#: A negative eigenvalue larger than this share of the largest one is not due to rounding.
+NEGATIVE = {8: 1e-5, 4: 5e-3}
+
+
+@record()
+@dataclass(frozen=True)
+class Components:
+    """f_l = sum_i coef_il phi(x_i) over anchors x_i, orthonormal, and mean = sum_i mean_coef_i phi(x_i).
+
+    The anchors are the training rows, or the landmarks. `inner` holds <phi(x_i), f_l> and `means` <phi(x_i), mean> for the
+    anchors, so the Gram matrix is not needed again. `primal` holds the directions and, as its last column,
+    the mean in explicit features, where that route was taken.
+    """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "values": "float (q,)",
+        "vectors": "float (_, q)",
+        "coef": "float (a, q)",
+        "offset": "float (q,)",
+        "mean_coef": "float (a,)",
+        "mean_square": "float",
+        "inner": "float (a, q)",
+        "means": "float (a,)",
+        "primal": "None | float (_, q+1)",
+    }
+
+    values: Array  # (q,) eigenvalues of the centered Gram matrix, falling
+    vectors: Array  # (n, q) its unit eigenvectors
+    coef: Array  # (a, q)
+    offset: Array  # (q,) <mean, f_l>
+    mean_coef: Array  # (a,)
+    mean_square: float  # ||mean||^2
+    inner: Array  # (a, q)
+    means: Array  # (a,)
+    total: float  # trace of the centered Gram matrix
+    weight: float  # sum of the weights
+    residual: float = 0.0  # largest ||K v - value v|| / largest value
+    n_products: int = 0  # vectors multiplied by Lanczos
+    primal: Array | None = None  # (D, q + 1)
+
+    def cut(self, keep: Array) -> Components:  # (q,) bool
+        """Only some of the components."""
+        primal = None if self.primal is None else self.primal[:, np.append(keep, True)]
+        return Components(
+            self.values[keep], self.vectors[:, keep], self.coef[:, keep], self.offset[keep], self.mean_coef,
+            self.mean_square, self.inner[:, keep], self.means, self.total, self.weight, self.residual, self.n_products,
+            primal,
+        )  # fmt: skip
+
+
+def settle(
+    values: Array, vectors: Array, w: Array, lowest: float, itemsize: int, scale: float, kernel: Any
+) -> tuple[Array, Array]:
+    """Raise for an indefinite spectrum, set rounding to zero, and fix signs: the largest projection of a row is positive.
+
+    The entries of a vector contain the weights of rows and are divided by them first: a weight counts as copies of a row.
+    `scale` is the size of the kernel values before centering, which bounds the rounding error.
+    """
+    largest = float(max(values.max(initial=0.0), 0.0))
+    if not np.isfinite(values).all():
+        raise InputError(f"KernelPCA: {kernel} has NaN or infinite values on these data.")
+    if lowest < -NEGATIVE[itemsize] * max(largest, 1e-300) and lowest < -1e-10:
+        raise InputError(
+            f"KernelPCA: the centered Gram matrix of {kernel} has the eigenvalue {lowest:.3g} beside {largest:.3g}, so this "
+            "is not a kernel: there is no feature space to find directions in. There are significant negative eigenvalues; "
+            "repair the matrix (mercer.repair) and use Precomputed(), or take a valid kernel."
+        )
+    rounding = 2.0 * len(vectors) * EPS[itemsize] * scale
+    values = np.where(values <= max(ZERO[itemsize] * largest, rounding), 0.0, values)
+    top = np.abs(vectors / np.sqrt(w)[:, None]).argmax(axis=0)
+    signs = np.sign(vectors[top, np.arange(vectors.shape[1])])
+    return values, vectors * np.where(signs == 0.0, 1.0, signs)
+
+
+def inverse_roots(values: Array) -> Array:  # (q,)
+    """1 / sqrt(values), and 0 where the value is 0: such a component projects everything on 0."""
+    return np.divide(1.0, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
+
+
+@dataclass(frozen=True)
+class Means:
+    """<phi(x_i), mean> of every row, and ||mean||^2, for the weighted mean of the rows in feature space."""
+
+    rows: Array  # (n,)
+    grand: float
+
+    @classmethod
+    def of(cls, K: Any, shares: Array) -> Means:  # K (n, n) or an operator, shares (n,) with sum 1
+        """The means of a Gram matrix under weights that sum to one."""
+        rows = np.asarray(K @ shares.astype(getattr(K, "dtype", np.float64)), dtype=np.float64)
+        return cls(rows, float(shares @ rows))
+
+    def trace(self, diagonal: Array, weights: Array) -> float:  # (n,), (n,)
+        """The trace of the centered Gram matrix: the total variance times the sum of the weights."""
+        return max(0.0, float(weights @ (diagonal - 2.0 * self.rows + self.grand)))
+
+
+class CenteredGram:
+    """The centered Gram matrix as an operator: the product with K, and a correction of rank two around it."""
+
+    def __init__(self, K: Any, weights: Array) -> None:  # K (n, n), weights (n,)
+        self.K = K
+        self.shares = weights / weights.sum()
+        self.root = np.sqrt(weights)[:, None]
+        self.plain = bool((weights == 1.0).all())
+        self.shape = (len(weights), len(weights))
+
+    def __matmul__(self, V: Array) -> Array:  # (n, b) -> (n, b)
+        X = V if self.plain else V * self.root
+        X = X - self.shares[:, None] * X.sum(axis=0)
+        W = np.asarray(self.K @ X.astype(self.K.dtype, copy=False), dtype=np.float64)
+        W -= self.shares @ W
+        return W if self.plain else W * self.root
+
+
+def center_in_place(K: Array, weights: Array, means: Means) -> Array:  # (n, n), (n,)
+    """Turn a Gram matrix into the centered one, in its own memory."""
+    root = np.sqrt(weights)
+    rows = (means.rows - 0.5 * means.grand).astype(K.dtype)
+    plain = bool((weights == 1.0).all())
+    for start in range(0, len(K), SIDE):
+        part = slice(start, start + SIDE)
+        K[part] -= rows[part, None]
+        K[part] -= rows[None, :]
+        if not plain:
+            K[part] *= root[part, None].astype(K.dtype)
+            K[part] *= root[None, :].astype(K.dtype)
+    return K
+
 
 #: Residuals that Lanczos iterates to when no tolerance is given, by the bytes of a kernel value.
 DEFAULT_TOL = {8: 1e-10, 4: 1e-6}

@@ -13,10 +13,10 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.pca import decompositions
-from mercer.estimators.pca.components import Components
+from mercer.estimators.pca.decompositions import Components
+from mercer.estimators.pca.denoising import tune_denoising
 from mercer.estimators.pca.preimages import Preimages, choose_method, find_preimages
 from mercer.estimators.pca.routes import check_solver, landmarks_on_chunks, landmarks_route, pca_routes
-from mercer.estimators.pca.tuning import tune_denoising
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
