@@ -8,6 +8,8 @@ from mercer.estimators.features.nystroem import Nystroem as Nystroem
 from mercer.estimators.features.random_fourier import RandomFourierFeatures as RandomFourierFeatures
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
 from mercer.estimators.gp.suggest import suggest as suggest
+from mercer.estimators.logistic.kernel_logistic import KernelLogisticRegression as KernelLogisticRegression
+from mercer.estimators.logistic.kernel_logistic import KernelLogisticRegressionCV as KernelLogisticRegressionCV
 from mercer.estimators.margin_theorem import margin_bound as margin_bound
 from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall

@@ -18,9 +18,8 @@ w (diag(p) - p p'), and one factorization per class is enough (algorithms 3.3 an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,7 @@ def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
 ) -> Mode:
     """Return the mode of the latent function by Newton's method with step halving.
 
-    `start` is (dual, intercept) of a problem nearby. It ends when a step gains at most ``tol`` (1 + |psi|).
+    `start` is (dual, intercept) of a problem nearby. It ends when a step promises to gain at most ``tol`` (1 + |psi|).
 
     >>> from mercer.linalg.likelihoods import Logit
     >>> mode = find_mode(np.eye(2), Logit(), np.array([1.0, 0.0]))
@@ -117,12 +116,13 @@ def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
             v = root * factor.solve(root)
             to_c = float(u.sum() / v.sum())
             u = u - to_c * v
-        step, to_f = u - a, K @ u + to_c
-        share = 1.0
+        step, to_f, share = u - a, K @ u + to_c, 1.0
+        promise = 0.5 * float(gradient @ (to_f - f) - a @ (to_f - f - to_c + c))
+        done = abs(promise) <= tol * (1.0 + abs(value))
         for _ in range(HALVINGS):
             trial = a + share * step, c + share * (to_c - c), f + share * (to_f - f)
             reached = psi(trial[2], trial[0], trial[1])
-            if reached >= value or (share == 1.0 and reached >= value - 1e-12 * (1.0 + abs(value))):
+            if reached >= value or (done and reached >= value - 1e-12 * (1.0 + abs(value))):
                 break
             share *= 0.5
         else:
@@ -131,9 +131,9 @@ def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
             if size > 1e-4 * (1.0 + float(np.abs(gradient).max())):
                 converged, message = False, f"no shorter step gains anything, and the slope is {size:.1e}"
             break
-        gain, (a, c, f), value = reached - value, trial, reached
-        if share == 1.0 and abs(gain) <= tol * (1.0 + abs(value)):
-            converged, message = True, f"a step gained less than {tol:g}"
+        (a, c, f), value = trial, reached
+        if done:
+            converged, message = True, f"a step promised to gain less than {tol:g}"
     assert factor is not None  # the loop runs at least once
     return Mode(f, a, c, value, W, slope, factor, converged, n_iter, message, intercept)
 
@@ -188,8 +188,9 @@ class SoftmaxMode:
     dual: Floats  # (n, C) A with F = K A + intercept
     intercept: Floats  # (C,)
     value: float  # psi
-    roots: Floats  # (n, C) square roots of D
-    factors: tuple[Factor, ...]  # of B_c
+    D: Floats  # (n, C)
+    blocks: tuple[Floats, ...]  # E_c (n, n) per class
+    logdet: float  # sum_c log det B_c
     total: Factor  # of T
     weights: Floats  # (n,)
     converged: bool
@@ -199,23 +200,31 @@ class SoftmaxMode:
     @property
     def evidence(self) -> float:
         """Laplace's log marginal likelihood."""
-        logdet = sum(factor.logdet for factor in self.factors) + self.total.logdet - float(np.log(self.weights).sum())
-        return self.value - 0.5 * logdet
-
-    def E(self, c: int, X: Array) -> Floats:  # noqa: N802 - a matrix; (n,) or (n, t) -> same
-        """Return (K + D_c^-1)^-1 X."""
-        root = self.roots[:, c] if X.ndim == 1 else self.roots[:, c, None]
-        return root * self.factors[c].solve(root * X)
+        return self.value - 0.5 * (self.logdet + self.total.logdet - float(np.log(self.weights).sum()))
 
     def M(self, X: Array) -> Floats:  # noqa: N802 - a matrix; (n, C) -> (n, C)
         """Return M X with the blocks of the module docstring."""
-        return _times_m(self.roots, self.factors, self.total, X)
+        return _times_m(self.blocks, self.total, X)
 
 
-def _times_m(roots: Floats, factors: Any, total: Factor, X: Floats) -> Floats:  # (n, C) -> (n, C)
-    EX = np.column_stack([roots[:, c] * factors[c].solve(roots[:, c] * X[:, c]) for c in range(X.shape[1])])
+def _times_m(blocks: Sequence[Floats], total: Factor, X: Floats) -> Floats:  # (n, C) -> (n, C)
+    EX = np.column_stack([E @ X[:, c] for c, E in enumerate(blocks)])
     middle = total.solve(EX.sum(axis=1))
-    return EX - np.column_stack([roots[:, c] * factors[c].solve(roots[:, c] * middle) for c in range(X.shape[1])])
+    return EX - np.column_stack([E @ middle for E in blocks])
+
+
+def _class_blocks(K: Floats, D: Floats) -> tuple[tuple[Floats, ...], float, Factor]:  # (n, n), (n, C)
+    """Return E_c of every class, sum_c log det B_c, and the factor of T = sum_c E_c."""
+    blocks, logdet, T = [], 0.0, np.zeros(K.shape, order="F")
+    for root in np.sqrt(D).T:
+        factor = cholesky(root[:, None] * K * root, 1.0, overwrite=True)
+        logdet += factor.logdet
+        E = factor.inverse().dense()
+        E *= root[:, None]
+        E *= root
+        T += E
+        blocks.append(E)
+    return tuple(blocks), logdet, cholesky(T, 0.0, overwrite=True)
 
 
 def find_softmax_mode(  # K (n, n), Y (n, C) one-hot, weights (n,) > 0
@@ -250,33 +259,28 @@ def find_softmax_mode(  # K (n, n), Y (n, C) one-hot, weights (n,) > 0
     for n_iter in range(max_iter + 1):
         P = np.exp(log_softmax(F))
         D = np.maximum(w[:, None] * P, LEAST * w[:, None])
-        roots = np.sqrt(D)
-        factors = tuple(cholesky(roots[:, k, None] * K * roots[:, k], 1.0, overwrite=True) for k in range(C))
-        T = np.zeros((n, n), order="F")
-        for k in range(C):
-            whitened = factors[k].whiten(np.diag(roots[:, k]).copy(order="F"))
-            T += whitened.T @ whitened
-        total = cholesky(T, 0.0, overwrite=True)
+        blocks, logdet, total = _class_blocks(K, D)
         if converged or n_iter == max_iter:
             break
         G = w[:, None] * (Y - P)
         WF = w[:, None] * (P * F - P * np.sum(P * F, axis=1, keepdims=True))
         b = WF + G
-        U = b - _times_m(roots, factors, total, K @ b)
+        U = b - _times_m(blocks, total, K @ b)
         to_c = np.zeros(C)
         if intercept:
             ones = [np.eye(C)[k] * np.ones((n, 1)) for k in range(C)]
-            columns = [_times_m(roots, factors, total, one) for one in ones]
+            columns = [_times_m(blocks, total, one) for one in ones]
             matrix = np.array([V.sum(axis=0) for V in columns]).T
             to_c = np.linalg.lstsq(matrix, U.sum(axis=0), rcond=1e-12)[0]
             to_c -= to_c.mean()
             U = U - sum(to_c[k] * columns[k] for k in range(C))
-        to_F = K @ U + to_c
-        share = 1.0
+        to_F, share = K @ U + to_c, 1.0
+        promise = 0.5 * float(np.sum(G * (to_F - F)) - np.sum(A * (to_F - F - to_c + c)))
+        done = abs(promise) <= tol * (1.0 + abs(value))
         for _ in range(HALVINGS):
             trial = A + share * (U - A), c + share * (to_c - c), F + share * (to_F - F)
             reached = psi(trial[2], trial[0], trial[1])
-            if reached >= value or (share == 1.0 and reached >= value - 1e-12 * (1.0 + abs(value))):
+            if reached >= value or (done and reached >= value - 1e-12 * (1.0 + abs(value))):
                 break
             share *= 0.5
         else:
@@ -284,33 +288,19 @@ def find_softmax_mode(  # K (n, n), Y (n, C) one-hot, weights (n,) > 0
             converged = size <= 1e-4
             message = "no shorter step gains anything" + ("" if converged else f", and the slope is {size:.1e}")
             break
-        gain, (A, c, F), value = reached - value, trial, reached
-        if share == 1.0 and abs(gain) <= tol * (1.0 + abs(value)):
-            converged, message = True, f"a step gained less than {tol:g}"
-    return SoftmaxMode(F, A, c, value, roots, factors, total, w, converged, n_iter, message)
+        (A, c, F), value = trial, reached
+        if done:
+            converged, message = True, f"a step promised to gain less than {tol:g}"
+    return SoftmaxMode(F, A, c, value, D, blocks, logdet, total, w, converged, n_iter, message)
 
 
 def softmax_evidence(  # K (n, n)
     mode: SoftmaxMode, K: Floats, pullback: Callable[[Tile, Tile], Array]
 ) -> Evidence:
     """Return Laplace's log marginal likelihood of a softmax mode (without intercept) with its exact gradient."""
-    n, C = mode.F.shape
     P, w = np.exp(log_softmax(mode.F)), mode.weights
-    N = np.zeros((n, n))
-    through = []  # V_c = L_T^-1 E_c K, and diag(K E_c K)
-    blocks = np.zeros((n, C, C))  # the blocks of (K^-1 + W)^-1 that belong to one row
-    for c in range(C):
-        root = mode.roots[:, c]
-        E = root[:, None] * mode.factors[c].solve(np.diag(root))
-        N += -0.5 * E
-        H = mode.total.whiten(E.copy(order="F"))
-        N += 0.5 * H.T @ H
-        EK = E @ K
-        blocks[:, c, c] = K.diagonal() - np.einsum("ij,ij->j", K, EK)
-        through.append(H @ K)
-    for c in range(C):
-        for d in range(C):
-            blocks[:, c, d] += np.einsum("ij,ij->j", through[c], through[d])
+    N = np.zeros(K.shape)
+    blocks = _row_covariances(mode, K, N)
     # dW_ab / df_c = w (p_a (d_ac - p_c) d_ab - p_a p_b (d_ac + d_bc - 2 p_c)); s_c = -1/2 tr(blocks dW / df_c)
     diagonal = np.einsum("icc->ic", blocks)
     mixed = np.einsum("icd,id->ic", blocks, P)  # sum_d S_cd p_d
@@ -327,3 +317,51 @@ def softmax_evidence(  # K (n, n)
         return np.ascontiguousarray(K[rows, cols])
 
     return Evidence(mode.evidence, pullback(tile, values), 0.0, mode.total.jitter)
+
+
+def _row_covariances(mode: SoftmaxMode, K: Floats, N: Floats | None = None) -> Floats:  # -> (n, C, C)
+    """Return the posterior covariance of the C latent values of every row; -1/2 sum_c M_cc is added to ``N`` if given."""
+    n, C = mode.F.shape
+    through = []  # L_T^-1 E_c K
+    found = np.zeros((n, C, C))
+    for c, E in enumerate(mode.blocks):
+        EK = -E / mode.D[:, c]  # E K = I - E D^-1
+        EK[np.diag_indices(n)] += 1.0
+        own = K.diagonal() - np.einsum("ij,ij->j", K, EK)  # of (K^-1 + D_c)^-1; the other form loses digits if D is small
+        found[:, c, c] = np.where(mode.D[:, c] * K.diagonal() > 1.0, (1.0 - E.diagonal() / mode.D[:, c]) / mode.D[:, c], own)
+        through.append(mode.total.whiten(EK.copy(order="F")))
+        if N is not None:
+            H = mode.total.whiten(E.copy(order="F"))
+            N += 0.5 * (H.T @ H - E)
+    for c in range(C):
+        for d in range(C):
+            found[:, c, d] += np.einsum("ij,ij->j", through[c], through[d])
+    return found
+
+
+def held_out_latent(mode: Mode) -> Floats:  # -> (n,)
+    """Return approximate leave-one-out values f_-i = f_i - S_i g_i / (1 - W_i S_i), S the posterior variance.
+
+    They are exact for a Gaussian likelihood. The quadratic approximation around the mode is refitted without row i.
+    """
+    root = np.sqrt(mode.W)
+    kept = mode.W * mode.factor.diag_inverse()  # diagonal of M
+    if mode.with_intercept:
+        v = root * mode.factor.solve(root)
+        kept = kept - v**2 / v.sum()
+    kept = np.maximum(kept, 1e-12 * mode.W)
+    return mode.f + mode.dual / mode.W - mode.dual / kept
+
+
+def held_out_softmax(mode: SoftmaxMode, K: Floats, intercept: bool) -> Floats:  # -> (n, C)
+    """Return approximate leave-one-out values F_-i = F_i - S_i (I - W_i S_i)^-1 g_i, S_i the (C, C) posterior covariance."""
+    n, C = mode.F.shape
+    S = _row_covariances(mode, K)
+    if intercept:
+        units = [mode.M(np.eye(C)[c] * np.ones((n, 1))) for c in range(C)]
+        A = np.linalg.pinv(np.array([V.sum(axis=0) for V in units]), rcond=1e-12)
+        R = np.stack([np.eye(C)[c] - K @ units[c] for c in range(C)], axis=2)  # (n, C, C): columns are intercepts
+        S = S + R @ A @ R.transpose(0, 2, 1)
+    P = np.exp(log_softmax(mode.F))
+    W = mode.weights[:, None, None] * (P[:, :, None] * np.eye(C) - P[:, :, None] * P[:, None, :])
+    return mode.F - (S @ np.linalg.solve(np.eye(C) - W @ S, mode.dual[:, :, None]))[:, :, 0]
