@@ -159,7 +159,7 @@ def test_names_of_other_libraries_get_the_text_to_write() -> None:
         "[open('{marker}', 'w') for x in (1,)]",
         "(x := open('{marker}', 'w'))",
         "open('{marker}', 'w').close()",
-        "f'{{open(\"{marker}\", \"w\")}}'",
+        'f\'{{open("{marker}", "w")}}\'',
         "Gaussian(length_scale=open('{marker}', 'w'))",
         "exec(\"open('{marker}', 'w')\")",
         "Linear() if open('{marker}', 'w') else Linear()",

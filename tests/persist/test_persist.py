@@ -34,9 +34,7 @@ y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
 LABELS = np.where(y > 0, "up", "down")
 NEW = rng.normal(size=(7, 3))
 WORDS = ["".join(rng.choice(list("abc"), 12)) for _ in range(40)]
-GRAPHS = [
-    mercer.Graph(4, [(0, 1), (1, 2), (2, 3)][: i % 4], node_labels=["C", "O", ("N", 1), i % 3]) for i in range(40)
-]
+GRAPHS = [mercer.Graph(4, [(0, 1), (1, 2), (2, 3)][: i % 4], node_labels=["C", "O", ("N", 1), i % 3]) for i in range(40)]
 NETWORKS = [networkx.path_graph(2 + i % 3) for i in range(40)]
 for number, network in enumerate(NETWORKS):
     networkx.set_node_attributes(network, "CO"[number % 2], "label")
