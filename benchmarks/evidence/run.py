@@ -124,7 +124,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def condense(how: str, output: str) -> str:
     """Return the one line of a command's output that states its result."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
     if how == "pytest":
         found = [
             line.strip("= ")
