@@ -115,7 +115,7 @@ def test_approximate_leave_one_out_is_near_refits(y: np.ndarray, C: float) -> No
 def test_splits_are_refits(y: np.ndarray) -> None:
     splits = [(np.arange(45, 90), np.arange(45)), (np.arange(45), np.arange(45, 90))]
     grid = {"Cs": [0.5, 5.0], "length_scales": [1.0, 2.0]}
-    model = KernelLogisticRegressionCV(cv=splits, **grid).fit(X, y)  # type: ignore[arg-type]
+    model = KernelLogisticRegressionCV(cv=splits, **grid).fit(X, y)
     for point, score in zip(model.cv_results_["params"], model.cv_results_["split0_test_score"], strict=True):
         refit = KernelLogisticRegression(Gaussian(point["length_scale"]), C=point["C"]).fit(X[45:], y[45:])
         assert score == pytest.approx(-log_loss(y[:45], refit.predict_proba(X[:45]), labels=np.unique(y)), abs=1e-5)
@@ -156,7 +156,7 @@ def test_strings_graphs_tables_sparse_rows_and_given_values() -> None:
 
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-def test_saved_and_loaded(y: np.ndarray, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_saved_and_loaded(y: np.ndarray, tmp_path) -> None:
     for model in (KernelLogisticRegression(K), KernelLogisticRegressionCV(K, Cs=[1.0, 2.0], length_scales=[1.0])):
         mercer.save(model.fit(X, y), tmp_path / "model")
         again = mercer.load(tmp_path / "model")
@@ -188,6 +188,6 @@ def test_the_route_is_planned() -> None:
         (KernelLogisticRegressionCV(cv=[(np.flatnonzero(TWO == 0), np.arange(5))]), TWO, "trains without one"),
     ],
 )
-def test_bad_input_is_named(model, y: np.ndarray, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_is_named(model, y: np.ndarray, message: str) -> None:
     with pytest.raises(InputError, match=message):
         model.fit(X, y)
