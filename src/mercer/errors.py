@@ -15,12 +15,17 @@ A message names the object, the rule, the value received and what to do.
 
 from __future__ import annotations
 
+import os as _os
+import sys as _sys
+import warnings as _warnings
 from numbers import Integral as _Integral
 from numbers import Real as _Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+_PACKAGE = _os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 
 #: Characters of a long text that are shown around the place where reading stopped.
 CONTEXT = 1000
@@ -116,3 +121,11 @@ def check_number(owner: str, name: str, value: Any, rule: str, holds: Callable[[
     """Raise InputError if a parameter is not a number or breaks its rule."""
     if isinstance(value, bool) or not isinstance(value, _Real) or not holds(float(value)):
         raise InputError(f"{owner}: {name} must be {rule}; got {describe(value)}.")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning at the line that called mercer: the first frame outside the package."""
+    level, frame = 1, _sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    _warnings.warn(message, category, stacklevel=level)

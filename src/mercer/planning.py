@@ -7,7 +7,6 @@ nothing and allocates nothing.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from mercer.errors import InputError, MemoryBudgetError
+from mercer.errors import InputError, MemoryBudgetError, warn
 from mercer.numeric.memory import budget_bytes, format_bytes, within
 from mercer.registry import record
 
@@ -101,10 +100,9 @@ def choose_route(offered: Iterable[Route], memory: int | float | str | None, wha
     for route in routes:
         if route.bytes <= budget:
             if announce and first.exact and not route.exact:
-                warnings.warn(
+                warn(
                     f"{what}: {first.solver} needs {format_bytes(first.bytes)}, over the memory budget of "
                     f"{format_bytes(budget)}, so {route.solver} is taken, which is not exact. memory= raises the budget.",
-                    stacklevel=3,
                 )
             return route
     least = min(routes, key=lambda route: route.bytes)

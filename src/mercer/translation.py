@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, describe, warn
 from mercer.estimators.features.nystroem import Nystroem
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
 from mercer.estimators.pca.kernel_pca import KernelPCA
@@ -81,11 +80,10 @@ def _matern(kernel: Any) -> Kernel:
 
 
 def _sine(kernel: Any) -> Kernel:
-    warnings.warn(
+    warn(
         "from_sklearn: ExpSineSquared of several columns is not a kernel; Periodic takes a product over them, and is the "
         "same for one column.",
         TranslationWarning,
-        stacklevel=4,
     )
     return Periodic(float(kernel.length_scale), period=float(kernel.periodicity))
 
@@ -154,11 +152,10 @@ def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
     if name not in ("rbf", "laplacian", "poly", "polynomial", "sigmoid"):
         raise InputError(f"from_sklearn: the kernel {name!r} has no counterpart; a function of your own is Function(f).")
     if gamma is None:
-        warnings.warn(
+        warn(
             f"from_sklearn: gamma of kernel={name!r} is a number only beside data: translate the fitted estimator, or give "
             "them, from_sklearn(estimator, X). The median distance of the training rows takes its place.",
             TranslationWarning,
-            stacklevel=5,
         )
         return {"rbf": Gaussian("median"), "laplacian": Laplacian("median")}.get(name) or named(name, 1.0, options)
     if name == "rbf":

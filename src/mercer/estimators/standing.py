@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
+from mercer.errors import warn
 from mercer.grams import gram
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
@@ -43,11 +43,10 @@ def stands(kernel: Kernel, X: Any, owner: str) -> bool:
     if psd and n <= VERIFIED_ROWS:
         return True
     word = "is not known to be a kernel" if psd else "is not a kernel on these rows"
-    warnings.warn(
+    warn(
         f"{owner}: {kernel} {word}, so that bounds and gaps which rest on one are not available (nan). "
         'k.certificate() says more; k.repaired(X, method="clip") is a kernel near it.',
         NotAKernelWarning,
-        stacklevel=6,
     )
     return False
 

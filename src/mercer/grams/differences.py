@@ -6,12 +6,12 @@ distance. For the others the loss is seen, and said.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mercer.arrays import Floats
+from mercer.errors import warn
 from mercer.kernels.base import Kernel
 
 #: Squared distances below this many roundings of k(x, x) + k(z, z) have no more than three digits.
@@ -54,9 +54,8 @@ def warn_of_cancellation(verb: str, squared: Floats, sizes: Floats, eps: float, 
     if squared.min() < -ROUNDINGS * eps * float(np.max(sizes)):  # no kernel at all: others say so
         return
     if float(np.mean(squared <= ROUNDINGS * eps * sizes)) >= 0.5 and float(np.max(sizes)) > 0:
-        warnings.warn(
+        warn(
             f"{verb}: k(x, x) + k(z, z) - 2 k(x, z) cancels for {kernel}; most distances have three digits or none. "
             "Subtract the column means from the data, or scale the kernel to them.",
             PrecisionWarning,
-            stacklevel=4,
         )

@@ -7,14 +7,13 @@ duplicates, so small values are computed again from the differences wherever the
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, warn
 from mercer.numeric.encodings import DENSE_WIDTH, FloatRows, Index, check_width, dense, inner, same_dtype, squared_norms
 
 #: Nanoseconds that the compiled exponential saves per kernel value: a matrix of 2^22 entries is worth its loading.
@@ -298,7 +297,7 @@ def median_distance(X: Any, metric: str, weights: Array | None = None) -> float:
     distances = unit * pdist(sample, "euclidean" if metric == "euclidean" else "cityblock")
     apart = distances > 0
     if not apart.any():
-        warnings.warn('length_scale="median": all rows are equal, so 1.0 is taken.', stacklevel=2)
+        warn('length_scale="median": all rows are equal, so 1.0 is taken.')
         return 1.0
     if weights is None:
         return float(np.median(distances[apart]))

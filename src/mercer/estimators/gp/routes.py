@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from mercer.errors import InputError, check_choice
+from mercer.errors import InputError, check_choice, warn
 from mercer.estimators.gp import chunked as gp_chunked
 from mercer.estimators.gp import fourier as gp_fourier
 from mercer.estimators.gp import inducing as gp_inducing
@@ -96,17 +94,15 @@ def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engi
 def announce(route: Route, solver: str, n: int, chunked: bool = False) -> None:
     """Warn if "auto" left the exact route because of chunks or of the number of rows; `choose_route` warns about memory."""
     if solver == "auto" and chunked:
-        warnings.warn(
+        warn(
             "GaussianProcessRegressor: the rows come in chunks, therefore solver='inducing' is used, which is not exact. "
             "Set solver='inducing' to silence this warning.",
-            stacklevel=3,
         )
         return
     if solver == "auto" and n > EXACT_ROWS and not route.exact:
-        warnings.warn(
+        warn(
             f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, therefore solver={route.solver!r} is used, "
             'which is not exact. Set solver="exact" for the exact route, or name the solver to silence this warning.',
-            stacklevel=3,
         )
 
 

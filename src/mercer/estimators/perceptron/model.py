@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array
-from mercer.errors import InputError, check_choice, check_whole
+from mercer.errors import InputError, check_choice, check_whole, warn
 from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.perceptron.budget import POLICIES
 from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
@@ -319,4 +318,4 @@ def warn_if_open(model: Any) -> None:
             )
         else:
             text = f"not converged in {ledger.epochs} epochs; raise max_iter=, or be content with the averaged weights."
-        warnings.warn(f"{which}: {text}", ConvergenceWarning, stacklevel=4)
+        warn(f"{which}: {text}", ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Floats, Indices
+from mercer.errors import warn
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
@@ -53,11 +53,11 @@ class DataDiagnosis:
         """The lines that `mercer.plan` prints below the routes."""
         return (*self.lines, *(f"warning: {text}" for text in self.warnings))
 
-    def announce(self, what: str, n: int, *, stacklevel: int = 3) -> None:
+    def announce(self, what: str, n: int) -> None:
         """One warning with everything to be changed, for fits of at least LONG rows."""
         if self.warnings and n >= LONG:
             text = f"{what}, before a fit of {n} rows: " + " ".join(self.warnings)
-            warnings.warn(text, DiagnosisWarning, stacklevel=stacklevel + 1)
+            warn(text, DiagnosisWarning)
 
 
 def diagnose_data(kernel: Kernel, X: Any, route: Route | None = None) -> DataDiagnosis:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, describe, warn
 from mercer.estimators.base import KernelEstimator, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
 from mercer.estimators.svm.decision import SupportFunctions
@@ -170,16 +169,15 @@ def _beside(n: int, k: int) -> int:
     return min(cpu_count(), k * (k - 1) // 2) * (2 * n // k) ** 2 + n * n // k
 
 
-def fit_status(what: str, found: Sequence[SupportFunction | None], stacklevel: int) -> int:
+def fit_status(what: str, found: Sequence[SupportFunction | None]) -> int:
     """0 if every function reached the tolerance; else 1, with a warning that says which limit came first."""
     stopped = [function for function in found if function is not None and not function.converged]
     if not stopped:
         return 0
-    warnings.warn(
+    warn(
         f"{what}: the solver stopped early: {stopped[0].message}. The model can be used; its dual objective is "
         f"within {sum(function.gap for function in stopped):.3g} of the best. Raise the limit, or scale the columns.",
         ConvergenceWarning,
-        stacklevel=stacklevel + 1,
     )
     return 1
 
@@ -336,7 +334,7 @@ class SupportModel(KernelEstimator):
         """The route within the budget; before a long fit a look at the data, with a warning where it would be of no use."""
         route = super()._choose_route(data)
         if data.n >= LONG:
-            diagnose_data(data.kernel, data.X, route).announce(type(self).__name__, data.n, stacklevel=5)
+            diagnose_data(data.kernel, data.X, route).announce(type(self).__name__, data.n)
         return route
 
     def _notes(self, X: Any, route: Route) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self.primal_objective_ = solution.dual + gap
         self.margin_ = -solution.intercept / solution.norm if solution.norm > 0 else 0.0
         self._novel = float((solution.outputs < 0).mean())
-        self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
+        self.fit_status_ = fit_status(type(self).__name__, [solution])
 
     def score_samples(self, X: Any) -> Floats:
         """Return <w, phi(x)>, (n,): the larger, the more like the training set."""

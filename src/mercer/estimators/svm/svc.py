@@ -167,7 +167,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
 
     def _store(self, data: TrainingSet, solution: Any) -> None:
         self._store_pairs(data, solution)
-        self.fit_status_ = fit_status(type(self).__name__, solution.found, stacklevel=5)
+        self.fit_status_ = fit_status(type(self).__name__, solution.found)
 
     def _store_pairs(self, data: TrainingSet, solution: FittedPairs) -> None:
         labels, codes, k = solution.labels, solution.labels.codes, len(solution.labels.classes)

@@ -174,7 +174,7 @@ class SVCCV(SupportClassifier):
     def _store(self, data: TrainingSet, solution: TunedPairs) -> None:
         found, (row, column) = solution.surface, solution.index
         self._store_pairs(data, solution.pairs)
-        self.fit_status_ = fit_status(type(self).__name__, solution.pairs.found, stacklevel=5)
+        self.fit_status_ = fit_status(type(self).__name__, solution.pairs.found)
         self.surface_, self.best_index_, self.best_C_ = found, (row, column), float(found.Cs[column])
         self.best_params_ = {**found.params[row], "C": self.best_C_}
         scales = [self.kernel_.get_params()[path] for path in length_scale_paths(self.kernel_)]

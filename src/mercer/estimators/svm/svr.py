@@ -147,7 +147,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
         known = data.counted > 0
         self._inside = float((np.abs(data.y - solution.outputs)[known] <= self.tube_ + float(self.tol)).mean())
         self._later = {"training": Training(data.X, data.y, data.counted)}
-        self.fit_status_ = fit_status(type(self).__name__, [solution], stacklevel=5)
+        self.fit_status_ = fit_status(type(self).__name__, [solution])
 
     def predict(self, X: Any) -> Floats:
         """Return f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_."""
