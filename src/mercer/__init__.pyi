@@ -35,6 +35,7 @@ from mercer.estimators.tables.rfm import RFMRegressor as RFMRegressor
 from mercer.explanations import explain as explain
 from mercer.grams import GramOperator as GramOperator
 from mercer.grams import gram as gram
+from mercer.independence import ci_test as ci_test
 from mercer.inputs import Graph as Graph
 from mercer.inputs.chunks import chunks as chunks
 from mercer.inputs.sequences import read_fasta as read_fasta
