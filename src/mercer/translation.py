@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.errors import InputError, describe, warn
 from mercer.estimators.features.nystroem import Nystroem
@@ -187,7 +188,7 @@ def _gamma(estimator: Any, X: Any, default: str) -> float | None:
         return 1.0 / float(width)
     if X is None:
         return None
-    variance = float(X.multiply(X).mean() - X.mean() ** 2) if hasattr(X, "multiply") else float(np.var(X))
+    variance = float(X.multiply(X).mean() - X.mean() ** 2) if sp.issparse(X) else float(np.var(X))
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
@@ -199,7 +200,7 @@ def _svm(kind: Any, *parameters: str) -> Callable[[Any, Any], Any]:
         options = {"degree": model.degree, "coef0": model.coef0}
         gamma = None if _needs_none(model.kernel) else _gamma(model, X, "scale")
         kernel = named(model.kernel, gamma, options)
-        return kind(kernel, **{key: getattr(model, key) for key in parameters})
+        return kind(kernel, **{key: value for key, value in model.get_params(deep=False).items() if key in parameters})
 
     return translate
 

@@ -110,10 +110,10 @@ def _explain(error: Exception) -> int:
 
 
 def _usage(error: Any) -> str:
-    context = getattr(error, "ctx", None)
+    context = vars(error).get("ctx")
     path = context.command_path if context is not None else "mercer"
     hint = ""
-    option = str(getattr(error, "option_name", "--"))
+    option = str(vars(error).get("option_name", "--"))
     if (path, option) in GONE:
         return f"Error: {option}: {GONE[path, option]} See {path} --help."
     if option[:2] != "--":  # there is no short option but -h: likely an expression

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe, plural
-from mercer.explanations.expansion import Expansion, check_linear, expand, rows_of
+from mercer.explanations.outputs import Output, check_linear, expand, rows_of
 from mercer.inputs import Rows, as_rows, count, is_frame, take
 from mercer.kernels.column_terms import Column, ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
@@ -136,7 +136,7 @@ class ColumnProduct:
         return np.stack([np.asarray(k(rows, self.rest), dtype=np.float64) for k in self.kernels])
 
 
-def _examples(expansion: Expansion, new: Any) -> tuple[tuple[int, float], ...]:
+def _examples(expansion: Output, new: Any) -> tuple[tuple[int, float], ...]:
     parts = expansion.coefficients * np.asarray(expansion.kernel(expansion.X, new), dtype=np.float64)[:, 0]
     order = np.argsort(-np.abs(parts), kind="stable")[:SHOWN]
     return tuple((int(i), float(parts[i])) for i in order)
@@ -161,5 +161,5 @@ def _background(background: Any, known: Rows) -> Rows | None:
 
 
 def _names(model: Any, columns: list[Column]) -> tuple[str, ...]:
-    known = getattr(model, "feature_names_in_", None)
+    known = vars(model).get("feature_names_in_")
     return tuple(str(name) for name in (known if known is not None and len(known) == len(columns) else columns))

@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer.errors import CapabilityError, InputError, describe
 from mercer.explanations.columns import ColumnExplanation, explain_columns
-from mercer.explanations.expansion import check_linear, check_model, expand, rows_of
 from mercer.explanations.graphs import GraphExplanation, Places, term_nodes
+from mercer.explanations.outputs import check_linear, check_model, expand, rows_of
 from mercer.explanations.strings import Contributions, StringExplanation, term_letters
 from mercer.inputs import Graph, Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel

@@ -290,7 +290,7 @@ def _read(
 
 def _check_symmetric(K: GramOperator) -> None:
     """Refuse a function that is not symmetric on these data; its values on up to 256 rows are compared both ways."""
-    if K._values.symmetric:
+    if K.symmetric:
         return
     rows = slice(0, min(K.shape[0], 256))
     block = K.block(rows, rows)

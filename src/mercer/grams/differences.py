@@ -29,7 +29,7 @@ class PrecisionWarning(UserWarning):
 def without_offset(kernel: Kernel, *collections: Any) -> tuple[Any, ...]:
     """The collections without the mean of the first, where no distance changes by it; as they are elsewhere."""
     tables = [X for X in collections if X is not None]
-    if not kernel._by_differences() or not all(_is_table(X) for X in tables):
+    if not kernel.by_differences() or not all(_is_table(X) for X in tables):
         return collections
     first = np.asarray(tables[0])
     # rounded to the dtype, so that subtracting it is exact for values that lie close together

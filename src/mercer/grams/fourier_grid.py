@@ -20,6 +20,7 @@ from scipy import fft
 
 from mercer.arrays import Array
 from mercer.errors import CapabilityError, InputError, MissingExtraError
+from mercer.inputs import is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measures import Measure
 from mercer.linalg.cholesky import definite_factor
@@ -76,14 +77,14 @@ class FourierGrid:
     def adjoint(self, X: Array, strengths: Array, *, doubled: bool = False) -> Array:  # (n, d), (t, n) -> (t, *grid)
         """sum_i strengths_i e^(-2 pi i h j'x_i) for every j of the grid, or of the grid of differences j - j'."""
         shape = tuple((4 * self.halves + 1).tolist()) if doubled else self.shape
-        transform = getattr(_finufft(), f"nufft{X.shape[1]}d1")
+        transform = _transforms(X.shape[1])[0]
         values = np.ascontiguousarray(strengths.astype(np.complex128))
         found = transform(*self._angles(X), values, shape, eps=TRANSFORM, isign=-1)
         return np.asarray(found).reshape(len(strengths), *shape)
 
     def values(self, X: Array, coefficients: Array) -> Array:  # (n, d), (t, M) -> (n, t)
         """The real part of sum_j coefficients_j e^(2 pi i h j'x)."""
-        transform = getattr(_finufft(), f"nufft{X.shape[1]}d2")
+        transform = _transforms(X.shape[1])[1]
         grid = np.ascontiguousarray(coefficients.reshape(-1, *self.shape).astype(np.complex128))
         found = np.asarray(transform(*self._angles(X), grid, eps=TRANSFORM, isign=1))
         return found.reshape(len(grid), -1).real.T.copy()
@@ -156,7 +157,7 @@ class ToeplitzSystem:
     """
 
     def __init__(self, generator: Array, grid: FourierGrid) -> None:  # (4 m + 1, …)
-        self.grid, self._generator = grid, generator
+        self.grid, self.generator = grid, generator
         self._padded = tuple(fft.next_fast_len(size, real=True) for size in generator.shape)
         half = generator[..., 2 * int(grid.halves[-1]) :]
         # a sequence with v_-j = conj(v_j) and the coefficients of a real function are one thing
@@ -173,13 +174,13 @@ class ToeplitzSystem:
 
     def without(self, part: ToeplitzSystem) -> ToeplitzSystem:
         """The same frequencies without the rows of another system."""
-        return ToeplitzSystem(self._generator - part._generator, self.grid)
+        return ToeplitzSystem(self.generator - part.generator, self.grid)
 
     def dense(self, index: Array) -> Array:  # (a,) -> (a, a)
         """D T D between some frequencies, complex."""
         numbers, w = np.stack(np.unravel_index(index, self.grid.shape), axis=-1), self.grid.weights[index]
         steps = numbers[:, None] - numbers[None] + 2 * self.grid.halves
-        return np.asarray(self._generator[tuple(np.moveaxis(steps, -1, 0))] * np.outer(w, w))
+        return np.asarray(self.generator[tuple(np.moveaxis(steps, -1, 0))] * np.outer(w, w))
 
     def diag(self) -> Array:  # -> (p,)
         """The diagonal."""
@@ -279,7 +280,7 @@ def has_grid(kernel: Kernel, width: int) -> bool:
 
 def frequencies_for(kernels: Sequence[Kernel], X: Any) -> int | None:
     """How many frequencies the grid of these kernels would have for rows X; None where there is none."""
-    dense = hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "toarray") and X.shape[0] > 0
+    dense = (isinstance(X, np.ndarray) or is_frame(X)) and len(X.shape) == 2 and X.shape[0] > 0
     if not dense or not all(has_grid(kernel, X.shape[1]) for kernel in kernels):
         return None
     data = np.asarray(X)
@@ -339,6 +340,16 @@ def reach_of(kernel: Kernel, width: int, share: float) -> Array:  # -> (d,)
             raise CapabilityError(f"{kernel} does not fall off with the distance, so no grid of frequencies is fine enough.")
         found[k] = steps[last + 1, k]
     return found
+
+
+def _transforms(columns: int) -> tuple[Any, Any]:
+    """Return the transforms of types 1 and 2 for one, two or three columns."""
+    library = _finufft()
+    return {
+        1: (library.nufft1d1, library.nufft1d2),
+        2: (library.nufft2d1, library.nufft2d2),
+        3: (library.nufft3d1, library.nufft3d2),
+    }[columns]
 
 
 def _finufft() -> Any:

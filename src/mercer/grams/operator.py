@@ -87,6 +87,11 @@ class GramOperator(LinearOperator):
         self._values = Evaluation(self.kernel, X, Z)
         super().__init__(dtype=np.dtype(np.float64), shape=self._values.shape)
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether it is the matrix of one collection with itself, for a symmetric kernel."""
+        return self._values.symmetric
+
     def _matmat(self, V: Array) -> Floats:  # (m, r) -> (n, r)
         self._check_finite(V)
         return self.times(V)

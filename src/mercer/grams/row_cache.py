@@ -365,7 +365,7 @@ def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
 
 def _coarse(kernel: Kernel, X: Any) -> Any:
     """The vectors in float32 if a sample of kernel values bears it, dense if narrow; other collections as they are."""
-    if kernel._views() != {"vectors"} or columns_of(X) is None or is_frame(X):
+    if kernel.views != {"vectors"} or columns_of(X) is None or is_frame(X):
         return X
     n, d = X.shape
     narrow = dense(X) if sp.issparse(X) and d <= DENSE_WIDTH and n * d <= 2**28 else X

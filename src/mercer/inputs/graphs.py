@@ -223,6 +223,11 @@ def _spelled_out(codes: NDArray[np.int32] | None, vocabulary: tuple[Hashable, ..
     return None if codes is None else tuple(vocabulary[code] for code in codes.tolist())
 
 
+def is_networkx(value: Any) -> bool:
+    """Whether it is a graph of networkx."""
+    return hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed")
+
+
 def as_graph(value: Any, where: str) -> Graph:
     """Return the Graph behind one of the forms that kernels on graphs take; `where` names it in messages.
 
@@ -236,7 +241,7 @@ def as_graph(value: Any, where: str) -> Graph:
         return Graph(*molecule_graph(read_molecule(value, where))).with_smiles(value)
     if is_molecule(value):
         return Graph(*molecule_graph(value))
-    if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
+    if is_networkx(value):
         return _from_networkx(value, where)
     if is_edge_list(value):
         return _from_edges(value, None, where)

@@ -19,6 +19,11 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
+def is_series(X: Any) -> bool:
+    """Whether it is a column of a data frame, of pandas or polars."""
+    return hasattr(X, "to_numpy") and hasattr(X, "__len__") and not is_frame(X)
+
+
 def is_plain(X: Any) -> bool:
     """Whether it is an (n, d) array of finite float32 or float64 numbers already, so that a door has nothing to do."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in (np.float64, np.float32):

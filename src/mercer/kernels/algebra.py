@@ -141,8 +141,8 @@ class Sum(Combination):
         # where a term is not bounded, means of features exist for some distributions only
         return known | (some & {EVERYWHERE}) if STATIONARY in every else known
 
-    def _by_differences(self) -> bool:
-        return all(term._by_differences() for term in self.terms)
+    def by_differences(self) -> bool:
+        return all(term.by_differences() for term in self.terms)
 
     def _moments(self) -> int | None:
         orders = [term._moments() for term in self.terms]
@@ -312,8 +312,8 @@ class Scaled(Wrapper):
     def _facts(self) -> frozenset[str]:
         return self.inner._facts() if self.scale > 0 else frozenset({STATIONARY})
 
-    def _by_differences(self) -> bool:
-        return self.inner._by_differences()
+    def by_differences(self) -> bool:
+        return self.inner.by_differences()
 
     def _moments(self) -> int | None:
         return self.inner._moments() if self.scale > 0 else 0

@@ -224,7 +224,7 @@ class Kernel(Operators, abc.ABC):
         rows = as_rows(X)
         if weights is not None and rows.weights is not weights:
             rows = Rows(rows.data, rows.name, weights)
-        return self._resolve(rows) if self.unresolved or self._adapts else self
+        return self._resolve(rows) if self.unresolved or self.adapts else self
 
     @final
     def encode(self, X: Any) -> Encoding:
@@ -280,9 +280,9 @@ class Kernel(Operators, abc.ABC):
         return getattr(self, "length_scale", None) == MEDIAN or any(child.unresolved for child in self.children)
 
     @property
-    def _adapts(self) -> bool:
+    def adapts(self) -> bool:
         """True for kernels that take a parameter from the data they are called with, until `resolve` fixes it."""
-        return any(child._adapts for child in self.children)
+        return any(child.adapts for child in self.children)
 
     @final
     def certificate(self) -> Certificate:
@@ -419,7 +419,7 @@ class Kernel(Operators, abc.ABC):
         """The first term that is not known to have values in [0, 1]; None if the kernel itself is known to have them."""
         return self
 
-    def _by_differences(self) -> bool:
+    def by_differences(self) -> bool:
         """Whether ||phi(x) - phi(z)|| depends on x - z only: then data may be shifted before distances are taken."""
         return False
 

@@ -109,7 +109,7 @@ class Stationary(Kernel):
     def _facts(self) -> frozenset[str]:
         return FACTS
 
-    def _by_differences(self) -> bool:
+    def by_differences(self) -> bool:
         return True
 
     def _resolve(self, rows: Rows) -> Kernel:

@@ -64,7 +64,7 @@ class Linear(DotProduct):
     def _derivation(self) -> Derivation:
         return Derivation("inner product", "c'XX'c = ||X'c||^2 >= 0, with phi(x) = x")
 
-    def _by_differences(self) -> bool:
+    def by_differences(self) -> bool:
         return True
 
     def _moments(self) -> int:
@@ -144,7 +144,7 @@ class Bilinear(DotProduct):
     def _weak_points(self) -> Floats | None:
         return definiteness(self.B).point if self._symmetric else None
 
-    def _by_differences(self) -> bool:
+    def by_differences(self) -> bool:
         return True
 
     def _moments(self) -> int:
@@ -330,7 +330,7 @@ class Constant(Kernel):
     def _facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
 
-    def _by_differences(self) -> bool:
+    def by_differences(self) -> bool:
         return True
 
     def _moments(self) -> int:

@@ -113,8 +113,8 @@ class On(View):
     def _facts(self) -> frozenset[str]:
         return self.inner._facts() & {"stationary"}  # it sees some columns only, so it cannot tell all laws apart
 
-    def _by_differences(self) -> bool:
-        return self.inner._by_differences()
+    def by_differences(self) -> bool:
+        return self.inner.by_differences()
 
     def _weak_points(self) -> Floats | None:
         parts = self.inner._weak_points()

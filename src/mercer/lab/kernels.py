@@ -70,13 +70,25 @@ def read(text: str) -> Kernel:
     kernel = read_claim(text)
     if kernel.given:
         raise InputError("Precomputed() takes its values from a matrix, and this page has none; write a kernel of points.")
-    for node in kernel._walk():
+    for node in _nodes(kernel):
         for name, value in own_fields(node).items():
-            most = LETTERS if name == "mismatches" else LONGEST if node._domain in ("strings", "graphs") else HIGHEST
+            most = (
+                LETTERS
+                if name == "mismatches"
+                else LONGEST
+                if not node.children and node.domains & {"strings", "graphs"}
+                else HIGHEST
+            )
             if isinstance(value, int) and abs(value) > most:
                 owner = type(node).__name__
                 raise InputError(f"{owner}: {name} is at most {most} on this page, so that it stays quick; got {value}.")
     return kernel
+
+
+def _nodes(kernel: Kernel) -> Iterator[Kernel]:
+    yield kernel
+    for child in kernel.children:
+        yield from _nodes(child)
 
 
 @lru_cache(maxsize=64)
@@ -153,7 +165,7 @@ def turned(kernel: Kernel, path: str, value: float) -> Kernel:
 def _walk(kernel: Kernel, path: str, owner: str) -> Iterator[Knob]:
     name = type(kernel).__name__
     for item in dataclasses.fields(kernel):  # type: ignore[arg-type]
-        rule, value = item.metadata.get("rule"), getattr(kernel, item.name)
+        rule, value = item.metadata.get("rule"), vars(kernel)[item.name]
         if not isinstance(rule, Rule) or isinstance(value, bool):
             continue
         label = f"{name} {item.name}" if name not in ("Scaled", "Negative") else "factor"

@@ -120,9 +120,9 @@ class LabServer:
         self.port = int(sockets[0].getsockname()[1])
         tornado = GuardedTornado({"/": Application(FunctionHandler(build))}, generate_session_ids=True, use_index=False)
         tornado.guard(self.port)
-        http = HTTPServer(tornado)
-        http.add_sockets(sockets)
-        self._server = BaseServer(self.loop, tornado, http)
+        self._http = HTTPServer(tornado)
+        self._http.add_sockets(sockets)
+        self._server = BaseServer(self.loop, tornado, self._http)
 
     @property
     def url(self) -> str:
@@ -139,7 +139,7 @@ class LabServer:
                 self.loop.start()
         finally:
             self._server.stop(wait=False)
-            self._server._http.stop()
+            self._http.stop()
             self.loop.close(all_fds=True)
 
     def stop(self) -> None:

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import model_selection
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
-from mercer.inputs import Graph, as_graph
+from mercer.inputs import Graph, as_graph, is_frame
+from mercer.inputs.graphs import is_networkx
+from mercer.inputs.vectors import is_series
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Cosines
 from mercer.kernels.functions import name_of, registered
@@ -122,10 +124,11 @@ SCALER = {
 }
 
 #: Splitters that `cv=` may be: each is made of its own parameters.
-SPLITTERS = {
-    name: getattr(model_selection, name)
-    for name in ("GroupKFold", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "ShuffleSplit", "StratifiedKFold")
+SPLITTERS: dict[str, Any] = {
+    kind.__name__: kind for kind in (GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit, StratifiedKFold)
 }
+
+_ABSENT = object()
 
 #: What NumPy writes without pickle.
 ARRAY_KINDS = "biufcUSMm"
@@ -153,11 +156,11 @@ class Packer:
             return self._record(value, where)
         if isinstance(value, BaseEstimator) and _class_of(type(value).__name__) is type(value):
             return self._estimator(value, where)
-        if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        if is_frame(value):
             return self._frame(value, where)
-        if hasattr(value, "to_numpy") and hasattr(value, "__len__"):  # a column of a data frame
+        if is_series(value):
             return self._list(list(value), where)
-        if hasattr(value, "is_directed"):  # a graph of networkx
+        if is_networkx(value):
             return self._graph(as_graph(value, where), where)
         if type(value).__name__ in SPLITTERS and type(value) is SPLITTERS[type(value).__name__]:
             return self._splitter(value, where)
@@ -208,7 +211,7 @@ class Packer:
 
     def _sparse(self, value: Any, where: str) -> Any:
         rows = sp.csr_array(value)
-        parts = {name: self._place(getattr(rows, name)) for name in ("data", "indices", "indptr")}
+        parts = {"data": self._place(rows.data), "indices": self._place(rows.indices), "indptr": self._place(rows.indptr)}
         return {"is": "csr", "shape": list(rows.shape), "matrix": isinstance(value, sp.spmatrix), **parts}
 
     def _frame(self, value: Any, where: str) -> Any:
@@ -229,14 +232,14 @@ class Packer:
 
     def _splitter(self, value: Any, where: str) -> Any:
         names = inspect.signature(type(value)).parameters
-        fields = {name: self.pack(getattr(value, name), f"{where}.{name}") for name in names}
+        fields = {name: self.pack(vars(value)[name], f"{where}.{name}") for name in names}
         return {"is": "splitter", "class": type(value).__name__, "fields": fields}
 
     def _record(self, value: Any, where: str) -> Any:
         name = type(value).__name__
         kept = [item.name for item in dataclasses.fields(value)]
         skipped = left_out(type(value))
-        fields = {item: None if item in skipped else self.pack(getattr(value, item), f"{where}.{item}") for item in kept}
+        fields = {item: None if item in skipped else self.pack(vars(value)[item], f"{where}.{item}") for item in kept}
         return {"is": "record", "class": name, "fields": fields}
 
     def _estimator(self, value: Any, where: str) -> Any:
@@ -254,7 +257,7 @@ class Packer:
 
 
 def _cannot_save(value: Any, where: str) -> str:
-    if callable(value) and not isinstance(value, type) and hasattr(value, "__name__"):
+    if inspect.isroutine(value) or isinstance(value, np.ufunc):
         return (
             f"{where}: the function {name_of(value)} cannot be saved, since a model file holds no code; give it a name, "
             "here and before loading: mercer.register(name, function)."
@@ -278,7 +281,7 @@ class _Unpacker:
     def unpack(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return getattr(self, f"_{_known(value['is'], KINDS)}")(value)
+        return KINDS[_known(value["is"], KINDS)](self, value)
 
     def _several(self, values: dict[str, Any]) -> dict[str, Any]:
         return {name: self.unpack(item) for name, item in values.items()}
@@ -365,7 +368,8 @@ class _Unpacker:
         model = kind(**self._several(value["params"]))
         for name, item in self._several(value["state"]).items():
             # what fit stores, and nothing else: a method must not be hidden by data
-            hidden = hasattr(type(model), name) and not isinstance(getattr(type(model), name), cached_property)
+            own = inspect.getattr_static(type(model), name, _ABSENT)
+            hidden = own is not _ABSENT and not isinstance(own, cached_property)
             if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hidden:
                 raise InputError(f"holds {name!r}, which is no attribute of a fitted {type(model).__name__}.")
             setattr(model, name, item)
@@ -373,7 +377,12 @@ class _Unpacker:
         return model
 
 
-KINDS = frozenset(name[1:] for name in vars(_Unpacker) if name.startswith("_") and name[1:2].isalpha()) - {"several"}
+#: What reads a JSON object, by its type.
+KINDS: dict[str, Callable[[_Unpacker, Any], Any]] = {
+    name[1:]: method
+    for name, method in vars(_Unpacker).items()
+    if name.startswith("_") and name[1:2].isalpha() and name != "_several"
+}
 
 
 def _check_model(model: Any, fitted: bool) -> None:

@@ -26,6 +26,7 @@ cannot say, a class states in `_check_loaded(self)`, which is called after its r
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import re
 from collections.abc import Callable
@@ -80,8 +81,9 @@ def check_stored(value: Any) -> None:
     sizes: Sizes = {}
     for path, rule in rules.items():
         check_part(_found(value, path), rule, sizes, f"{type(value).__name__}.{path}", value)
-    if hasattr(type(value), "_check_loaded"):
-        value._check_loaded()
+    check = inspect.getattr_static(type(value), "_check_loaded", None)
+    if check is not None:
+        check(value)
 
 
 @cache
@@ -122,11 +124,18 @@ def check_part(part: Any, rule: str, sizes: Sizes, name: str, owner: Any = None)
 
 def _found(value: Any, path: str) -> Any:
     for name in path.split("."):
-        inside = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+        inside = value if isinstance(value, dict) else _attributes(value)
         if name not in inside:
             return _ABSENT
         value = inside[name]
     return value
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        return vars(value)
+    except TypeError:  # a number, a text, a list
+        return {}
 
 
 def _check(part: Any, rule: str, sizes: Sizes, owner: Any) -> None:
@@ -174,16 +183,16 @@ def _check_rows(part: Any, names: list[str], sizes: Sizes, owner: Any) -> None:
         holes = _takes_holes(owner)
         _want(not np.isinf(numbers).any() and (holes or not np.isnan(numbers).any()), "not finite")
     _bind(names[0], count(part), sizes)
-    shape: Any = getattr(part, "shape", ())
+    shape: Any = () if isinstance(part, (list, tuple)) else part.shape
     if len(names) > 1 and len(shape) == 2:
         _bind(names[1], int(shape[1]), sizes)
 
 
 def _takes_holes(owner: Any) -> bool:
     """Tables may have missing cells, where the kernel has a rule for them."""
-    found = getattr(owner, "__dict__", {})
+    found = _attributes(owner)
     kernel = found.get("kernel_", found.get("kernel"))
-    return isinstance(kernel, Kernel) and "table" in kernel._views()
+    return isinstance(kernel, Kernel) and "table" in kernel.views
 
 
 @cache

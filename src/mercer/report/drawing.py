@@ -1,4 +1,4 @@
-"""What all displays share: the door to matplotlib, colors that everyone can tell apart, axes given or made."""
+"""What all displays share: matplotlib, colors, axes given or made, and checks of estimators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAT = "cividis_r"
 
 @dataclass
 class Drawing:
-    """Abstract: a display, which is drawn on an axes of a figure; both are set by `plot`."""
+    """Abstract: a display; `plot` sets its axes and its figure."""
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
@@ -41,12 +41,18 @@ class Panels(Drawing):
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say which extra brings it."""
+    """Return matplotlib.pyplot; raise MissingExtraError if matplotlib is not installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise MissingExtraError('pictures need matplotlib, which is not installed: pip install "mercer[plots]"') from None
+        raise MissingExtraError('Pictures need matplotlib, which is not installed: pip install "mercer[plots]"') from None
     return plt
+
+
+def require_fitted(estimator: Any, kinds: type | tuple[type, ...], advice: str) -> None:
+    """Raise InputError with advice unless the estimator is a fitted one of the given classes."""
+    if not isinstance(estimator, kinds) or not estimator.__sklearn_is_fitted__():  # type: ignore[attr-defined]
+        raise InputError(f"{type(estimator).__name__} {advice}")
 
 
 def one_axes(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -66,9 +72,7 @@ def many_axes(ax: Any, rows: int, columns: int, size: tuple[float, float], **sha
     if given.size == rows * columns > 1:
         return given.flat[0].figure, given.reshape(rows, columns)
     if given.size != 1:
-        raise InputError(
-            f"this display has {rows} x {columns} panels; give one axes, or {rows * columns}, not {given.size}."
-        )
+        raise InputError(f"This display has {rows} x {columns} panels; give one axes or {rows * columns}, not {given.size}.")
     whole = given.flat[0]
     whole.set_axis_off()
     parts = whole.get_subplotspec().subgridspec(rows, columns).subplots(squeeze=False, **share)
@@ -76,7 +80,7 @@ def many_axes(ax: Any, rows: int, columns: int, size: tuple[float, float], **sha
 
 
 def positive(values: Sequence[float] | Array) -> Array:  # (m,) -> (m,)
-    """Places on a logarithmic axis: as given, and a zero one step below the smallest positive value.
+    """Return positions on a logarithmic axis; a zero is put one step below the smallest positive value.
 
     >>> positive([0.0, 1.0, 4.0]).tolist()
     [0.25, 1.0, 4.0]
@@ -90,7 +94,7 @@ def positive(values: Sequence[float] | Array) -> Array:  # (m,) -> (m,)
 
 
 def log_axis(axis: Any, values: Sequence[float] | Array) -> None:
-    """Name the place of a zero on a logarithmic axis, where there is one; the other ticks are powers of ten."""
+    """Label the position of a zero on a logarithmic axis, if there is one; the other ticks are powers of ten."""
     given = np.asarray(values, dtype=np.float64)
     if not (given <= 0).any() or not (given > 0).any():
         return
@@ -102,7 +106,7 @@ def log_axis(axis: Any, values: Sequence[float] | Array) -> None:
 
 
 def edges(places: Array) -> Array:  # (m,) ascending, positive -> (m + 1,)
-    """Borders of cells round places on a logarithmic axis, half way between neighbors.
+    """Return borders of cells around positions on a logarithmic axis, half way between neighbors.
 
     >>> edges(np.array([1.0, 100.0])).round(6).tolist()
     [0.1, 10.0, 1000.0]
@@ -114,9 +118,9 @@ def edges(places: Array) -> Array:  # (m,) ascending, positive -> (m + 1,)
 
 
 def one_column(X: Any) -> Array:  # (n,) or (n, 1) -> (n, 1)
-    """Return the inputs of a picture of f over x, which needs one column."""
+    """Return the inputs as one column; raise InputError if there are several."""
     column = np.asarray(X, dtype=np.float64)
     column = column.reshape(-1, 1) if column.ndim == 1 else column
     if column.ndim != 2 or column.shape[1] != 1:
-        raise InputError(f"this display draws a function of one number; X has shape {column.shape}, not (n,) or (n, 1).")
+        raise InputError(f"This display draws a function of one number; X has shape {column.shape}, not (n,) or (n, 1).")
     return column

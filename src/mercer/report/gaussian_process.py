@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from mercer.arrays import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 from mercer.estimators.gp.model import LEVELS
 from mercer.estimators.gp.vecchia import column_steps
 from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
@@ -163,10 +163,10 @@ class RelevanceDisplay:
         values = np.asarray(X, dtype=np.float64)
         if values.ndim != 2:
             raise InputError(f"RelevanceDisplay ranks the columns of an (n, d) array; X has shape {values.shape}.")
-        known = names if names is not None else getattr(model, "feature_names_in_", None)
+        known = names if names is not None else vars(model).get("feature_names_in_")
         called = [f"column {k}" for k in range(values.shape[1])] if known is None else [str(name) for name in known]
         if len(called) != values.shape[1]:
-            raise InputError(f"there are {len(called)} names for {values.shape[1]} columns.")
+            raise InputError(f"There are {plural(len(called), 'name')} for {plural(values.shape[1], 'column')}.")
         raw = values.std(axis=0) / column_steps(model.kernel_, values)
         relevance = raw / (raw.max() or 1.0)
         order = np.argsort(-relevance, kind="stable")[:shown]

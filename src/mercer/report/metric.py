@@ -1,4 +1,4 @@
-"""Pictures of a learned metric: the directions along which the model changes most."""
+"""Displays of a learned metric: the directions along which the model changes most."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError
-from mercer.report.drawing import BLUE, GRAY, VERMILLION, many_axes
+from mercer.errors import plural
+from mercer.estimators.tables.rfm import RFMClassifier, RFMRegressor
+from mercer.report.drawing import BLUE, GRAY, VERMILLION, many_axes, require_fitted
 
 
 class DirectionsDisplay:
@@ -30,20 +31,20 @@ class DirectionsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, count: int = 3, most: int = 15, ax: Any = None) -> Self:
-        """The directions of a fitted RFMRegressor or RFMClassifier; the sign makes the largest entry positive."""
-        if not hasattr(estimator, "metric_") or not hasattr(estimator, "directions"):
-            raise InputError(f"{type(estimator).__name__} has no learned metric to draw; fit an RFMRegressor first.")
+        """Draw a fitted RFMRegressor or RFMClassifier; signs make the largest entry of each direction positive."""
+        kinds = (RFMRegressor, RFMClassifier)
+        require_fitted(estimator, kinds, "has no learned metric to draw; fit an RFMRegressor first.")
         values, directions = estimator.directions(count)
         largest = directions[np.arange(len(directions)), np.argmax(np.abs(directions), axis=1)]
         directions = directions * np.where(largest < 0, -1.0, 1.0)[:, None]
         metric = np.asarray(estimator.metric_)
         total = float(metric.sum() if metric.ndim == 1 else np.trace(metric))
-        names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(metric.shape[0])])
+        names = vars(estimator).get("feature_names_in_", [f"x{i}" for i in range(metric.shape[0])])
         return cls(values, directions, values / total, [str(name) for name in names], most).plot(ax)
 
     @property
     def shown(self) -> list[int]:
-        """The columns of the panels, in the order of the table."""
+        """Columns shown in the panels, in the order of the table."""
         weight = np.max(np.abs(self.directions) * np.sqrt(np.maximum(self.values, 0.0))[:, None], axis=0)
         return sorted(np.argsort(-weight, kind="stable")[: self.most].tolist())
 
@@ -61,5 +62,5 @@ class DirectionsDisplay:
         self.axes_.flat[0].invert_yaxis()
         hidden = len(self.names) - len(shown)
         if hidden:
-            self.axes_.flat[0].set_xlabel(f"{hidden} columns of smaller entries not shown", fontsize=8, loc="left")
+            self.axes_.flat[0].set_xlabel(f"not shown: {plural(hidden, 'column')}", fontsize=8, loc="left")
         return self

@@ -1,4 +1,4 @@
-"""Distances to the mean in feature space: known points, new points, and the ball between them."""
+"""Distances to the mean in feature space: of training points, of new points, and the radius between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes
+from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes, require_fitted
 
 
 class NoveltyDisplay:
@@ -26,9 +26,8 @@ class NoveltyDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None) -> Self:
-        """The display of a fitted NoveltyBall, with new points X if given."""
-        if not hasattr(estimator, "loo_distances_"):
-            raise InputError(f"{type(estimator).__name__} has no loo_distances_; fit a NoveltyBall first.")
+        """Draw a fitted NoveltyBall, with new points X if given."""
+        require_fitted(estimator, NoveltyBall, "has no loo_distances_; fit a NoveltyBall first.")
         new = None if X is None else -estimator.score_samples(X)
         return cls(estimator.loo_distances_, new, estimator.radius_, estimator.guaranteed_radius_).plot(ax)
 

@@ -1,4 +1,4 @@
-"""Pictures of kernel PCA: the scree plot, components as contours, projections, and images side by side."""
+"""Displays of kernel PCA: scree plot, components as contours, projections, and images side by side."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, many_axes, one_axes
+from mercer.errors import InputError, plural
+from mercer.estimators.pca.kernel_pca import KernelPCA
+from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, many_axes, one_axes, require_fitted
 
 COLORS = (BLUE, VERMILLION, GREEN, ORANGE, SKY, BLACK, GRAY)
 
 
 def _of_pca(estimator: Any) -> Any:
-    if not hasattr(estimator, "explained_variance_ratio_") or not hasattr(estimator, "kernel_"):
-        raise InputError(f"{type(estimator).__name__} has no components to draw; fit a KernelPCA first.")
+    require_fitted(estimator, KernelPCA, "has no components to draw; fit a KernelPCA first.")
     return estimator
 
 
@@ -34,7 +34,7 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """The display of a fitted KernelPCA."""
+        """Draw a fitted KernelPCA."""
         model = _of_pca(estimator)
         return cls(model.explained_variance_, model.explained_variance_ratio_).plot(ax)
 
@@ -69,10 +69,10 @@ class ComponentsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, n_components: int = 6, grid: int = 80, ax: Any = None) -> Self:
-        """The first components of a KernelPCA on two columns, over the range of X."""
+        """Draw the first components of a KernelPCA on two columns, over the range of X."""
         model, points = _of_pca(estimator), np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
-            raise InputError(f"contours need points of the plane; X has shape {points.shape}, not (n, 2).")
+            raise InputError(f"Contours need points of the plane; X has shape {points.shape}, not (n, 2).")
         q = min(n_components, len(model.eigenvalues_))
         low, high = points.min(axis=0), points.max(axis=0)
         margin = 0.15 * (high - low)
@@ -100,7 +100,7 @@ class ComponentsDisplay:
 
 
 class ProjectionDisplay:
-    """Rows in the plane of two components, one color per group, so that new rows can stand beside known ones.
+    """Rows in the plane of two components, one color per group, such as known and new rows.
 
     Parameters
     ----------
@@ -115,10 +115,12 @@ class ProjectionDisplay:
     def from_estimator(
         cls, estimator: Any, groups: Mapping[str, Any], *, components: tuple[int, int] = (0, 1), ax: Any = None
     ) -> Self:
-        """The projections of named groups of rows."""
+        """Draw the projections of named groups of rows."""
         model = _of_pca(estimator)
         if max(components) >= len(model.eigenvalues_):
-            raise InputError(f"the model has {len(model.eigenvalues_)} components; there is no number {max(components)}.")
+            raise InputError(
+                f"The model has {plural(len(model.eigenvalues_), 'component')}; there is no component {max(components)}."
+            )
         found = {name: np.asarray(model.transform(X))[:, list(components)] for name, X in groups.items()}
         return cls(found, components).plot(ax)
 

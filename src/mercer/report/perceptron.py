@@ -1,4 +1,4 @@
-"""The perceptron's weights between the two lines of Novikoff's proof."""
+"""Length of the perceptron's weights between the two bounds of Novikoff's proof."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes
+from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
+from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes, require_fitted
 
 
 class NovikoffDisplay:
@@ -19,7 +20,7 @@ class NovikoffDisplay:
     ----------
     norms : (T,) lengths of the weights after every update
     radius : R
-    margin : gamma, the largest one known; nan where none is
+    margin : gamma, the largest known margin; nan if none is known
     """
 
     def __init__(self, norms: Array, radius: float, margin: float) -> None:
@@ -27,10 +28,9 @@ class NovikoffDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, label: Any = None, ax: Any = None) -> Self:
-        """The display of a fitted KernelPerceptron; `label` names one class where there are more than two."""
-        ledgers = getattr(estimator, "ledger_", None)
-        if ledgers is None:
-            raise InputError(f"{type(estimator).__name__} has no ledger_; fit a KernelPerceptron first.")
+        """Draw a fitted KernelPerceptron; `label` names one class if there are more than two."""
+        require_fitted(estimator, KernelPerceptron, "has no ledger_; fit a KernelPerceptron first.")
+        ledgers = estimator.ledger_
         if isinstance(ledgers, list):
             found = [c for c, ledger in enumerate(ledgers) if ledger.label == label]
             if not found:

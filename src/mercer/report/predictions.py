@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from mercer.report.drawing import BLACK, BLUE, VERMILLION, Drawing, one_axes
 
 #: More points than this are drawn as a sample by seed; the numbers in the title are of all of them.
 SHOWN = 400
+
+
+@runtime_checkable
+class HasIntervals(Protocol):
+    """A regressor with prediction intervals."""
+
+    def predict_interval(self, X: Any, coverage: float) -> Any:
+        """Return low and high per row, (n, 2)."""
 
 
 @dataclass
@@ -37,7 +45,7 @@ class PredictionDisplay(Drawing):
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Any = None) -> PredictionDisplay:
         """Draw the predictions of a fitted regressor, with intervals where it has `predict_interval`."""
-        interval = estimator.predict_interval(X, coverage) if hasattr(estimator, "predict_interval") else None
+        interval = estimator.predict_interval(X, coverage) if isinstance(estimator, HasIntervals) else None
         return cls.from_predictions(y, estimator.predict(X), interval=interval, coverage=coverage, ax=ax)
 
     @classmethod

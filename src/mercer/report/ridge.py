@@ -62,10 +62,9 @@ __all__ = [
 
 
 def one_ridge(estimator: Any, display: str) -> RidgeProblem:
-    """The problem that a fitted ridge regression of one target solved."""
-    if not hasattr(estimator, "rkhs_norm_"):
-        check_is_fitted(estimator)
-    problem = getattr(estimator, "_problem", None)
+    """Return the problem that a fitted ridge regression of one target has solved."""
+    check_is_fitted(estimator)
+    problem = vars(estimator).get("_problem")
     if not isinstance(problem, RidgeProblem):
         raise InputError(f"{display} draws a KernelRidge or KernelRidgeCV; got {type(estimator).__name__}.")
     if problem.Y.ndim != 1:
@@ -268,7 +267,7 @@ class RobustDisplay(Drawing):
     ) -> RobustDisplay:
         """Draw a fitted ridge regression and the same settings with the other loss."""
         problem = one_ridge(estimator, cls.__name__)
-        delta = getattr(estimator, "delta", None)
+        delta = vars(estimator).get("delta")
         settings: dict[str, Any] = {
             "alpha": float(problem.alpha),
             "fit_intercept": problem.fit_intercept,

@@ -1,4 +1,4 @@
-"""The cross-validated surface as a picture: error over alpha and a kernel parameter, the choice, what is as good."""
+"""Display of a cross-validated surface: error over alpha and a kernel parameter, with the chosen point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, GRAY, HEAT, VERMILLION, Drawing, edges, log_axis, one_axes, positive
 from mercer.selection.surface import Surface
 
-#: Errors above this multiple of the smallest share one color: far out a fit can be wrong by any factor.
+#: Errors above this multiple of the smallest error share one color, because errors far out can be arbitrarily large.
 SPAN = 20.0
 
 
@@ -46,7 +46,7 @@ class SurfaceDisplay(Drawing):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SurfaceDisplay:
         """Draw the surface of a fitted KernelRidgeCV or SVCCV, or of a KernelRidgeClassifier(alpha="loo")."""
-        surface = getattr(estimator, "surface_", None)
+        surface = vars(estimator).get("surface_")
         if surface is None:
             raise InputError(
                 f"{type(estimator).__name__} has no surface_; fit a KernelRidgeCV, an SVCCV, or a KernelRidgeClassifier "
@@ -56,7 +56,7 @@ class SurfaceDisplay(Drawing):
 
     @classmethod
     def from_surface(cls, surface: Surface, best_index: tuple[int, int], *, ax: Any = None) -> SurfaceDisplay:
-        """Draw a surface, however it was made, with a chosen (kernel, alpha or C) index."""
+        """Draw a surface with a chosen (kernel, alpha or C) index."""
         scores, spread = surface.mean_scores, surface.mean_errors
         kind = "leave-one-out" if surface.split_scores is None else "held-out"
         errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring, kind)

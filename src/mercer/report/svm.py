@@ -1,9 +1,9 @@
-"""Pictures of support vector machines, in scikit-learn's Display pattern.
+"""Displays of support vector machines, in scikit-learn's Display pattern.
 
 | display | shows |
 |---|---|
 | MarginDisplay | regions of the classes over two columns, the margin, the support vectors |
-| SurfaceDisplay | cross-validated error over C and the length scale, the chosen point, what is as good |
+| SurfaceDisplay | cross-validated error over C and the length scale, the chosen point, points within one standard error |
 
 Each has `from_estimator`, `plot(ax=None)`, and the attributes `ax_` and `figure_`. They need matplotlib:
 pip install "mercer[plots]".
@@ -19,7 +19,10 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, one_axes
+from mercer.estimators.svm.classifier import SupportClassifier
+from mercer.estimators.svm.svc import SVC
+from mercer.estimators.svm.svc_cv import SVCCV
+from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, one_axes, require_fitted
 from mercer.report.surface import SurfaceDisplay
 
 __all__ = ["MarginDisplay", "SurfaceDisplay"]
@@ -34,7 +37,7 @@ POINTS, MARGIN = 220, 0.08
 
 @dataclass
 class MarginDisplay:
-    """The plane as a support vector machine sees it: f = 0 as a line, f = -1 and +1 dashed, support vectors ringed.
+    """Decision regions over two columns: f = 0 as a line, f = -1 and +1 dashed, support vectors ringed.
 
     Rings are thin for support vectors on the margin (0 < a < C) and thick for those inside it or on the wrong side
     (a = C). More than two classes are shown as regions, without margins.
@@ -65,13 +68,7 @@ class MarginDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, points: int = POINTS, ax: Any = None) -> MarginDisplay:
         """Draw a fitted SVC (NuSVC, SVCCV) with the two columns X and labels y that it was fitted on."""
-        if not hasattr(estimator, "support_") or not hasattr(estimator, "classes_"):
-            raise InputError(f"{type(estimator).__name__} is no fitted support vector classifier; fit an SVC first.")
-        if not hasattr(estimator, "duality_gap_"):
-            raise InputError(
-                f"MarginDisplay: f = -1 and +1 are the margin of a support vector machine; {type(estimator).__name__} has "
-                "decision values of another scale. Draw an SVC."
-            )
+        require_fitted(estimator, SupportClassifier, "is no fitted support vector classifier; fit an SVC first.")
         data = np.asarray(X, dtype=np.float64)
         if data.ndim != 2 or data.shape[1] != 2:
             raise InputError(f"MarginDisplay draws a plane; X has shape {data.shape}, not (n, 2).")
@@ -144,12 +141,19 @@ def _range(column: Array, points: int) -> Array:
 def _bounded(estimator: Any) -> Array:  # -> (v,)
     """Support vectors whose coefficient is at its bound in some pair of classes; nu forms state no bound in dual_coef_."""
     coefficients = np.abs(np.asarray(estimator.dual_coef_))  # (c - 1, v)
-    C = getattr(estimator, "best_C_", getattr(estimator, "C", np.inf))
-    return np.asarray((coefficients >= C * (1.0 - 1e-9)).any(axis=0))
+    C = _box(estimator)
+    return np.asarray((coefficients >= (np.inf if C is None else C) * (1.0 - 1e-9)).any(axis=0))
+
+
+def _box(estimator: Any) -> float | None:
+    """Return C; None for machines without it, such as NuSVC."""
+    if isinstance(estimator, SVCCV):
+        return float(estimator.best_C_)
+    return float(estimator.C) if isinstance(estimator, SVC) else None
 
 
 def _title(estimator: Any) -> str:
-    C = getattr(estimator, "best_C_", getattr(estimator, "C", None))
+    C = _box(estimator)
     box = "" if C is None else f", C = {C:.4g}"
     kernel = re.sub(r"\d+\.\d+", lambda found: f"{float(found.group()):.4g}", str(estimator.kernel_))
     return f"{kernel if len(kernel) < 60 else kernel[:57] + '…'}{box}\n{len(estimator.support_)} support vectors"

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Journal:
     def result(self, work: Callable[..., Any]) -> Arrays | None:
         """The result of the next pass, if it is on file; begins that pass."""
         self._number += 1
-        self._work = getattr(work, "__name__", str(work))
+        self._work = work.__name__ if isinstance(work, FunctionType) else str(work)
         path = self._folder / PASS.format(self._number)
         return None if not path.exists() else _flat(self._read(path)[1])
 

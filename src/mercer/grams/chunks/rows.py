@@ -168,8 +168,11 @@ class ChunkedRows:
 
     def read_as(self, targets: ReadTargets) -> ChunkedRows:
         """The same rows with targets read in another way."""
+        return self._changed(_reader=replace(self._reader, targets=targets))
+
+    def _changed(self, **attributes: Any) -> ChunkedRows:
         other = copy.copy(self)
-        other._reader = replace(self._reader, targets=targets)
+        vars(other).update(attributes)
         return other
 
     def pairs(self, more: Sequence[Any]) -> ChunkedRows:
@@ -178,10 +181,8 @@ class ChunkedRows:
         filled = [place for place, n in enumerate(self.lengths or ()) if n]
         parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]
         found = pair_parts(parts, [more[place] for place in filled], self.distributed)
-        other = copy.copy(self)
-        other._source, other.lengths, other.passes = replace(self._source, parts=found), (1,) * len(found), 0
-        other._reader = self._reader.of_pairs()
-        return other
+        source, reader = replace(self._source, parts=found), self._reader.of_pairs()
+        return self._changed(_source=source, _reader=reader, lengths=(1,) * len(found), passes=0)
 
     def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
         """work(chunk, *shared) of every chunk in order, None for empty ones; `each` has one more argument per chunk."""
@@ -295,7 +296,7 @@ def pool(X: Any) -> tuple[int, Callable[[Indices], Any]]:
 
 def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
     """The kernel with its numbers, from the rows that `resolve` would take of them all."""
-    if kernel._adapts:
+    if kernel.adapts:
         raise InputError(
             f"{kernel} takes its alphabet from all strings, and chunks are not all at hand; write it: alphabet='ACGT'."
         )

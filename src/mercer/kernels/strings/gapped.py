@@ -164,7 +164,7 @@ class Mismatch(SubstringKernel):
         return masked_windows(letters, mismatch_masks(self.p, self.mismatches, len(chosen)), known=known)
 
     @property
-    def _adapts(self) -> bool:
+    def adapts(self) -> bool:
         return self.alphabet is None
 
     def _resolve(self, rows: Rows) -> Kernel:

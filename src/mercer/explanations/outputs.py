@@ -1,11 +1,11 @@
-"""A fitted dual model as one function f(x) = sum_i a_i k(x_i, x) + b: its rows, its coefficients, one of its outputs."""
+"""The output of a dual model that is explained: f(x) = sum_i a_i k(x_i, x) + b for a class, a pair or a target."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,9 +15,17 @@ from mercer.grams.dual_function import HasDualFunction
 from mercer.kernels.base import Kernel
 
 
+@runtime_checkable
+class HasDecision(Protocol):
+    """A model whose outputs are decision values, not predictions."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision values of rows."""
+
+
 @dataclass(frozen=True)
-class Expansion:
-    """One output of a model; `label` says what a positive value speaks for, in words."""
+class Output:
+    """One output of a model at one object; `label` is what positive values support."""
 
     kernel: Kernel
     X: Any
@@ -28,16 +36,16 @@ class Expansion:
 
 
 def check_model(model: Any) -> None:
-    """Refuse what is no fitted dual model."""
-    if not (isinstance(model, HasDualFunction) and hasattr(model, "kernel_")):
+    """Raise InputError unless the model is a fitted dual model."""
+    if not (isinstance(model, HasDualFunction) and "kernel_" in vars(model)):
         raise InputError(
             "explain takes a fitted model of the form f(x) = sum_i a_i k(x_i, x) + b (kernel_, X_fit_, dual_coef_), such as "
             f"KernelRidgeClassifier or SVC; got {describe(model)}."
         )
 
 
-def expand(model: Any, new: Any, target: Any = None) -> Expansion:
-    """The output of a model that is to be explained at one object; `new` is the collection that holds only it."""
+def expand(model: Any, new: Any, target: Any = None) -> Output:
+    """Return the output of a model at one object; `new` is a collection with this object only."""
     name = type(model).__name__
     check_model(model)
     X, coefficients, intercept = _function(model)
@@ -48,50 +56,50 @@ def expand(model: Any, new: Any, target: Any = None) -> Expansion:
     a, b, value = sign * coefficients[:, column], sign * intercept[column], sign * values[column]
     if not np.isfinite(a).all():
         raise InputError(f"{name}: the dual coefficients are not known (alpha = 0 in the primal); fit with alpha > 0.")
-    return Expansion(model.kernel_, X, a, float(b), float(value), label)
+    return Output(model.kernel_, X, a, float(b), float(value), label)
 
 
-def check_linear(expansion: Expansion, found: float, size: float, name: str) -> None:
-    """Refuse to explain a value that the sum of parts does not give: the model then is something else than a sum."""
+def check_linear(expansion: Output, found: float, size: float, name: str) -> None:
+    """Raise InputError if the contributions do not add up to the output: the model is then not a sum over rows."""
     if not abs(found - expansion.value) <= 1e-6 * max(size, abs(expansion.value)):
-        raise _not_linear(name, f"its value is {expansion.value:.6g}, the sum of the parts {found:.6g}")
+        raise _not_linear(name, f"its value is {expansion.value:.6g}, the sum of contributions {found:.6g}")
 
 
 def _not_linear(name: str, why: str) -> InputError:
     return InputError(
-        f"{name}: this decision is not of the form sum_i a_i k(x_i, x) + b ({why}), so it is no sum over features. "
-        "Explain a model that is, such as KernelRidgeClassifier."
+        f"{name}: this decision is not of the form sum_i a_i k(x_i, x) + b ({why}), so it is not a sum over features. "
+        "Explain a model of this form, such as KernelRidgeClassifier."
     )
 
 
 def rows_of(model: Any) -> Any:
-    """The rows that the function of a model is a sum over."""
+    """Return the training rows of the dual function of a model."""
     return _function(model)[0]
 
 
 def _function(model: Any) -> tuple[Any, Floats, Floats]:
-    """The rows, the coefficients (n, t) and the intercepts (t,)."""
+    """Return the rows, the coefficients (n, t) and the intercepts (t,)."""
     found = model.dual_function()
     return (found.X, *found.columns())
 
 
 def _by_pairs(model: Any) -> bool:
-    """Whether the functions of a model are those of pairs of classes, as in scikit-learn's SVC."""
-    return hasattr(model, "decision_function_shape") and len(model.classes_) > 2
+    """Return whether the functions of a model compare pairs of classes, as in SVC."""
+    return "decision_function_shape" in vars(model) and len(model.classes_) > 2
 
 
 def _outputs(model: Any, new: Any) -> Floats:  # (t,)
-    """What the model says of the one object."""
-    if _by_pairs(model):  # its votes are no sum over features, the decision values of its pairs are
+    """Return the outputs of the model at the one object."""
+    if _by_pairs(model):  # votes are not a sum over features, decision values of pairs are
         model = copy.copy(model)
         model.decision_function_shape = "ovo"
-    value = model.decision_function(new) if hasattr(model, "decision_function") else model.predict(new)
+    value = model.decision_function(new) if isinstance(model, HasDecision) else model.predict(new)
     return np.asarray(value, dtype=np.float64).reshape(-1)
 
 
 def _choose(model: Any, values: Floats, target: Any) -> tuple[int, float, str]:
-    """Which output, with which sign, and what it is called."""
-    if hasattr(model, "classes_"):
+    """Return the number of the output, its sign, and its name."""
+    if "classes_" in vars(model):
         classes = [_plain(label) for label in model.classes_]
         if _by_pairs(model):
             return _choose_pair(classes, values, target)
@@ -113,7 +121,7 @@ def _choose(model: Any, values: Floats, target: Any) -> tuple[int, float, str]:
 
 
 def _choose_pair(classes: list[Any], values: Floats, target: Any) -> tuple[int, float, str]:
-    """The function of two classes: those asked for, or the class with most wins against the one that came next."""
+    """Return the function of two classes: the given ones, or the class with most wins against the runner-up."""
     pairs = list(combinations(range(len(classes)), 2))
     if target is None:
         wins = np.zeros(len(classes))
