@@ -159,7 +159,7 @@ def test_fits_take_one_axes_or_one_per_panel() -> None:
     _, two = plt.subplots(1, 2)
     assert FitDisplay.from_data(X, Y, ax=two, **settings).axes_[0, 1] is two[1]
     _, three = plt.subplots(1, 3)
-    with pytest.raises(InputError, match="1 x 2 panels; give one axes, or 2, not 3"):
+    with pytest.raises(InputError, match="1 x 2 panels; give one axes or 2, not 3"):
         FitDisplay.from_data(X, Y, ax=three, **settings)
 
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.estimators.svm.classifier import SupportClassifier
-from mercer.estimators.svm.svc import SVC
+from mercer.estimators.svm.svc import SVC, SupportClassifier
 from mercer.estimators.svm.svc_cv import SVCCV
 from mercer.report.drawing import BLACK, BLUE, GRAY, GREEN, ORANGE, SKY, VERMILLION, one_axes, require_fitted
 from mercer.report.surface import SurfaceDisplay
