@@ -54,7 +54,7 @@ def test_what_cannot_be_drawn_is_refused(wave: tuple[Any, Any, Any]) -> None:
         CalibrationDisplay.from_estimator(model, X)
     with pytest.raises(InputError, match="columns of an"):
         RelevanceDisplay.from_estimator(model, X[:, 0])
-    with pytest.raises(InputError, match="2 names for 1 columns"):
+    with pytest.raises(InputError, match=r"2 names for 1 column\."):
         RelevanceDisplay.from_estimator(model, X, names=["a", "b"])
 
 

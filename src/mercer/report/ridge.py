@@ -316,7 +316,7 @@ def _length_scale(kernel: Kernel) -> str:
     paths = length_scale_paths(kernel)
     if len(paths) != 1:
         raise InputError(
-            f"this display varies one length scale, but {kernel} has {len(paths)}: {', '.join(paths) or 'none'}."
+            f"This display varies one length scale, but {kernel} has {len(paths)}: {', '.join(paths) or 'none'}."
         )
     return paths[0]
 
