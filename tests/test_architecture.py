@@ -7,7 +7,7 @@ function only matters for what must not be loaded by ``import mercer``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -307,3 +307,164 @@ def test_relative_imports_of_a_package_are_resolved() -> None:
     assert found.target == "mercer.kernels.base"
     [found] = imports("from ..grams import gram", "mercer.kernels.base")
     assert found.target == "mercer.grams"
+
+
+# -- arithmetic that is defined once -----------------------------------------------------------------------------------
+
+#: Tells whether a node of the syntax tree is a definition of something.
+Finder = Callable[[ast.AST], bool]
+
+
+def _function(*names: str) -> Finder:
+    return lambda node: isinstance(node, ast.FunctionDef) and node.name in names
+
+
+def _is_one_minus(node: ast.AST) -> bool:
+    """1 - h, or 1.0 - h[:, j]: what a leave-one-out residual is divided by."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _is_number(node.left, 1)
+
+
+def _is_number(node: ast.AST, value: float) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value == value
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
+        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
+    }
+
+
+def _divides_by_one_minus_leverage(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and _is_one_minus(node.right)
+        and bool(_names(node.right) & {"h", "leverage", "leverages", "share", "hat"})
+    )
+
+
+def _divides_dual_by_diagonal(node: ast.AST) -> bool:
+    """dual / C_ii, whatever the diagonal is called."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+        return False
+    over = bool(_names(node.left) & {"dual"}) and not isinstance(node.left, ast.Constant)
+    return over and bool(_names(node.right) & {"diagonal", "diag", "spread", "diag_c"})
+
+
+def _rounds_a_coverage(node: ast.AST) -> bool:
+    """ceil(coverage (n + 1)): a call of ceil or floor on something with a coverage in it."""
+    return (
+        isinstance(node, ast.Call)
+        and bool(_names(node.func) & {"ceil", "floor"})
+        and bool(_names(node) & {"coverage", "quantile"})
+    )
+
+
+def _deals_rows_to_folds(node: ast.AST) -> bool:
+    """permutation(…) % folds."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and "permutation" in _names(node.left)
+        and any("fold" in name.lower() for name in _names(node.right))
+    )
+
+
+def _is_expansion_record(node: ast.AST) -> bool:
+    """A dataclass with a kernel, rows, dual coefficients and an intercept."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    fields = {part.target.id for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)}
+    named = {"dual", "dual_coef", "coefficients"} & fields and {"kernel"} <= fields and {"intercept", "intercepts"} & fields
+    return bool(named) and "alpha_" not in fields
+
+
+def _is_log_evidence(node: ast.AST) -> bool:
+    """A sum of a log determinant and log 2 pi."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and "pi" in _names(node.right)
+        and any("logdet" in name or "log_det" in name for name in _names(node.left))
+    )
+
+
+#: Second definitions that are still to be replaced; an entry that is no longer needed fails.
+PENDING = {
+    ("record of an expansion", "mercer.explanations.expansion"),
+    ("record of an expansion", "mercer.estimators.logistic.fitting"),
+}
+
+#: What is defined once: the module, and what finds a definition.
+ONCE: dict[str, tuple[str, Finder]] = {
+    "leave-one-out from residuals and leverages": ("mercer.linalg.ridge.held_out", _divides_by_one_minus_leverage),
+    "leave-one-out from dual coefficients": ("mercer.linalg.ridge.held_out", _divides_dual_by_diagonal),
+    "hold-out of a fold": ("mercer.linalg.ridge.held_out", _function("held_out_groups", "solve_or_nan", "_left_out")),
+    "what an intercept takes from the diagonal": ("mercer.linalg.ridge.held_out", _function("centered_diagonal")),
+    "rank of a residual": ("mercer.estimators.intervals", _function("conformal_rank")),
+    "rounding of a rank": ("mercer.estimators.intervals", _rounds_a_coverage),
+    "interval from held-out residuals": ("mercer.estimators.intervals", _function("held_out_interval", "cv_plus")),
+    "fold assignment": ("mercer.selection.folds", _deals_rows_to_folds),
+    "equal rows": ("mercer.selection.folds", _function("row_groups", "row_digests")),
+    "marginal likelihood": ("mercer.linalg.evidence", _is_log_evidence),
+    "record of an expansion": ("mercer.grams.dual_function", _is_expansion_record),
+}
+
+
+def definitions(source: str, finds: Finder) -> list[int]:
+    """The lines of a module at which something that is to be defined once is defined."""
+    return [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(source)) if finds(node)]
+
+
+@pytest.mark.parametrize("what", ONCE)
+def test_arithmetic_is_defined_once(what: str) -> None:
+    home, finds = ONCE[what]
+    found = {
+        module: lines
+        for module, path in MODULES.items()
+        if not module.startswith("mercer.testing") and (lines := definitions(path.read_text(encoding="utf-8"), finds))
+    }
+    pending = {module for label, module in PENDING if label == what}
+    assert set(found) - {home} == pending, f"{what} belongs to {home}, and is also in {found}"
+
+
+@pytest.mark.parametrize(
+    ("what", "source"),
+    [
+        ("leave-one-out from residuals and leverages", "loo = residuals / (1.0 - h)[:, None]"),
+        ("leave-one-out from residuals and leverages", "loo = (y - f) / (1 - leverage)"),
+        ("leave-one-out from dual coefficients", "loo = dual / np.diagonal(inverse)[:, None]"),
+        ("leave-one-out from dual coefficients", "loo = self.dual[active] / spread"),
+        ("hold-out of a fold", "def _left_out(block, residuals, groups): ..."),
+        ("what an intercept takes from the diagonal", "def centered_diagonal(a, b): ..."),
+        ("rank of a residual", "def conformal_rank(n, coverage): ..."),
+        ("rounding of a rank", "rank = int(np.ceil(coverage * (len(scores) + 1) - 1e-9))"),
+        ("rounding of a rank", "low = math.floor((1.0 - coverage) * (m + 1))"),
+        ("interval from held-out residuals", "def cv_plus(by_fold, sizes): ..."),
+        ("fold assignment", "folds = rng.permutation(n) % n_folds"),
+        ("fold assignment", "place = np.random.default_rng(0).permutation(n) % FOLDS"),
+        ("equal rows", "def row_groups(X): ..."),
+        ("marginal likelihood", "value = -0.5 * (energy + t * logdet + n * t * math.log(2.0 * math.pi))"),
+        (
+            "record of an expansion",
+            "class Expansion:\n    kernel: Kernel\n    X: Any\n    dual: Array\n    intercept: float",
+        ),
+    ],
+)
+def test_a_second_definition_is_seen(what: str, source: str) -> None:
+    assert definitions(source, ONCE[what][1])
+
+
+@pytest.mark.parametrize(
+    ("what", "source"),
+    [
+        ("leave-one-out from residuals and leverages", "shrunk = 1.0 / (1.0 + h)"),
+        ("rounding of a rank", "count = math.ceil(n / 2)"),
+        ("fold assignment", "place = i % n_folds"),
+        ("record of an expansion", "class Fit:\n    dual: Array\n    intercept: float"),
+    ],
+)
+def test_other_arithmetic_is_left_alone(what: str, source: str) -> None:
+    assert definitions(source, ONCE[what][1]) == []

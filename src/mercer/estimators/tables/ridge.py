@@ -15,6 +15,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.grams.low_rank import low_rank
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import definite_factor
+from mercer.linalg.ridge.held_out import centered_diagonal, held_out_groups, leave_one_out
 
 #: Penalties that are tried, half decades apart, times the mean of k(x, x).
 ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
@@ -56,12 +57,12 @@ def solve(K: Floats, Y: Floats, alpha: float) -> Ridge | None:  # (n, n), (n, t)
     total = float(weights.sum())
     intercept = columns[:, :-1].sum(axis=0) / total
     dual = columns[:, :-1] - np.multiply.outer(weights, intercept)
-    spread = np.diagonal(inverse) - weights**2 / total
+    spread = centered_diagonal(np.diagonal(inverse), weights**2 / total)
     if n == 1:  # the only row left out leaves nothing
         return Ridge(alpha, dual, intercept, Y - intercept)
     if not np.all(spread > 0) or not np.isfinite(dual).all():
         return None
-    return Ridge(alpha, dual, intercept, dual / spread[:, None])
+    return Ridge(alpha, dual, intercept, leave_one_out(dual, spread))
 
 
 def choose(K: Floats, Y: Floats, start: float | None = None) -> Ridge:
@@ -85,7 +86,7 @@ def penalty(K: Floats, Y: Floats, start: float | None = None) -> float:
 
     def error(alpha: float) -> float:
         found = _factored(np.array(K), Y, alpha, last)
-        return np.inf if found is None else float(np.mean(found[2] ** 2))
+        return np.inf if found is None else float(np.nan_to_num(np.mean(found[2] ** 2), nan=np.inf))
 
     return _downhill(K, error, start)
 
@@ -133,9 +134,8 @@ def error_of_scales(K: Floats, Y: Floats) -> tuple[float, float]:  # (n, n), (n,
         columns = vectors @ (inverse[:, None] * turned)
         weights, total = columns[:, -1], float(columns[:, -1].sum())
         dual = columns[:, :-1] - np.multiply.outer(weights, columns[:, :-1].sum(axis=0) / total)
-        spread = squares @ inverse - weights**2 / total
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = float(np.mean((dual / spread[:, None]) ** 2)) if np.all(spread > 0) else np.inf
+        spread = centered_diagonal(squares @ inverse, weights**2 / total)
+        error = float(np.mean(leave_one_out(dual, spread) ** 2)) if np.all(spread > 0) else np.inf
         best = min(best, (error, float(alpha)))
     return best
 
@@ -178,17 +178,7 @@ def _factored(K: Floats, Y: Floats, alpha: float, groups: Indices) -> tuple[Floa
         return dual, intercept, np.empty((0, Y.shape[1]))
     inverse, _ = la.lapack.dpotri(np.array(factor[first:, first:], order="F"), lower=1, overwrite_c=1)
     block = np.tril(inverse) + np.tril(inverse, -1).T - np.multiply.outer(weights, weights) / total
-    return dual, intercept, _left_out(block, dual[first:], groups)
-
-
-def _left_out(block: Floats, residuals: Floats, groups: Indices) -> Floats:  # (m, m), (m, t), (m,) -> (m, t)
-    """block_FF^-1 residuals_F for every group F; block may be any multiple of I - H, if the residuals are the same one."""
-    out = residuals / np.maximum(np.diagonal(block), 1e-300)[:, None]
-    order = np.argsort(groups, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-        if len(members) > 1:
-            out[members] = la.lstsq(block[np.ix_(members, members)], residuals[members], check_finite=False)[0]
-    return np.asarray(out)
+    return dual, intercept, held_out_groups(block, dual[first:], groups)
 
 
 def _by_landmarks(
@@ -208,4 +198,4 @@ def _by_landmarks(
     last = F[n - len(groups) :]
     half = la.solve_triangular(factor[0], (last - center).T, lower=True, check_finite=False)
     block = np.eye(len(groups)) - half.T @ half - 1.0 / n
-    return expansion, _left_out(block, Y[n - len(groups) :] - last @ w - intercept, groups)
+    return expansion, held_out_groups(block, Y[n - len(groups) :] - last @ w - intercept, groups)

@@ -10,6 +10,7 @@ import scipy.linalg as la
 
 from mercer.arrays import Floats
 from mercer.estimators.tables.members import Member
+from mercer.linalg.ridge.held_out import centered_diagonal, leave_one_out
 
 #: Rows of the sample whose matrix is decomposed, and of that on which the neighborhood of the chosen point is drawn.
 SAMPLED, DRAWN = 600, 300
@@ -81,6 +82,6 @@ def _leave_one_out(K: Floats, Y: Floats, alphas: Floats) -> Floats:  # (m, m), (
         columns = vectors @ (inverse[:, None] * turned)
         weights, total = columns[:, -1], float(columns[:, -1].sum())
         dual = columns[:, :-1] - np.multiply.outer(weights, columns[:, :-1].sum(axis=0) / total)
-        spread = np.maximum(squares @ inverse - weights**2 / total, 1e-300)
-        found.append(float(np.sqrt(np.mean((dual / spread[:, None]) ** 2))))
+        errors = leave_one_out(dual, centered_diagonal(squares @ inverse, weights**2 / total))
+        found.append(float(np.nan_to_num(np.sqrt(np.mean(errors**2)), nan=np.inf)))
     return np.array(found)
