@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mercer
 from mercer.errors import InputError
+from mercer.estimators.perceptron.fit import PATIENCE, TOL
 from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
 from mercer.estimators.perceptron.min_norm import min_norm
-from mercer.estimators.perceptron.stopping import PATIENCE, TOL
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("gram", "blocked", "online")
@@ -115,7 +115,7 @@ def test_repeated_rows_with_both_labels(rng):
 
 
 def test_blocks_do_not_show(rng, monkeypatch):
-    from mercer.estimators.perceptron import forms as perceptron_forms
+    from mercer.estimators.perceptron import weight_forms as perceptron_forms
 
     X, y = rng.normal(size=(300, 2)), rng.choice([-1, 1], size=300)
     reference = KernelPerceptron(mercer.Gaussian(0.5), max_iter=3, solver="blocked", random_state=0).fit(X, y).mistakes_

@@ -121,7 +121,7 @@ class Means:
     @classmethod
     def of(cls, K: Any, shares: Array) -> Means:  # K (n, n) or an operator, shares (n,) with sum 1
         """The means of a Gram matrix under weights that sum to one."""
-        rows = np.asarray(K @ shares.astype(getattr(K, "dtype", np.float64)), dtype=np.float64)
+        rows = np.asarray(K @ shares.astype(K.dtype), dtype=np.float64)
         return cls(rows, float(shares @ rows))
 
     def trace(self, diagonal: Array, weights: Array) -> float:  # (n,), (n,)

@@ -1,4 +1,10 @@
-"""From data and a kernel to a run of the perceptron, by any of its forms."""
+"""From data and a kernel to a run of the perceptron, by any of its forms.
+
+On data that cannot be separated the mistakes never end, while the averaged weights stop improving after some epochs. Their
+errors on the training rows are counted after every epoch, and a problem ends if no epoch of the last `PATIENCE` has lowered
+them by more than `TOL`, as in scikit-learn's perceptron. Averaged weights without an error show that the data can be
+separated: then the run goes on to its end, which exists by Novikoff's bound.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,12 @@ import scipy.sparse as sp
 
 from mercer.arrays import Array
 from mercer.errors import InputError, check_choice
-from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.forms import BLOCK_ROWS, Blocked, Gram, Online, Primal
+from mercer.estimators.perceptron.epochs import Form, Mistakes, Run
 from mercer.estimators.perceptron.min_norm import Nearest, min_norm
-from mercer.estimators.perceptron.passes import Form, Run
+from mercer.estimators.perceptron.weight_forms import BLOCK_ROWS, Blocked, Budgeted, Gram, Online, Primal
 from mercer.grams import GramOperator, gram
 from mercer.grams.products import feature_blocks
+from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import dense
 from mercer.numeric.memory import budget_bytes
@@ -221,3 +227,51 @@ class Watcher:
         K = np.asarray(self.values.submatrix(both, both), dtype=np.float64)
         norm = float(np.sqrt(max(0.25 * (y[both] @ K @ y[both]), 0.0)))
         return Nearest(a, norm, 0.0, True, 0, f"rows {pair[0]} and {pair[1]} are equal and have different labels")
+
+
+#: The least share of rows by which errors must fall to count, and the epochs in a row that may fail to do so.
+TOL, PATIENCE = 1e-3, 5
+#: Rows on which errors are counted where the Gram matrix is not at hand; fewer rows are taken all.
+SAMPLE = 2000
+
+
+class Averages:
+    """The errors of the averaged weights, epoch after epoch."""
+
+    def __init__(self, form: Form, values: Values, X: Any, Y: Array) -> None:  # (C, n)
+        self.form, self.shift, n = form, values.shift, Y.shape[1]
+        self.K: Any
+        if isinstance(form, Gram):  # has the shift in it
+            self.K, self.Y, self.shift = form.K, Y, 0.0
+        else:
+            rows = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLE])
+            self.K, self.Y = GramOperator(values.K.kernel, take(X, rows), X), Y[:, rows]
+        self.all_rows = self.Y.shape[1] == n
+        self.signs, self.alpha, self.beta = Y, np.zeros(Y.T.shape), np.zeros(Y.T.shape)
+        self.best, self.since = np.full(len(Y), np.inf), np.zeros(len(Y), np.int64)
+
+    def __call__(self, active: Array, mistakes: Mistakes, presented: Array) -> Array:  # (C,) -> (C,)
+        """After an epoch: which of the active problems have stopped to improve."""
+        errors = self.errors(mistakes, presented)
+        better = errors < self.best - TOL
+        self.best = np.where(better, errors, self.best)
+        self.since = np.where(better, 0, self.since + 1)
+        separated = self.all_rows & (errors == 0.0)
+        return active & (self.since >= PATIENCE) & ~separated
+
+    def errors(self, mistakes: Mistakes, presented: Array) -> Array:  # -> (C,)
+        """The share of rows that the averaged weights have on the wrong side, or on neither."""
+        coef = self._coefficients(mistakes, presented)
+        scores = np.asarray(self.K @ coef) + self.shift * coef.sum(axis=0)
+        return np.mean(self.Y.T * scores <= 0.0, axis=0)
+
+    def _coefficients(self, mistakes: Mistakes, presented: Array) -> Array:  # -> (n, C)
+        first, second = mistakes.sums(self.signs)
+        self.alpha += first
+        self.beta += second
+        alpha, beta = self.alpha, self.beta
+        if isinstance(self.form, Budgeted):  # which changes weights of earlier epochs
+            rows, a, b = self.form.support()
+            alpha, beta = np.zeros(alpha.shape), np.zeros(beta.shape)
+            alpha[rows], beta[rows] = a, b
+        return np.asarray(alpha - beta / np.maximum(presented, 1))

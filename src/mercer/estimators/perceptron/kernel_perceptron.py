@@ -10,13 +10,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from mercer.arrays import Array, Floats
+from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
-from mercer.estimators.perceptron.budget import Budgeted
-from mercer.estimators.perceptron.fit import SEARCHED, Epochs, Values, Watcher, finish, make_form, perceptron_routes
-from mercer.estimators.perceptron.forms import Blocked
-from mercer.estimators.perceptron.model import PerceptronModel, check_parameters, signs_of, warn_if_open
-from mercer.estimators.perceptron.passes import Form, Mistakes, run
-from mercer.estimators.perceptron.stopping import Averages
+from mercer.estimators.perceptron.epochs import Form, Mistakes, run
+from mercer.estimators.perceptron.fit import (
+    SEARCHED,
+    Averages,
+    Epochs,
+    Values,
+    Watcher,
+    finish,
+    make_form,
+    perceptron_routes,
+)
+from mercer.estimators.perceptron.model import PerceptronModel, signs_of
+from mercer.estimators.perceptron.weight_forms import POLICIES, Blocked, Budgeted
 from mercer.estimators.progress import Meter
 from mercer.grams.products import product
 from mercer.inputs import append, count, take
@@ -109,7 +117,18 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         return self._fit(X, y)
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        check_whole("KernelPerceptron", "max_iter", self.max_iter, 1)
+        if self.budget is not None:
+            check_whole("KernelPerceptron", "budget", self.budget, 1)
+        if self.average not in (True, False):
+            check_choice("KernelPerceptron", "average", self.average, ("True", "False", "voted"))
+        check_choice("KernelPerceptron", "budget_policy", self.budget_policy, POLICIES)
+        check_choice("KernelPerceptron", "margin", self.margin, ("reached", "hard"))
+        check_choice("KernelPerceptron", "stopping", self.stopping, ("average", "mistakes"))
+        if self.budget is not None and self.average == "voted":
+            raise InputError(
+                'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'
+            )
 
     def _read_y(self, y: Any, n: int) -> Array:
         return read_labels(type(self).__name__, y, n)
@@ -147,7 +166,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
     def _store(self, data: TrainingSet, solution: Epochs) -> None:
         self.classes_ = solution.classes
         self._keep(data.kernel, data.X, solution.Y, solution.fitted, solution.values)
-        warn_if_open(self)
+        self._warn_if_open()
 
     @whole_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelPerceptron:
@@ -155,8 +174,8 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
 
         The first call fixes the classes (those of `classes`, or of its labels) and the kernel.
         """
-        check_parameters(self)
-        first, name = not hasattr(self, "kernel_"), type(self).__name__
+        self._check_parameters()
+        first, name = "kernel_" not in vars(self), type(self).__name__
         self._given_kernel().refuse_stream(name)
         X = self._read(X, reset=first)
         labels = read_labels(name, y, count(X))

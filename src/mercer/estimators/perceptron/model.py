@@ -1,4 +1,4 @@
-"""A fitted perceptron: what is stored after a fit or a batch, how it evaluates, and what it says of itself."""
+"""A fitted perceptron: stored attributes, predictions, warnings and the summary."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array
-from mercer.errors import InputError, check_choice, check_whole, warn
+from mercer.errors import InputError, warn
 from mercer.estimators.base import DualModel, check_is_fitted
-from mercer.estimators.perceptron.budget import POLICIES
+from mercer.estimators.perceptron.epochs import Mistakes
 from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
-from mercer.estimators.perceptron.passes import Mistakes
 from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
@@ -26,9 +25,9 @@ from mercer.numeric.memory import format_bytes
 from mercer.registry import record
 
 
-@record()
+@record("Ledger")
 @dataclass(frozen=True)
-class Ledger:
+class PerceptronLedger:
     """One two-class problem: updates made and R^2 / gamma^2, with what they are made of.
 
     From ||w_t||^2 <= t R^2 and ||w_t|| >= t gamma it follows that t <= R^2 / gamma^2, for any margin gamma that some unit
@@ -119,7 +118,7 @@ class PerceptronModel(DualModel):
         "_all.problems": "int (T,) < problems(C)",
         "_signs": "float (T,)",
         "_norms": "each problems(C): float (_,)",
-        "ledger_": "absent | a Ledger | each problems(C): a Ledger",
+        "ledger_": "absent | a PerceptronLedger | each problems(C): a PerceptronLedger",
         "certificate_": "absent | None | array | a list",
         "converged_": "absent | flag | bool (problems(C),)",
         "margin_": "absent | real | real (problems(C),)",
@@ -153,7 +152,7 @@ class PerceptronModel(DualModel):
 
     def _store_stream(self, kernel: Kernel, both: Any, Y: Array, fitted: PerceptronFit, past: Past) -> None:
         """Everything known after a batch: X_fit_ is what carries weight, and the rest of the stream is gone."""
-        fresh, problems, held = not hasattr(self, "kernel_"), len(Y), len(past.rows)
+        fresh, problems, held = "kernel_" not in vars(self), len(Y), len(past.rows)
         seen = 0 if fresh else self.n_seen_
         numbers = np.concatenate([past.numbers, seen + np.arange(Y.shape[1] - held)])
         keep = np.union1d(np.arange(held), fitted.support) if self.budget is None else fitted.support
@@ -165,17 +164,17 @@ class PerceptronModel(DualModel):
         updates, largest = np.bincount(self._all.problems, minlength=problems), np.abs(self._alpha).max(axis=0)
         nan, note = float("nan"), "a stream: the margin on rows that are gone is not known"
         self._close([
-            Ledger(self._label(c), int(updates[c]), 1, False, self.radius_, nan, None, float(largest[c]), note)
+            PerceptronLedger(self._label(c), int(updates[c]), 1, False, self.radius_, nan, None, float(largest[c]), note)
             for c in range(problems)
         ])  # fmt: skip
 
-    def _close(self, ledgers: list[Ledger]) -> None:
+    def _close(self, ledgers: list[PerceptronLedger]) -> None:
         self.margin_ = self._one([ledger.margin for ledger in ledgers])
         self.novikoff_bound_ = self._one([ledger.bound for ledger in ledgers])
         self.ledger_ = self._one(ledgers)
 
     def _past(self, problems: int) -> Past:
-        if not hasattr(self, "kernel_"):
+        if "kernel_" not in vars(self):
             none, no_rows = np.empty((0, problems)), np.empty(0, np.int64)
             return Past(no_rows, no_rows, none, none, np.zeros(problems, np.int64))
         rows = self._support
@@ -220,7 +219,7 @@ class PerceptronModel(DualModel):
         self.n_updates_ = self._one(np.bincount(named.problems, minlength=problems).tolist())
         self.weight_norms_ = self._one(norms)
 
-    def _ledger(self, c: int, Y: Array, fitted: PerceptronFit, values: Values) -> Ledger:
+    def _ledger(self, c: int, Y: Array, fitted: PerceptronFit, values: Values) -> PerceptronLedger:
         run, norms = fitted.run, self._norms[c]
         margin, hard = float("nan"), None
         if fitted.exact and fitted.scores is not None and len(norms):
@@ -233,7 +232,7 @@ class PerceptronModel(DualModel):
         elif run.stopped.size and run.stopped[c]:
             note = STOPPED
         updates, largest = int((run.mistakes.problems == c).sum()), float(np.abs(fitted.alpha[:, c]).max())
-        return Ledger(
+        return PerceptronLedger(
             self._label(c), updates, int(run.epochs[c]), bool(run.converged[c]), self.radius_, margin, hard, largest, note
         )
 
@@ -271,7 +270,7 @@ class PerceptronModel(DualModel):
         return out
 
     def _summary(self) -> Summary:
-        ledgers = [self.ledger_] if isinstance(self.ledger_, Ledger) else list(self.ledger_)
+        ledgers = [self.ledger_] if isinstance(self.ledger_, PerceptronLedger) else list(self.ledger_)
         word = {True: "averaged weights", False: "last weights", "voted": "a vote of all weights"}[self.average]
         lines = [("kernel", str(self.kernel_)), ("predicts with", f"{word}, {len(self.support_)} support vectors")]
         lines += [(f"class {ledger.label}", str(ledger)) for ledger in ledgers]
@@ -280,42 +279,25 @@ class PerceptronModel(DualModel):
         ]  # fmt: skip
         return Summary(repr(self), tuple(lines), {"updates": self.n_updates_, "bound": self.novikoff_bound_})
 
+    def _warn_if_open(self) -> None:
+        """Warn about each problem that did not end with an epoch without mistakes."""
+        ledgers = [self.ledger_] if isinstance(self.ledger_, PerceptronLedger) else list(self.ledger_)
+        for ledger in ledgers:
+            if ledger.converged or ledger.note == STOPPED:
+                continue
+            which = f"KernelPerceptron (class {ledger.label} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
+            if ledger.note.startswith("not separable"):
+                text = (
+                    f"{ledger.note}. The weights certificate_ (a >= 0, sum 1) combine to sum a_i y_i phi(x_i) = 0, so no w "
+                    f"separates them; stopped after {ledger.epochs} epochs."
+                )
+            else:
+                text = f"not converged in {ledger.epochs} epochs; raise max_iter=, or use the averaged weights."
+            warn(f"{which}: {text}", ConvergenceWarning)
+
 
 def signs_of(codes: Array, classes: int) -> Array:  # (n,) -> (C, n) of -1, +1; one row for two classes
-    """One problem per class against the rest; one alone where there are two."""
+    """One problem per class against the rest; a single one for two classes."""
     if classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[None, :]
     return np.where(codes[None, :] == np.arange(classes)[:, None], 1.0, -1.0)
-
-
-def check_parameters(model: Any) -> None:
-    """Refuse parameters that mean nothing, before anything is computed."""
-    check_whole("KernelPerceptron", "max_iter", model.max_iter, 1)
-    if model.budget is not None:
-        check_whole("KernelPerceptron", "budget", model.budget, 1)
-    if model.average not in (True, False):
-        check_choice("KernelPerceptron", "average", model.average, ("True", "False", "voted"))
-    check_choice("KernelPerceptron", "budget_policy", model.budget_policy, POLICIES)
-    check_choice("KernelPerceptron", "margin", model.margin, ("reached", "hard"))
-    check_choice("KernelPerceptron", "stopping", model.stopping, ("average", "mistakes"))
-    if model.budget is not None and model.average == "voted":
-        raise InputError(
-            'KernelPerceptron: average="voted" needs every mistake, and budget= lets some go; use average=True instead.'
-        )
-
-
-def warn_if_open(model: Any) -> None:
-    """Say so when a run ended otherwise than by an epoch without mistakes."""
-    ledgers = [model.ledger_] if isinstance(model.ledger_, Ledger) else list(model.ledger_)
-    for ledger in ledgers:
-        if ledger.converged or ledger.note == STOPPED:
-            continue
-        which = f"KernelPerceptron (class {ledger.label} against the rest)" if len(ledgers) > 1 else "KernelPerceptron"
-        if ledger.note.startswith("not separable"):
-            text = (
-                f"{ledger.note}. The weights certificate_ (a >= 0, sum 1) combine to sum a_i y_i phi(x_i) = 0, which no w "
-                f"could be right about; stopped after {ledger.epochs} epochs."
-            )
-        else:
-            text = f"not converged in {ledger.epochs} epochs; raise max_iter=, or be content with the averaged weights."
-        warn(f"{which}: {text}", ConvergenceWarning)

@@ -209,7 +209,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         """The ledgers in place of the functions on all rows that they are made from."""
         state = dict(super().__getstate__())
         if state.pop("_pairs_found", None) is not None:
-            state.update({name: getattr(self, name) for name in LEDGERS})
+            state.update(ledger_=self.ledger_, margin_bound_=self.margin_bound_)
         return state
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
@@ -352,7 +352,7 @@ class SVC(SupportClassifier):
         Break ties of votes by decision values; otherwise they go to the first class.
     solver : "auto", "exact" or "nystroem"
         "exact" solves the dual problem on kernel rows. "nystroem" minimizes the hinge loss over functions on landmarks of
-        each pair of classes. "auto" takes it, and says so, where `memory` keeps less than one kernel row in twenty.
+        each pair of classes. "auto" uses it, with a warning, if `memory` keeps less than one kernel row in twenty.
     n_components : int, optional
         Landmarks of each pair of classes for "nystroem"; 2000 if not given.
     max_iter, time_limit : int (-1: none) and seconds or None

@@ -62,7 +62,7 @@ class FoldResiduals:
 
 
 def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFunction], meter: Meter) -> FoldResiduals:
-    """Fit without each fold in turn; `fit(weights)` gives a row of weight 0 its output and no say."""
+    """Fit without each fold in turn; `fit(weights)` gives a row of weight 0 an output, but does not count it."""
     known = training.weights > 0
     if known.sum() < 2:
         raise InputError("predict_interval needs at least two rows: one alone cannot be held out.")
@@ -123,7 +123,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
         return self._function(self._solver(data.kernel, data.rows, data.n, meter), data.y, data.counted)
 
     def _function(self, solver: Solver, y: Array, weights: Array) -> SupportFunction:
-        """Fit the function; rows of weight 0 have no say, but get their outputs."""
+        """Fit the function; rows of weight 0 do not count, but get their outputs."""
         problem = self._problem(y, weights)
         try:
             return solve_regression(problem, y, weights, solver)

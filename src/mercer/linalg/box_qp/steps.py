@@ -251,7 +251,7 @@ def descend_in_time(
     K: Array, diag: Array, f: Array, b: Array, low: Array, high: Array, group: Array, groups: int, tol: float,
     max_steps: int, takeover: Descend | None,
 ) -> tuple[int, float]:  # fmt: skip
-    """`descend` until NumPy has had its time, then `takeover`, its compiled form."""
+    """`descend` in NumPy while `rented()` is False, then `takeover`, its compiled form."""
     box, made = (K, diag, f, b, low, high, group, groups), 0
     while takeover is None or not rented():
         since, part = time.perf_counter(), min(GLANCE, max_steps - made)

@@ -1,7 +1,7 @@
-"""The perceptron: epochs over examples, one or several two-class problems at once, whatever the form of w.
+"""Epochs of the perceptron over examples, for one or several two-class problems at once, and the mistakes made in them.
 
-w <- w + y_i phi(x_i) whenever y_i <w, phi(x_i)> <= 0. A form (see `perceptron_forms`) knows how to make one epoch; what
-is kept of a run is the list of mistakes, and everything else follows from it:
+w <- w + y_i phi(x_i) whenever y_i <w, phi(x_i)> <= 0. A form of w (see `weight_forms`) makes one epoch. A run keeps the list
+of mistakes, from which everything else follows:
 
     counts times labels    alpha_i = sum of y_i over the mistakes at i
     averaged weights       sum of y_i (T - t + 1) / T, t the presentation at which the mistake was made, T their number
