@@ -90,7 +90,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, mode: int = PRIVAT
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
-                with suppress(AttributeError):  # the umask has no say over a file that was there; Windows has no fchmod
+                with suppress(AttributeError):  # an existing file keeps its mode, whatever the umask; Windows has no fchmod
                     os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
             os.replace(beside, target)

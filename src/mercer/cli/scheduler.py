@@ -26,7 +26,7 @@ def connected(address: str) -> Iterator[Any]:
         from distributed.comm import CommClosedError
     except ImportError:
         raise MissingExtraError('--scheduler needs dask.distributed: pip install "mercer[dask]"') from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # what goes wrong is said once, by the error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # the error message reports the failure
     with _cluster(address) as place:
         client = _client(distributed, place, address)
         try:

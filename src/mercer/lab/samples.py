@@ -83,7 +83,7 @@ def _sine(n: int, rng: Any) -> Drawn:
 
 
 def _gap(n: int, rng: Any) -> Drawn:
-    """A sine with a stretch that nobody has looked at."""
+    """A sine with a gap without points."""
     x = np.sort(np.concatenate([rng.uniform(-2.8, -0.8, n - n // 3), rng.uniform(1.2, 2.8, n // 3)]))
     return np.column_stack([x, 1.3 * np.sin(1.8 * x) + 0.15 * rng.normal(size=n)]), np.zeros(n, int)
 

@@ -1,4 +1,4 @@
-"""Bokeh's server for one person: on the loopback only, for pages that it served itself, and for nobody else.
+"""Bokeh's server for one person: on the loopback only, and only for pages that it served itself.
 
 Three guards stand before every request. The socket is bound to 127.0.0.1, so that no other machine reaches it. The Host
 header must name that address (a foreign name that resolves to 127.0.0.1 is how a web page would get around the first

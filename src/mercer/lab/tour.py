@@ -146,7 +146,7 @@ _PAGES = (
         "universality", "Universal kernels and random labels", "16-universality.md",
         "These labels are random: there is nothing to learn. A narrow Gaussian learns them all the same, without an "
         "error.",
-        "Widen the kernel until errors appear; then look at the margins, and ask which picture you would have believed.",
+        "Widen the kernel until errors appear; then look at the margins, and compare the two pictures.",
         algorithm="svm", data=NamedData("random", 60), kernel="Gaussian(length_scale=0.2)",
         parameters={"C": 10000.0}, view="margins",
     ),
