@@ -1,4 +1,4 @@
-"""Checkpoints of a fit over chunks: the sums that are done, written completely or not at all, and used only for the same fit.
+"""Checkpoints of a fit over chunks: the sums that are done, written completely or not at all, used only for the same fit.
 
 A checkpoint is a folder with one file per finished pass and one for the pass that is under way. Each file is a NumPy archive
 of plain arrays with a line of text: which fit on which data it belongs to, which pass, how many chunks are in it, and a
