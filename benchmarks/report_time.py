@@ -18,8 +18,8 @@ import numpy as np
 
 from mercer.inputs.tables import Table
 from mercer.report.document.training_report import training_report
-from mercer.workflow.columns import ask
-from mercer.workflow.training import Settings, train
+from mercer.workflow.question import FitSettings, ask
+from mercer.workflow.training import train
 
 
 def table(n: int, seed: int = 0) -> Table:
@@ -35,7 +35,7 @@ def table(n: int, seed: int = 0) -> Table:
 def main(sizes: list[int]) -> None:
     """Fit with a short limit, then time the report alone."""
     for n in sizes:
-        training = train(ask("table.csv", table(n), "y"), Settings(time=10.0))
+        training = train(ask("table.csv", table(n), "y"), FitSettings(time=10.0))
         start, used = time.perf_counter(), time.process_time()
         size = len(training_report(training).encode())
         seconds, processor = time.perf_counter() - start, time.process_time() - used

@@ -35,7 +35,7 @@ def main() -> None:
         train, test = sets.split(len(y), 0)
         model: Any = (TableClassifier if classes else TableRegressor)(time=LIMIT).fit(X[train], y[train])
         member = max(model.members_, key=lambda m: m.weight)
-        Z, new = (model._new_inputs(X[rows])[member.scaling] for rows in (train, test))
+        Z, new = (model.new_inputs(X[rows])[member.scaling] for rows in (train, test))
         kernel = member.model.kernel
         own = member.predict({member.scaling: new})
         if classes:

@@ -14,9 +14,9 @@ import pytest
 from mercer.inputs.tables import Table
 from mercer.report.document.comparison_report import comparison_report
 from mercer.report.document.training_report import write_report
-from mercer.workflow.columns import ask
 from mercer.workflow.comparison import compare_tables
-from mercer.workflow.training import Settings, train  # type: ignore[attr-defined]
+from mercer.workflow.question import FitSettings, ask
+from mercer.workflow.training import train
 
 #: Names and labels that would do harm if they were not escaped.
 EVIL = "<script>document.title='harm'</script><img src=x onerror=\"document.title='harm'\">\x1b[2J\u202e"
@@ -46,7 +46,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     labels = np.where(age > 44, EVIL, np.where(age > 36, "mid", "low")).astype(object)
     found = {}
     for name, table, target in (("regression", numbers, "y"), ("classification", Table({**data, "class": labels}), "class")):
-        training = train(ask(f"{name}.csv", table, target), Settings(time=0.5), command=f"mercer fit {EVIL}")
+        training = train(ask(f"{name}.csv", table, target), FitSettings(time=0.5), command=f"mercer fit {EVIL}")
         found[name] = folder / f"{name}.html"
         write_report(training, found[name])
     comparison = compare_tables(Table(mixed()), Table(mixed(80, 15.0)), ("A.csv", EVIL))

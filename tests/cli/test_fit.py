@@ -131,7 +131,7 @@ def test_a_mixed_table_is_taken_as_it_is(tmp_path: Path) -> None:
      ([0.5, 1], "auto", "regression"), ([0.5, 1.5], "classification", "classification")],
 )  # fmt: skip
 def test_the_task_is_found_or_taken(target: Any, task: str, found: str, tmp_path: Path) -> None:
-    from mercer.workflow.columns import ask
+    from mercer.workflow.question import ask
 
     path = table(tmp_path / "d.csv", y=np.resize(list(target), 60))
     question = ask("d.csv", read_table(path), "y", task=task)
@@ -156,7 +156,7 @@ def test_options_reach_the_fit(tmp_path: Path) -> None:
     assert [member["kernel"] for member in metrics["model"]] == ["Linear().on(0) + Gaussian(length_scale=1.0).on(0, 1)"]
     assert metrics["rows"] == {"fitted": 30, "held_out": 10, "in_model": 40}
     assert metrics["intervals"]["coverage"] == 0.5
-    assert "left out as asked: 'constant'" in result.stderr
+    assert "left out by --drop: 'constant'" in result.stderr
 
 
 def test_standard_input_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_rows_with_missing_cells_are_left_out_when_asked(tmp_path: Path) -> None
     assert json.loads(invoke("fit", data, "--target", "y", *out).stdout)["rows"]["fitted"] == 48
     result = invoke("fit", data, "--target", "y", "--drop-missing", *out)
     assert json.loads(result.stdout)["rows"] == {"fitted": 46, "held_out": 12, "in_model": 58}
-    assert "2 rows with missing cells were left out, as asked" in result.stderr
+    assert "2 rows with missing cells were left out by --drop-missing" in result.stderr
 
 
 def test_without_a_target_the_columns_are_listed(tmp_path: Path) -> None:

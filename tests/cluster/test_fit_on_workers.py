@@ -17,8 +17,8 @@ import pytest
 import mercer
 from mercer.inputs.reading import read_table
 from mercer.numeric.threads import one_thread
-from mercer.workflow.chunk_training import train_on_chunks
-from mercer.workflow.settings import Settings, Wish
+from mercer.workflow.cluster import train_on_chunks
+from mercer.workflow.question import FileQuestion, FitSettings
 from tests.cli.tables import invoke
 
 distributed = pytest.importorskip("distributed")
@@ -48,13 +48,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_workers_give_the_digits_of_one_process(client: Any, data: Path) -> None:
-    wish, settings = Wish(str(data), "y", ["label"]), Settings(kernel="Gaussian('median')")
+    wish, settings = FileQuestion(str(data), "y", ["label"]), FitSettings(kernel="Gaussian('median')")
     with one_thread():
         here = train_on_chunks(wish, settings, rows=50)
         there = train_on_chunks(wish, settings, rows=50, client=client)
     np.testing.assert_array_equal(there.predictions, here.predictions)
     np.testing.assert_array_equal(there.intervals, here.intervals)
-    np.testing.assert_array_equal(there.final.predict(there.X_test), here.final.predict(here.X_test))
+    np.testing.assert_array_equal(there.final.scores(there.judged.inputs), here.final.scores(here.judged.inputs))
     assert there.elsewhere is not None and here.elsewhere is not None
     assert (there.elsewhere.workers, there.elsewhere.threads, there.elsewhere.passes) == (2, 2, here.elsewhere.passes)
 
@@ -70,7 +70,7 @@ def test_the_command_writes_what_it_always_writes(fitted: tuple[Path, Any], data
     folder, result = fitted
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir(folder)) == FILES and os.listdir(folder.parent) == ["out"]
-    assert result.stderr == "Note: left out as asked: 'label'.\n"
+    assert result.stderr == "Note: left out by --drop: 'label'.\n"
     for words in ("held-out RMSE", "the mean", "linear ridge", "gradient boosting", "90 % intervals",
                   "cluster            2 workers", "passes over 3 chunks", "limited to         Gaussian(length_scale=1.5)",
                   "the saved model is fitted to all"):  # fmt: skip
@@ -228,7 +228,7 @@ def test_worker_processes_of_this_machine(data: Path, tmp_path: Path) -> None:
     said, errors = running.communicate(timeout=580)
     assert running.returncode == 0, errors
     assert "workers" in said and sorted(os.listdir(tmp_path / "out")) == FILES
-    assert errors == "Note: left out as asked: 'label'.\n"
+    assert errors == "Note: left out by --drop: 'label'.\n"
 
 
 def test_lost_workers_are_said_and_no_bug_of_ours(client: Any) -> None:

@@ -10,18 +10,27 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
+from mercer.estimators.tables.chunk_facts import (
+    CALIBRATING,
+    FITTED,
+    HELD_OUT,
+    MOST_HELD_OUT,
+    RowDraw,
+    RowRoles,
+    RunningMoments,
+    draw_for,
+    moments,
+)
 from mercer.estimators.tables.encoding import encoding_of
 from mercer.inputs.frames import read_columns
 from mercer.inputs.reading import read_table
 from mercer.report.document.training_report import training_report
-from mercer.workflow.chunk_columns import Moments, moments
-from mercer.workflow.chunk_split import CALIBRATING, FITTED, HELD_OUT, MOST_HELD_OUT, Draw, Roll, draw_for
-from mercer.workflow.chunk_training import train_on_chunks
-from mercer.workflow.settings import Settings, Wish
+from mercer.workflow.cluster import train_on_chunks
+from mercer.workflow.question import FileQuestion, FitSettings
 from mercer.workflow.training import Training
 
 N, STEP = 330, 70
-QUICK = Settings(kernel="Gaussian(1.5)", seed=3)
+QUICK = FitSettings(kernel="Gaussian(1.5)", seed=3)
 
 
 def written(path: Path, **more: Any) -> Path:
@@ -54,25 +63,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def regression(folder: Path) -> Training:
-    return train_on_chunks(Wish(str(folder), "y", ["label"]), QUICK, rows=STEP, command="mercer fit")
+    return train_on_chunks(FileQuestion(str(folder), "y", ["label"]), QUICK, rows=STEP, command="mercer fit")
 
 
 @pytest.fixture(scope="module")
 def classes(folder: Path) -> Training:
-    return train_on_chunks(Wish(str(folder), "label", ["y"], id="place"), Settings(), rows=STEP)
+    return train_on_chunks(FileQuestion(str(folder), "label", ["y"], id="place"), FitSettings(), rows=STEP)
 
 
 # -- the split -------------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_row_is_for_does_not_depend_on_the_chunks() -> None:
-    draw = Draw(5, 0.2, 0.1, 0.3)
+    draw = RowDraw(5, 0.2, 0.1, 0.3)
     whole = draw.roles(0, 10_000)
     parts = np.concatenate([draw.roles(first, 1250) for first in range(0, 10_000, 1250)])
     np.testing.assert_array_equal(parts, whole)
     np.testing.assert_allclose(np.bincount(whole) / 10_000, [0.2, 0.1, 0.7], atol=0.02)
     assert np.mean(draw.in_sample(0, 10_000)) == pytest.approx(0.3, abs=0.02)
-    assert np.mean(whole == Draw(6, 0.2, 0.1, 0.3).roles(0, 10_000)) == pytest.approx(0.54, abs=0.03)  # 0.2² + 0.1² + 0.7²
+    assert np.mean(whole == RowDraw(6, 0.2, 0.1, 0.3).roles(0, 10_000)) == pytest.approx(
+        0.54, abs=0.03
+    )  # 0.2² + 0.1² + 0.7²
 
 
 def test_the_rows_that_are_brought_together_are_bounded() -> None:
@@ -80,17 +91,17 @@ def test_the_rows_that_are_brought_together_are_bounded() -> None:
     assert draw.held_out * 10**9 == MOST_HELD_OUT
     assert draw.sampled * 10**9 <= 100_000
     assert draw_for(10**9, 10**4, 0.2, 0).sampled * 10**9 * 8 * 10**4 <= 2**28
-    with pytest.raises(InputError, match="99 rows are no work for a cluster"):
+    with pytest.raises(InputError, match="99 rows are too few for a cluster"):
         draw_for(99, 3, 0.2, 0)
-    with pytest.raises(InputError, match="hold out less"):
+    with pytest.raises(InputError, match="leaves too few rows"):
         draw_for(1000, 3, 0.97, 0)
 
 
 def test_the_roll_finds_rows_by_their_places() -> None:
     """Slow twin: all rows in one list."""
-    draw, out = Draw(1, 0.3, 0.1, 0.5), np.zeros(50, dtype=bool)
+    draw, out = RowDraw(1, 0.3, 0.1, 0.5), np.zeros(50, dtype=bool)
     out[[3, 17, 44]] = True
-    roll = Roll(draw, [50, 30, 20], [np.packbits(out), None, None])
+    roll = RowRoles(draw, [50, 30, 20], [np.packbits(out), None, None])
     left = np.flatnonzero(~np.concatenate([out, np.zeros(50, dtype=bool)]))
     assert roll.rows(None).tolist() == left.tolist()
     for role in (HELD_OUT, CALIBRATING, FITTED):
@@ -104,7 +115,7 @@ def test_the_roll_finds_rows_by_their_places() -> None:
 
 def test_moments_of_parts_are_those_of_all() -> None:
     values = 1e6 + np.random.default_rng(0).normal(size=1000)
-    total = Moments()
+    total = RunningMoments()
     for part in np.split(values, [1, 1, 400, 990]):
         total = total.plus(moments(part))
     assert (total.count, total.low, total.high) == (1000, values.min(), values.max())
@@ -167,15 +178,13 @@ def test_the_constant_is_that_of_all_fitted_rows(regression: Training, classes: 
 
 
 def test_landmarks_are_rows_of_the_file(regression: Training, folder: Path) -> None:
-    from mercer.estimators.tables.refit import renumbered
-
     whole = in_one_place(folder)
-    final = renumbered(regression.final, regression.question.X.numbers)
-    inputs = final._new_inputs(whole[list(regression.question.names)])["standard"]
+    final = regression.final.renumbered(regression.question.X.numbers)
+    inputs = final.new_inputs(whole[list(regression.question.names)])["standard"].data
     own = final.members_[0].model
     np.testing.assert_allclose(own.X, inputs[own.rows], atol=1e-12)
     judged = regression.model.members_[0].model
-    numbers = regression.X_train.numbers[judged.rows]
+    numbers = regression.numbers[judged.rows]
     np.testing.assert_allclose(judged.X, inputs[numbers], atol=1e-12)
     np.testing.assert_array_equal(regression.y_train[judged.rows], whole["y"].to_numpy()[numbers])
 
@@ -219,12 +228,12 @@ def test_rows_that_teach_nothing_are_counted(tmp_path: Path) -> None:
     a = np.random.default_rng(1).normal(size=N).astype(object)
     y[[4, 200]], a[[7, 8, 200]] = "", "NA"
     data = written(tmp_path / "t", y=y, a=a)
-    wish = Wish(str(data), "y", ["label", "city,day"], drop_missing=True)
+    wish = FileQuestion(str(data), "y", ["label", "city,day"], drop_missing=True)
     found = train_on_chunks(wish, QUICK, rows=STEP)
     assert found.question.notes == (
-        "2 of 330 rows have no 'y' and were left out: nothing to learn from",
-        "2 rows with missing cells were left out, as asked",
-        "left out as asked: 'label', 'city', 'day'",
+        "2 of 330 rows have no 'y' and were left out",
+        "2 rows with missing cells were left out by --drop-missing",
+        "left out by --drop: 'label', 'city', 'day'",
     )
     assert found.n_in_model == N - 4
     assert not {4, 7, 8, 200} & set(found.question.X.numbers.tolist())
@@ -233,9 +242,9 @@ def test_rows_that_teach_nothing_are_counted(tmp_path: Path) -> None:
 # -- what is refused -------------------------------------------------------------------------------------------------------
 
 
-def fails(data: Any, target: str = "y", settings: Settings = QUICK, **wish: Any) -> str:
+def fails(data: Any, target: str = "y", settings: FitSettings = QUICK, **wish: Any) -> str:
     with pytest.raises(InputError) as error:
-        train_on_chunks(Wish(str(data), target, **wish), settings, rows=STEP)
+        train_on_chunks(FileQuestion(str(data), target, **wish), settings, rows=STEP)
     return str(error.value)
 
 
@@ -246,8 +255,8 @@ def test_cells_without_a_rule_are_refused_by_name(tmp_path: Path) -> None:
     assert "'a' has 2 missing cells" in said and "--drop-missing" in said
     a[[40, 300]] = "many"
     said = fails(written(tmp_path / "mixed", a=a))
-    assert "'a' holds words in some parts and numbers in others" in said and "--drop 'a'" in said
-    import mercer.workflow.chunk_columns as columns
+    assert "'a' holds text in some parts and numbers in others" in said and "--drop 'a'" in said
+    import mercer.estimators.tables.chunk_facts as columns
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "MOST_LEVELS", 50)
@@ -275,12 +284,12 @@ def test_targets_that_cannot_be_learned_are_refused(folder: Path, tmp_path: Path
 
 
 def test_kernels_on_columns_and_standard_input_are_refused(folder: Path) -> None:
-    assert "names columns" in fails(folder, settings=Settings(kernel="Gaussian(1.0).on('a')"), drop=["label"])
+    assert "names columns" in fails(folder, settings=FitSettings(kernel="Gaussian(1.0).on('a')"), drop=["label"])
     assert "standard input" in fails("-")
     assert "no such file" in fails("nowhere")
     (folder / "few").mkdir()
     (folder / "few" / "d.csv").write_text("a,y\n" + "1,2\n" * 20)
-    assert "20 rows are no work for a cluster" in fails(folder / "few" / "d.csv")
+    assert "20 rows are too few for a cluster" in fails(folder / "few" / "d.csv")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
@@ -293,5 +302,5 @@ def test_binary_files_give_what_text_gives(regression: Training, folder: Path, t
     else:
         with pa.OSFile(str(tmp_path / "d.arrow"), "wb") as file, pa.ipc.new_file(file, data.schema) as writer:
             writer.write_table(data, max_chunksize=64)
-    found = train_on_chunks(Wish(str(tmp_path / f"d.{kind}"), "y", ["label"]), QUICK, rows=STEP)
+    found = train_on_chunks(FileQuestion(str(tmp_path / f"d.{kind}"), "y", ["label"]), QUICK, rows=STEP)
     np.testing.assert_allclose(found.predictions, regression.predictions, atol=1e-8)

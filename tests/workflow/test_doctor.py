@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian
-from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.ridge import fit
-from mercer.estimators.tables.spectrum import Spectrum, neighborhood, spectrum
 from mercer.estimators.tables.targets import transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs.frames import noted, read_columns
 from mercer.inputs.tables import Table
-from mercer.workflow.dependence import dependence
 from mercer.workflow.doctor import examine
-from mercer.workflow.influence import influences
+from mercer.workflow.inspection import GramSpectrum, dependence, influences, neighborhood, spectrum
 
 
 def healthy(similarity: float = 0.4) -> Spectrum:
-    return Spectrum(10, 10, np.ones(10), 0.1, similarity)
+    return GramSpectrum(10, 10, np.ones(10), 0.1, similarity)
 
 
 def titles(columns: dict[str, np.ndarray], y: np.ndarray, similarity: float = 0.4, classes: np.ndarray | None = None) -> str:

@@ -25,8 +25,7 @@ from mercer.cli.output import (
 from mercer.errors import InputError
 
 if TYPE_CHECKING:
-    from mercer.workflow.columns import Question
-    from mercer.workflow.settings import Settings, Wish
+    from mercer.workflow.question import FileQuestion, FitSettings, Question
     from mercer.workflow.training import Training
 
 TASKS = ("auto", "regression", "classification")
@@ -138,9 +137,9 @@ def fit(
     Numbers, categories, dates, text and missing cells are taken as they are. Several kernels are tried on held-out rows, and
     the best few are averaged; the error in the report is that of other rows, which were never looked at before.
     """
-    from mercer.workflow.settings import Settings, Wish
+    from mercer.workflow.question import FileQuestion, FitSettings
 
-    settings = Settings(kernel, time, memory, seed, holdout, coverage)
+    settings = FitSettings(kernel, time, memory, seed, holdout, coverage)
     _check(settings, task, rows)
     if target is None:
         return _list_columns(data, sql, delimiter)
@@ -150,7 +149,7 @@ def fit(
     replaced = refuse_other(folder, target, force)
     with results_folder(folder) as made:
         if scheduler is not None:
-            wish = Wish(data, target, tuple(drop or ()), id, task, drop_missing)
+            wish = FileQuestion(data, target, tuple(drop or ()), id, task, drop_missing)
             training = _train_on_workers(scheduler, wish, settings, quiet)
         else:
             question, seconds = _question(data, target, settings, sql=sql, delimiter=delimiter, rows=rows, id=id, drop=drop,
@@ -167,7 +166,7 @@ def fit(
     return 0
 
 
-def _check(settings: Settings, task: str, rows: int | None) -> None:
+def _check(settings: FitSettings, task: str, rows: int | None) -> None:
     """Options are judged before anything is read: a long fit must not end in a misspelled one."""
     if task not in TASKS:
         raise InputError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
@@ -210,7 +209,7 @@ def _stem(data: str) -> str:
 
 def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
     from mercer.inputs.reading import list_table
-    from mercer.workflow.listing import describe_columns
+    from mercer.workflow.question import describe_columns
 
     found = list_table(data, sql, delimiter)
     print_text("\n".join(describe_columns(found.head)))
@@ -224,13 +223,13 @@ def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
 
 
 def _question(
-    data: str, target: str, settings: Settings, *, sql: str | None, delimiter: str | None, rows: int | None, id: str | None,
-    drop: list[str] | None, task: str, drop_missing: bool,
+    data: str, target: str, settings: FitSettings, *, sql: str | None, delimiter: str | None, rows: int | None,
+    id: str | None, drop: list[str] | None, task: str, drop_missing: bool,
 ) -> tuple[Question, float]:  # fmt: skip
     """The table of a source as a question, and the seconds it took to read."""
     from mercer.inputs.reading import read_table
     from mercer.numeric.memory import budget_bytes
-    from mercer.workflow.columns import ask, dropped
+    from mercer.workflow.question import ask, dropped
 
     start = time.perf_counter()
     # a table and what a fit makes of it: two scalings, the training part, a block of the kernel
@@ -248,9 +247,9 @@ def _say_notes(question: Question, quiet: bool) -> None:
             note(f"{words}.")
 
 
-def _train_on_workers(scheduler: str, wish: Wish, settings: Settings, quiet: bool) -> Training:
+def _train_on_workers(scheduler: str, wish: FileQuestion, settings: FitSettings, quiet: bool) -> Training:
     from mercer.cli.scheduler import connected
-    from mercer.workflow.chunk_training import train_on_chunks
+    from mercer.workflow.cluster import train_on_chunks
 
     with connected(scheduler) as client, progress(not quiet) as tell:
         training = train_on_chunks(wish, settings, client=client, command=_command(), tell=tell)
@@ -262,7 +261,7 @@ def _command() -> str:
     return shlex.join(["mercer", *sys.argv[1:]])
 
 
-def _train(question: Question, settings: Settings, seconds: float, quiet: bool) -> Training:
+def _train(question: Question, settings: FitSettings, seconds: float, quiet: bool) -> Training:
     from mercer.workflow.training import train
 
     with progress(not quiet) as tell:
@@ -271,7 +270,6 @@ def _train(question: Question, settings: Settings, seconds: float, quiet: bool) 
 
 def _write(made: Path, training: Training) -> dict[str, Any]:
     """All results into a folder; returns the metrics."""
-    from mercer.estimators.tables.refit import renumbered
     from mercer.persist import save, write_whole
     from mercer.report.document.training_report import write_report
 
@@ -284,8 +282,8 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
         "id": question.id,
         "held_out": metrics["held_out"],
     }
-    kept = question.X if training.final is not training.model else training.X_train
-    named = renumbered(training.final, kept.numbers)  # rows of the file, of which some were left out or held out
+    numbers = question.X.numbers if training.final is not training.model else training.numbers
+    named = training.final.renumbered(numbers)  # rows of the file, of which some were left out or held out
     metrics["model_bytes"] = save(named, made / MODEL, notes=notes)
     write_report(training, made / REPORT)
     write_whole(made / METRICS, strict_json(metrics).encode() + b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,15 @@ from mercer.explanations.outputs import check_linear, check_model, expand, rows_
 from mercer.explanations.strings import Contributions, StringExplanation, term_letters
 from mercer.inputs import Graph, Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
+
+
+@runtime_checkable
+class ExplainsColumns(Protocol):
+    """A model that explains its own predictions by columns."""
+
+    def explain_columns(self, X: Any, target: Any, background: Any) -> list[ColumnExplanation]:
+        """Return the explanation of every row of X."""
+        ...
 
 
 def explain(
@@ -62,9 +71,9 @@ def explain(
     >>> bool(abs(found.contributions.sum() + found.intercept + model.decision_function(["cattag"])[0]) < 1e-12)
     True
     """
-    if hasattr(model, "_explain_columns"):  # a mean of dual models says itself how it is taken apart
-        found = model._explain_columns(x, target, background)
-        return found[0] if len(found) == 1 else found
+    if isinstance(model, ExplainsColumns):  # a mean of dual models explains itself
+        own = model.explain_columns(x, target, background)
+        return own[0] if len(own) == 1 else own
     check_model(model)
     new = _one(model, x)
     if not _counts(model):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.grams.operator import GramOperator
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 
@@ -48,7 +50,12 @@ class DualFunction:
 
     def predict(self, X: Any) -> Floats:  # (m rows) -> (m, *t)
         """Return f at new rows, evaluated in tiles: no (m, n) matrix is held."""
-        return np.asarray(GramOperator(self.kernel, X, self.X) @ self.dual) + self.intercept
+        return np.asarray(GramOperator(self.kernel, X, self._known) @ self.dual) + self.intercept
+
+    @cached_property
+    def _known(self) -> Rows:
+        """The rows x_i with their encodings, which repeated predictions share."""
+        return Rows(self.X, "X_fit_")
 
     def columns(self) -> tuple[Floats, Floats]:  # -> (n, t), (t,)
         """Return the coefficients and the intercepts with one column per target."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import Floats
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, describe
 from mercer.inputs.graphs import Graph
 from mercer.inputs.tables import is_missing, missing_cells
@@ -53,9 +53,31 @@ class Column:
             return self.cells[~self.holes]
         return [cell for cell, hole in zip(self.cells, self.holes, strict=True) if not hole]
 
+    def take(self, rows: Indices) -> Column:  # (m,)
+        """Return some rows of the column."""
+        cells = self.cells[rows] if isinstance(self.cells, np.ndarray) else [self.cells[i] for i in rows]
+        return replace(self, cells=cells, holes=self.holes[rows])
+
+
+def some_rows(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
+    """Return some rows of columns, with the kinds of all rows."""
+    return [column.take(rows) for column in columns]
+
+
+def as_if_alone(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
+    """Return some rows of columns as `read_columns` reads a table of them: text with few different values is a category."""
+    found = []
+    for column in some_rows(columns, rows):
+        here = column.observed()
+        words = column.kind in (CATEGORY, TEXT) and not (here and isinstance(here[0], list))
+        found.append(replace(column, kind=_words(here)) if words else column)
+    return found
+
 
 def read_columns(frame: Any, name: str = "X") -> list[Column]:
     """The columns of a frame or array, each with its kind; names must differ."""
+    if isinstance(frame, list) and frame and isinstance(frame[0], Column):
+        return frame  # read before
     names, columns = _raw(frame, name)
     repeated = [label for label, count in Counter(names).items() if count > 1]
     if repeated:

@@ -19,7 +19,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.inputs.graphs import Graph, as_graph, as_molecule
 from mercer.inputs.series import as_series, channels_of, is_series
-from mercer.inputs.vectors import Matrix, as_vectors, check_size, is_frame
+from mercer.inputs.vectors import Matrix, as_vectors, check_finite, check_size, is_frame
 
 T = TypeVar("T")
 
@@ -48,6 +48,14 @@ class Rows:
             raise InputError(f"{name} is empty: it has no rows.")
         self.origin = self.length
         self._memo: dict[Hashable, Any] = {}
+
+    @classmethod
+    def computed(cls, X: Array, name: str = "X", weights: Array | None = None) -> Rows:  # (n, d)
+        """Return the rows of a float array that was computed from checked data: only overflow is checked."""
+        rows = cls(X, name, weights)
+        check_finite(X, name)
+        rows._memo["vectors"] = np.ascontiguousarray(X)
+        return rows
 
     def __len__(self) -> int:
         return self.length
@@ -111,6 +119,10 @@ class Rows:
         """Some of the rows, in the container they came in."""
         taken = Rows(take(self.data, rows), self.name)
         taken.places, taken.origin = self._places(rows), self.origin
+        checked = self._memo.get("vectors")
+        if checked is not None:  # some rows of checked vectors need no second check
+            view = taken.data if checked is self.data else take(checked, rows)
+            taken._memo["vectors"] = np.ascontiguousarray(view) if isinstance(view, np.ndarray) else view
         return taken
 
     def branch(self) -> Rows:

@@ -33,6 +33,8 @@ def missing_cells(cells: Any) -> NDArray[np.bool_]:  # n cells -> (n,)
     """True where a cell is missing."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
         return np.isnan(cells).reshape(len(cells))
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        return np.isnat(cells).reshape(len(cells))
     return np.fromiter((is_missing(cell) for cell in cells), dtype=bool, count=len(cells))
 
 

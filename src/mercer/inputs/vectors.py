@@ -102,7 +102,7 @@ def check_dense(array: Array, name: str) -> Array:
     check_size(array.shape, name)
     keep = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     result = np.ascontiguousarray(array, dtype=np.float32 if keep else np.float64)
-    _check_finite(result, name)
+    check_finite(result, name)
     return result
 
 
@@ -142,7 +142,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     return result
 
 
-def _check_finite(array: Array, name: str) -> None:
+def check_finite(array: Array, name: str) -> None:
     # The sum of finite numbers may overflow, so a non-finite sum only starts the exact search.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(array.sum(dtype=np.float64)):

@@ -197,7 +197,11 @@ class LinearMap(View):
         return frozenset({"vectors"})
 
     def _view(self, rows: Rows) -> Rows:
-        return rows.remember(("linear", self.S), lambda: Rows(self._mapped(rows), f"S {rows.name}", rows.weights))
+        return rows.remember(("linear", self.S), lambda: self._moved(rows))
+
+    def _moved(self, rows: Rows) -> Rows:
+        X, name = self._mapped(rows), f"S {rows.name}"
+        return Rows(X, name, rows.weights) if sp.issparse(X) else Rows.computed(X, name, rows.weights)
 
     def _mapped(self, rows: Rows) -> Any:
         X, S = rows.vectors(), self.S.array

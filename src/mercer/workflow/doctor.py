@@ -10,9 +10,8 @@ import numpy as np
 
 from mercer.arrays import Array, Floats
 from mercer.estimators.tables.encoding import numbers_of
-from mercer.estimators.tables.spectrum import Spectrum
-from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column
-from mercer.workflow.dependence import some_rows
+from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, some_rows
+from mercer.workflow.inspection import GramSpectrum
 
 WARNING, NOTE = "warning", "note"
 
@@ -43,7 +42,7 @@ def examine(
     y: Array,
     test: list[Column],
     notes: dict[str, str],
-    spectrum: Spectrum,
+    spectrum: GramSpectrum,
     classes: Array | None,
 ) -> list[Finding]:
     """All findings about a fit, warnings first; `notes` says why columns were left out."""
@@ -57,7 +56,7 @@ def examine(
     return sorted(found, key=lambda finding: finding.level != WARNING)
 
 
-def _kernel(spectrum: Spectrum) -> Iterator[Finding]:
+def _kernel(spectrum: GramSpectrum) -> Iterator[Finding]:
     if spectrum.similarity < STRANGERS:
         yield Finding(
             WARNING,

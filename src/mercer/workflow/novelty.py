@@ -12,10 +12,9 @@ from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.means.novelty_ball import NoveltyBall
 from mercer.estimators.tables.encoding import numbers_of
-from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns
+from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns, some_rows
 from mercer.inputs.tables import Table, time_text
 from mercer.kernels.tables.frame import column_product
-from mercer.workflow.dependence import some_rows
 
 #: Training rows that the ball is put round, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000

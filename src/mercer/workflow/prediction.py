@@ -15,8 +15,8 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.tables.base import TableEstimator
 from mercer.inputs.reading import SHOWN, delimiter_hint
-from mercer.inputs.tables import Table
-from mercer.workflow.columns import holes, listed
+from mercer.inputs.tables import Table, missing_cells
+from mercer.workflow.question import listed
 
 
 class Predictor(abc.ABC):
@@ -58,7 +58,7 @@ class OfTable(Predictor):
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
         """No hole where training had none, and no infinite number."""
         had = next(column.holes for column in self.model.result_.columns if column.name == name)
-        known = np.ones(len(values), dtype=bool) if had else ~holes(values)
+        known = np.ones(len(values), dtype=bool) if had else ~missing_cells(values)
         return known & ~np.isinf(values) if values.dtype.kind == "f" else known
 
     def table(self, table: Table) -> Table:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.arrays import Array, Floats, Indices
+from mercer.arrays import Array, Floats
 from mercer.estimators.tables.encoding import encoding_of, numbers_of
-from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like
+from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like, some_rows
 
 #: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
 MOST_CELLS = 100_000
@@ -50,7 +50,7 @@ def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | N
     usable = [column for column in train if column.kind not in (TEXT, GRAPH) and not column.holes.all()]
     other = [column.name for column in train if column.kind in (TEXT, GRAPH)]
     without = f"; text and graphs left out: {', '.join(other)}" if other else ""
-    some = [_rows(column, picked) for column in usable]
+    some = some_rows(usable, picked)
     new = like(test, usable) if usable else []
     target = y[picked]
     found = [_baseline(y, len(test[0].holes), classes)]
@@ -60,11 +60,6 @@ def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | N
             _boosting(some, target, new, classes, seed, sampled + without),
         ]
     return found
-
-
-def _rows(column: Column, rows: Indices) -> Column:
-    cells = column.cells[rows] if isinstance(column.cells, np.ndarray) else [column.cells[i] for i in rows]
-    return replace(column, cells=cells, holes=column.holes[rows])
 
 
 def _baseline(y: Array, m: int, classes: Array | None) -> Rival:

@@ -1,4 +1,4 @@
-"""From a question to a fitted model: hold some rows out, fit the table model, set it beside its rivals on these rows."""
+"""Training of a table model: hold rows out, fit, compare with rival models on the held-out rows, fit all rows."""
 
 from __future__ import annotations
 
@@ -12,93 +12,131 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.tables.refit import refitted
-from mercer.inputs.frames import read_columns
-from mercer.inputs.tables import Table
-from mercer.workflow.columns import CLASSIFICATION, Question, holes
+from mercer.inputs import Rows
+from mercer.inputs.frames import Column, as_if_alone, like, read_columns
+from mercer.inputs.tables import missing_cells
+from mercer.workflow.question import CLASSIFICATION, FitSettings, Question
 from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
-from mercer.workflow.settings import Settings
 
-#: The last fit to all rows is made while no more than this part of the time is spent.
+#: The fit to all rows starts only if at most this share of the time limit is used.
 TIME_LEFT = 0.7
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Rows that were never brought together: who read them, how often, and what was left out of the search for that."""
+    """How rows that were never collected were read: workers, chunks, passes, and the limits of the search."""
 
-    rows: int  # that the saved model is fitted to
+    rows: int  # to which the saved model is fitted
     workers: int
     threads: int
     chunks: int
     bytes: int  # of the files
     passes: int
-    limits: str  # which candidates were tried, and why no others
+    limits: str  # which candidates were tried, and why only these
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts by name."""
+        """Return the facts by name."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
+class Judged:
+    """Predictions of a model for held-out rows, with their scores; the rows are encoded and predicted once."""
+
+    columns: list[Column]  # with the kinds of the training columns
+    inputs: dict[str, Rows]  # encoded
+    y: Array  # (m,)
+    predictions: Array  # (m,)
+    intervals: Floats | None  # (m, 2) for regression
+    probabilities: Floats | None  # (m, c) for classification
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
 class Training:
-    """All that a fit of `mercer fit` found: what a report is made of.
+    """Results of `mercer fit`, from which the report is made.
 
-    `X_train` and `X_test` are tables whose columns are those of the question, in its order: every one that the model was
-    given, also those it left out (`model.result_.columns` says why). `predictions`, `intervals` and `probabilities` are of
-    the held-out rows `X_test` by `model`, which has seen `X_train` only. `final` is the model that is saved: the same
-    choices, fitted to all rows; where memory or time forbid that, it is `model` itself.
+    `train` and `test` are the columns of the rows that `model` was fitted to and of the held-out rows: every column of the
+    question, in its order, also those that the model leaves out (`model.result_.columns` gives the reasons). `numbers` are
+    the positions of the training rows in the source. `final` is the model that is saved: the same choices, fitted to all
+    rows, or `model` itself if memory or time forbid that.
 
-    Where the rows were read by the workers of a cluster, `elsewhere` says so, and the tables hold the rows that were brought
-    here: `X_train` a sample of those that were fitted, with all landmarks, `question.X` also those of `final`.
+    If the rows were read by the workers of a cluster, `elsewhere` describes it, and the columns hold the rows that were
+    collected here: `train` a sample of the fitted rows with all landmarks, `question.X` also the landmarks of `final`.
     """
 
-    question: Question  # the data's name, target, task, why, the id, what was left out
-    settings: Settings
+    question: Question
+    settings: FitSettings
     model: Any  # TableRegressor or TableClassifier, the one that was judged; `model.result_` is its TableResult
-    X_train: Table
-    y_train: Array  # (n,) numbers or labels
-    X_test: Table
-    y_test: Array  # (m,)
-    predictions: Array  # (m,) numbers or labels
-    intervals: Floats | None  # (m, 2) at settings.coverage; None for classes
-    probabilities: Floats | None  # (m, c) in the order of model.classes_; None for numbers
-    rivals: tuple[Rival, ...]  # baseline, linear, boosting on the same split
-    scores: tuple[Score, ...]  # of the model on the held-out rows
-    seconds: dict[str, float]  # by step: "read", "fit", "judge", "fit all"
-    peak_bytes: int  # the most memory the process has taken, 0 where the system does not say
-    command: str = ""  # to type again
+    train: list[Column]
+    y_train: Array  # (n,)
+    numbers: Indices  # (n,)
+    judged: Judged
+    rivals: tuple[Rival, ...]
+    seconds: dict[str, float]  # by step
+    peak_bytes: int
+    command: str = ""  # to run again
     final: Any = None  # the model to save
     versions: dict[str, str] = field(default_factory=dict)
     elsewhere: Elsewhere | None = None
 
     @property
+    def test(self) -> list[Column]:
+        """Columns of the held-out rows, with their kinds in training."""
+        return self.judged.columns
+
+    @property
+    def y_test(self) -> Array:  # (m,)
+        """Targets of the held-out rows."""
+        return self.judged.y
+
+    @property
+    def predictions(self) -> Array:  # (m,)
+        """Predicted numbers or classes of the held-out rows."""
+        return self.judged.predictions
+
+    @property
+    def intervals(self) -> Floats | None:  # (m, 2)
+        """Intervals of the held-out rows, for regression."""
+        return self.judged.intervals
+
+    @property
+    def probabilities(self) -> Floats | None:  # (m, c)
+        """Probabilities of the classes for the held-out rows."""
+        return self.judged.probabilities
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """Scores of the model on the held-out rows."""
+        return self.judged.scores
+
+    @property
     def n_fitted(self) -> int:
-        """The rows that the judged model has learned from, here or elsewhere."""
+        """Number of rows that the judged model was fitted to, here or elsewhere."""
         return int(self.model.result_.rows)
 
     @property
     def n_in_model(self) -> int:
-        """The rows that the saved model has learned from."""
+        """Number of rows that the saved model was fitted to."""
         if self.final is self.model:
             return self.n_fitted
         return len(self.question.y) if self.elsewhere is None else self.elsewhere.rows
 
     @property
     def classes(self) -> Array | None:
-        """The classes, or None for numbers."""
+        """Classes, or None for regression."""
         return None if self.question.task != CLASSIFICATION else self.model.classes_
 
     @property
     def covered(self) -> float | None:
-        """The part of the held-out targets inside their intervals."""
+        """Share of the held-out targets inside their intervals."""
         if self.intervals is None:
             return None
         return float(np.mean((self.intervals[:, 0] <= self.y_test) & (self.y_test <= self.intervals[:, 1])))
 
     def metrics(self) -> dict[str, Any]:
-        """The facts for programs."""
+        """Return the results for programs."""
         question, result = self.question, self.model.result_
         return {
             "versions": self.versions,
@@ -127,14 +165,14 @@ class Training:
         }  # fmt: skip
 
     def lines(self) -> list[tuple[str, str]]:
-        """The facts for people: the error on the rows held out, with its rivals', and the intervals."""
+        """Return lines for the terminal: the held-out error, those of the rivals, and the intervals."""
         first = self.scores[0]
         lines = [(f"held-out {first.measure}", f"{_shown(first)} on {len(self.y_test):,} rows"
                   + (f" (R² {self.scores[2].value:.3f})" if self.classes is None else ""))]  # fmt: skip
         lines += [(rival.name, _shown(self.rival_scores(rival)[0])) for rival in self.rivals]
         if self.covered is not None and self.half_width is not None:
-            inside = f"± {self.half_width:.4g} at the median, holding {100 * self.covered:.1f} % of the held-out rows"
-            known = inside if np.isfinite(self.half_width) else "infinite: too few rows for so high a coverage"
+            inside = f"± {self.half_width:.4g} (median); {100 * self.covered:.1f} % of the held-out targets are inside"
+            known = inside if np.isfinite(self.half_width) else "infinite: too few rows for this coverage"
             lines.append((f"{100 * self.settings.coverage:g} % intervals", known))
         return lines
 
@@ -144,36 +182,36 @@ class Training:
         return None if self.intervals is None else float(np.median(np.diff(self.intervals, axis=1))) / 2
 
     def rival_scores(self, rival: Rival) -> list[Score]:
-        """The scores of a rival on the same rows."""
+        """Return the scores of a rival on the same rows."""
         return scores_of(self.y_test, rival.predictions, self.classes)
 
 
-def split(question: Question, settings: Settings) -> tuple[Indices, Indices]:
-    """Rows to learn from and rows held out, by the seed; classes in proportion where every class has a row for either.
+def split(question: Question, settings: FitSettings) -> tuple[Indices, Indices]:
+    """Return training rows and held-out rows, by the seed; stratified if every class has enough rows.
 
-    Where the only holes of a column would be held out, one of their rows moves to the others: a model that has seen no hole
-    has no rule for it.
+    If all missing cells of a column would be held out, one of their rows is moved to the training rows, because a model has
+    no rule for missing cells that training did not have.
     """
     from sklearn.model_selection import train_test_split
 
     rows = np.arange(len(question.y))
     n_test = int(np.ceil(settings.holdout * len(rows)))
     if len(rows) - n_test < max(4, len(rows) // 10):
-        raise InputError(f"--holdout {settings.holdout:g} leaves too few rows to learn from; hold out less.")
+        raise InputError(f"--holdout {settings.holdout:g} leaves too few rows to learn from; use a smaller share.")
     labels = _strata(question, min(n_test, len(rows) - n_test))
     train, _ = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
     learned = np.zeros(len(rows), dtype=bool)
     learned[train] = True
     for name in question.names:
-        missing = holes(question.X[name].to_numpy())
+        missing = missing_cells(question.X[name].to_numpy())
         if missing.any() and not missing[learned].any():
             learned[np.argmax(missing)] = True
     if question.task == CLASSIFICATION:
-        for label in np.unique(question.y):  # a class that is held out as a whole cannot be learned
+        for label in np.unique(question.y):  # a class without training rows cannot be learned
             if not (question.y[learned] == label).any():
                 learned[np.argmax(question.y == label)] = True
     if learned.all():
-        raise InputError(f"{question.data}: no row is left to hold out; give more rows, or hold out more with --holdout.")
+        raise InputError(f"{question.data}: no row is left to hold out; give more rows, or a larger --holdout.")
     return np.flatnonzero(learned), np.flatnonzero(~learned)
 
 
@@ -184,8 +222,8 @@ def _strata(question: Question, smaller: int) -> Array | None:
     return question.y if counts.min() >= 2 and smaller >= len(counts) else None
 
 
-def make_model(task: str, settings: Settings) -> Any:
-    """The table model that the question asks for, not yet fitted."""
+def make_model(task: str, settings: FitSettings) -> Any:
+    """Return the unfitted table model of a task."""
     from mercer.estimators.tables.classifier import TableClassifier
     from mercer.estimators.tables.regressor import TableRegressor
 
@@ -193,40 +231,45 @@ def make_model(task: str, settings: Settings) -> Any:
     return make(kernel=settings.kernel, time=settings.time, memory=settings.memory, random_state=settings.seed)
 
 
+def judge(model: Any, test: list[Column], train: list[Column], y: Array, coverage: float) -> Judged:
+    """Return the predictions of a table model for held-out columns, with their scores."""
+    columns = like(test, train)
+    inputs = model.encode(columns)
+    scores = model.scores(inputs)
+    if model.result_.task != CLASSIFICATION:
+        centers = scores[:, 0]
+        intervals = model.intervals(inputs, centers, coverage)
+        return Judged(columns, inputs, y, centers, intervals, None, tuple(scores_of(y, centers, None)))
+    P = model.probabilities(scores)
+    labels = model.classes_[P.argmax(axis=1)]
+    return Judged(columns, inputs, y, labels, None, P, tuple(scores_of(y, P, model.classes_)))
+
+
 def train(
     question: Question,
-    settings: Settings,
+    settings: FitSettings,
     *,
     command: str = "",
     seconds_read: float = 0.0,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Training:
-    """Fit on some rows, judge on the others; `tell` hears which step begins."""
+    """Fit on some rows and judge on the others; `tell` is called with the name of each step."""
     rows, held_out = split(question, settings)
-    X_train, X_test = question.X[rows], question.X[held_out]
-    y_train, y_test = question.y[rows], question.y[held_out]
+    whole = read_columns(question.X)
+    learned, y_train = as_if_alone(whole, rows), question.y[rows]
     start = time.perf_counter()
     tell("fit")
-    model = make_model(question.task, settings).fit(X_train, y_train)
+    model = make_model(question.task, settings).fit(learned, y_train)
     fitted = time.perf_counter()
     tell("judge")
-    intervals = probabilities = None
-    if question.task == CLASSIFICATION:
-        probabilities = model.predict_proba(X_test)
-        predictions = model.classes_[probabilities.argmax(axis=1)]
-    else:
-        predictions = model.predict(X_test)
-        intervals = model.predict_interval(X_test, settings.coverage)
-    classes = None if probabilities is None else model.classes_
-    columns = read_columns(X_train)
+    found = judge(model, as_if_alone(whole, held_out), learned, question.y[held_out], settings.coverage)
     used = {note.name for note in model.result_.columns if not note.note}
-    learned = [column for column in columns if column.name in used]
-    others = rivals(learned, y_train, read_columns(X_test), classes, settings.seed)
-    scores = scores_of(y_test, predictions if probabilities is None else probabilities, classes)
+    classes = None if question.task != CLASSIFICATION else model.classes_
+    others = rivals([c for c in learned if c.name in used], y_train, found.columns, classes, settings.seed)
     judged = time.perf_counter()
     tell("fit all")
     in_time = settings.time is None or fitted - start < TIME_LEFT * settings.time
-    final = refitted(model, question.X, question.y) if in_time else None
+    final = model.refitted(whole, question.y) if in_time else None
     seconds = {
         "read": seconds_read,
         "fit": fitted - start,
@@ -234,13 +277,13 @@ def train(
         "fit all": time.perf_counter() - judged,
     }
     return Training(
-        question, settings, model, X_train, y_train, X_test, y_test, predictions, intervals, probabilities, tuple(others),
-        tuple(scores), seconds, peak_bytes(), command, model if final is None else final, versions(),
+        question, settings, model, learned, y_train, question.X.numbers[rows], found, tuple(others), seconds, peak_bytes(),
+        command, model if final is None else final, versions(),
     )  # fmt: skip
 
 
 def scores_of(y: Array, predicted: Floats, classes: Array | None) -> list[Score]:
-    """Scores of predictions (m,), or of probabilities (m, c), for held-out targets."""
+    """Return scores of predictions (m,), or of probabilities (m, c), for held-out targets."""
     if classes is None:
         return regression_scores(y, predicted, Resampled(len(y)))
     return classification_scores(np.searchsorted(classes, y), predicted, Resampled(len(y)))
@@ -253,7 +296,7 @@ def _shown(score: Score) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has taken."""
+    """Return the peak memory of this process in bytes."""
     try:
         import resource
     except ImportError:  # Windows
@@ -262,7 +305,7 @@ def peak_bytes() -> int:
 
 
 def versions() -> dict[str, str]:
-    """What the fit was made with."""
+    """Return the versions of Python and of the libraries."""
     from importlib.metadata import version
     from platform import python_version
 

@@ -48,12 +48,12 @@ def test_the_choice_is_never_worse_than_the_start_by_the_honest_score() -> None:
 
 def test_leave_one_out_after_metric_learning_is_optimistic() -> None:
     """The reason for folds: on noise, leave-one-out errors fall with every round, held-out errors do not."""
-    from mercer.estimators.tables.metric_steps import steps
+    from mercer.estimators.tables.learned_metrics import metric_steps
 
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((120, 20)), rng.standard_normal(120)
     y += X[:, 0]
-    errors = [step.fit.error for step in steps(PowerExponential(), X, y[:, None], True, 3)]
+    errors = [step.fit.error for step in metric_steps(PowerExponential(), X, y[:, None], True, 3)]
     model = RFMRegressor(metric="full", n_steps=3, random_state=0).fit(X, y)
     assert min(errors[1:]) < 0.9 * errors[0]
     assert min(model.scores_["full"][1:]) > 0.97 * model.scores_["full"][0]

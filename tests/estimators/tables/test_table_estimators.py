@@ -144,10 +144,10 @@ def test_intervals_are_wider_where_the_noise_is_and_cover() -> None:
 
 
 def test_more_rows_than_are_searched_are_all_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mercer.estimators.tables import members
+    from mercer.estimators.tables import fitting
 
-    monkeypatch.setattr(members, "SEARCHED_20", 200)
-    monkeypatch.setattr(members, "JUDGES", 100)
+    monkeypatch.setattr(fitting, "SEARCHED_20", 200)
+    monkeypatch.setattr(fitting, "JUDGES", 100)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (800, 2))
     y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(800)

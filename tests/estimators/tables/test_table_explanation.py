@@ -12,10 +12,10 @@ from mercer import Laplacian, Matern, TableClassifier, TableRegressor, explain
 from mercer.errors import InputError
 from mercer.estimators.tables import explanation
 from mercer.estimators.tables.explanation import _closed, _orders, _subsets
-from mercer.estimators.tables.members import Member
-from mercer.estimators.tables.refit import refitted, renumbered
+from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.targets import transform_of
 from mercer.grams.dual_function import DualFunction
+from mercer.inputs.frames import read_columns
 
 
 def member(kernel: object, rule: str, rng: np.random.Generator, n: int = 25, d: int = 4) -> Member:
@@ -94,14 +94,14 @@ def test_a_table_with_holes_is_explained_in_closed_form(frame: pl.DataFrame) -> 
 def test_rows_are_those_of_the_training_table(n: int, memory: str | None, rng: np.random.Generator) -> None:
     X = rng.normal(size=(n, 2))
     model = TableRegressor(kernel="Gaussian(0.001)", memory=memory).fit(X, np.sin(X[:, 0]) + 2.0)
-    for fitted in (model, refitted(model, X, np.sin(X[:, 0]) + 2.0)):
+    for fitted in (model, model.refitted(read_columns(X), np.sin(X[:, 0]) + 2.0)):
         [member] = fitted.members_
         numbers = member.model.numbers()
-        np.testing.assert_array_equal(fitted._new_inputs(X)[member.scaling][numbers], member.model.X)
+        np.testing.assert_array_equal(fitted.new_inputs(X)[member.scaling].data[numbers], member.model.X)
         row = int(numbers[11])
         found = explain(fitted, X[row : row + 1])
         assert found.examples[0][0] == row  # nothing but the row itself is near
-        far = renumbered(fitted, np.arange(n) + 1000)
+        far = fitted.renumbered(np.arange(n) + 1000)
         assert explain(far, X[row : row + 1]).examples[0][0] == row + 1000
 
 

@@ -10,11 +10,9 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.estimators.tables.refit import refitted
 from mercer.inputs.frames import read_columns
 from mercer.inputs.tables import Table
-from mercer.workflow.columns import ask
-from mercer.workflow.settings import Settings
+from mercer.workflow.question import FitSettings, ask
 from mercer.workflow.training import split
 
 
@@ -70,7 +68,7 @@ def test_all_rows_with_the_choices_made_before() -> None:
     X = rng.normal(size=(80, 2))
     y = X[:, 0] ** 2
     model = mercer.TableRegressor(kernel="Gaussian(1.0)").fit(X[:60], y[:60])
-    again = refitted(model, X, y)
+    again = model.refitted(read_columns(X), y)
     member, old = again.members_[0].model, model.members_[0].model
     assert member.alpha == old.alpha and member.kernel == old.kernel and len(member.dual) == 80 and len(old.dual) == 60
     Z = model._encoders["standard"]({c.name: c for c in read_columns(X)})
@@ -80,7 +78,7 @@ def test_all_rows_with_the_choices_made_before() -> None:
     solved = np.linalg.solve(system, np.vstack([target, [[0.0]]]))
     np.testing.assert_allclose(member.dual, solved[:-1], rtol=1e-6, atol=1e-9)
     small = mercer.TableRegressor(kernel="Gaussian(1.0)", memory=16 * 60 * 60).fit(X[:60], y[:60])
-    assert refitted(small, X, y) is None  # beyond the memory
+    assert small.refitted(read_columns(X), y) is None  # beyond the memory
 
 
 def test_what_is_alone_of_its_kind_is_learned_from() -> None:
@@ -92,5 +90,5 @@ def test_what_is_alone_of_its_kind_is_learned_from() -> None:
     columns: dict[str, Any] = {"x": x, "z": np.sin(np.arange(40.0)), "y": labels}
     question = ask("d.csv", Table(columns), "y")
     for seed in range(10):
-        train, test = split(question, Settings(seed=seed))
+        train, test = split(question, FitSettings(seed=seed))
         assert 3 in train and 7 in train and not set(train) & set(test) and len(train) + len(test) == 40

@@ -14,10 +14,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import Gaussian, KernelQuantileRegressor, Laplacian, Linear, PowerExponential, TableQuantileRegressor
 from mercer.errors import InputError
-from mercer.estimators.tables import members, quantile_regressor, quantile_search
+from mercer.estimators.tables import fitting, quantile_regressor
 from mercer.estimators.tables.candidates import Candidate
-from mercer.estimators.tables.quantile_search import QuantileSearch, lengthened, pinball
+from mercer.estimators.tables.quantile_regressor import QuantileSearch, lengthened, pinball
 from mercer.estimators.tables.search import Effort, Tables
+from mercer.inputs import Rows
 from mercer.inputs.frames import read_columns
 from mercer.selection.folds import group_folds, row_groups
 
@@ -33,13 +34,13 @@ def noisy(n: int = 90, seed: int = 0) -> tuple[Array, Array]:
 
 @pytest.fixture(autouse=True)
 def _few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantile_search, "PENALTIES", (0.3, 10.0))
+    monkeypatch.setattr(quantile_regressor, "PENALTIES", (0.3, 10.0))
 
 
 def searched(tried: list[Candidate], X: Array, y: Array, levels: tuple[float, ...]) -> QuantileSearch:
     groups = row_groups(X)
     folds = group_folds(groups, 5, np.random.default_rng(1))
-    tables = Tables({"standard": X}, y[:, None], folds, groups)
+    tables = Tables({"standard": Rows(X)}, y[:, None], folds, groups)
     search = QuantileSearch(tables, levels, Effort(np.inf, lambda text: None), memory=None, adapt=True)
     search.run(tried)
     return search
@@ -56,20 +57,22 @@ def test_held_out_predictions_are_those_of_a_plain_loop() -> None:
     folds = search.tables.folds
     checked = 0
     for tau in search.quantiles:
-        for setting, held in search.complete(tau).items():
+        for held in [trial for trial in search.trials.values() if trial.tau == tau and trial.known().all()]:
+            setting = held.setting
             slow = np.empty(len(y))
             for fold in np.unique(folds):
                 inside = folds != fold
-                kernel = tried[setting.place].learn(X[inside], y[inside, None])[-1].kernel
+                kernel = held.candidate.learn(Rows(X[inside]), y[inside, None])[-1].kernel
                 kernel = lengthened(kernel, setting.multiple)
                 model = KernelQuantileRegressor(kernel, quantile=tau, C=setting.C * y.std()).fit(X[inside], y[inside])
                 slow[~inside] = model.predict(X[~inside])
             assert np.allclose(held.predictions[:, 0], slow, atol=1e-8)
             r = y - slow
-            assert np.isclose(search.error(tau, setting)[0], np.mean(np.where(r > 0, tau * r, (tau - 1) * r)))
+            assert np.isclose(search.error(held)[0], np.mean(np.where(r > 0, tau * r, (tau - 1) * r)))
             checked += 1
     assert checked >= 6
-    assert not any(s.place == 2 and s.multiple != 1.0 for s in search.held[0.2])  # Linear has no length scale
+    linear = [trial for trial in search.trials.values() if trial.candidate == tried[2]]
+    assert linear and all(trial.setting.multiple == 1.0 for trial in linear)  # Linear has no length scale
 
 
 def test_members_are_quantile_regressions_on_all_rows_and_means_are_moved_to_the_held_out_share() -> None:
@@ -146,14 +149,14 @@ def test_mixed_tables_with_holes_do_not_cross_and_are_saved(tmp_path: Path) -> N
     mercer.save(model, tmp_path / "quantiles.mercer")
     assert np.array_equal(mercer.load(tmp_path / "quantiles.mercer").predict(frame), found)
     parts = mercer.explain(model, frame[:2], target=0.9)
-    raw = model._predictions(model._new_inputs(frame[:2]))[:, 2]
+    raw = model.scores(model.new_inputs(frame[:2]))[:, 2]
     assert np.allclose([part.base + part.contributions.sum() for part in parts], raw)
     with pytest.raises(InputError, match=r"one of the quantiles 0\.1, 0\.5, 0\.9"):
         mercer.explain(model, frame[:1])
 
 
 def test_more_rows_than_are_searched_are_all_used_and_some_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "SEARCHED", 100)
+    monkeypatch.setattr(fitting, "SEARCHED", 100)
     shares = []
     for seed in range(6):
         X, y = noisy(1400, seed)
@@ -166,7 +169,7 @@ def test_more_rows_than_are_searched_are_all_used_and_some_judge(monkeypatch: py
 
 
 def test_beyond_what_one_model_takes_each_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "SEARCHED", 100)
+    monkeypatch.setattr(fitting, "SEARCHED", 100)
     monkeypatch.setattr(quantile_regressor, "EXACT", 150)
     X, y = noisy(400)
     model = TableQuantileRegressor((0.1, 0.9), kernel="Laplacian('median')").fit(X, y)

@@ -34,6 +34,7 @@ from mercer.estimators.ridge.summary import coefficients, summarize, written
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.dual_function import DualFunction
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.grams.products import weighed
 from mercer.inputs import Rows, count
@@ -93,6 +94,16 @@ class RidgeFacts(DualModel):
         like = self.__dict__.get("X_fit_")
         problem = RidgeProblem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=like)
         return np.concatenate([weighed(Z, weights) + self.intercept_ for _, Z in feature_blocks(problem)])
+
+    def landmark_function(self) -> DualFunction:
+        """Return the function of a fit on landmarks as an expansion on them, with their positions among the rows."""
+        check_is_fitted(self)
+        features: Any = self._problem.features
+        if features is None or self.coef_ is None:
+            raise InputError(f"{type(self).__name__}: the fit has no landmarks; fit with solver='nystroem'.")
+        dual = features.expansion(self.coef_.reshape(len(features.index), -1))
+        intercept = np.atleast_1d(self.intercept_)
+        return DualFunction(self.kernel_, features.landmarks, dual, intercept, float(self._problem.alpha), features.index)
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)

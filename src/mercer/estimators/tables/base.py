@@ -1,10 +1,11 @@
-"""The door of the table estimators: what X and y may be, and what the fitted model says about itself."""
+"""`TableEstimator`: reading of tables, the fitted mean of members, importances, explanations and refits."""
 
 from __future__ import annotations
 
-import time
+import copy
+import time as clock
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,25 +13,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.arrays import Floats
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.tables.encoding import Encoding, Numbered
-from mercer.estimators.tables.given_kernel import NOT_NAMED, named, read_kernel
-from mercer.estimators.tables.members import Fitting, Member, Outcome
-from mercer.estimators.tables.result import Attempt, ColumnNote, TableResult
-from mercer.estimators.tables.search import Loss
-from mercer.estimators.tables.targets import NONE
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
+from mercer.estimators.tables.fitting import Fitting, Member, Outcome
+from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
+from mercer.estimators.tables.result import ColumnNote, TableResult
+from mercer.estimators.tables.search import Objective
+from mercer.inputs import Rows, is_frame
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.inputs.tables import Table
+from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
 
 record()(Column)  # what a new table is compared with
 
-#: Importances are measured for at most this many columns, on at most this many rows, with this many kernel values: each
-#: column costs a prediction of the rows.
+#: Limits of measuring importances: columns, rows and kernel values. Each column costs a prediction of the rows.
 MEASURED_COLUMNS, MEASURED, VALUES = 200, 300, 10**8
 
-#: Fewer rows cannot be divided into folds with something to learn from in each.
+#: Smallest number of rows that can be divided into folds.
 FEWEST = 4
 
 
@@ -45,7 +47,7 @@ class TableEstimator(BaseEstimator):
         "_encoders": "a dict",
         "_importances": "float (_,)",
         "result_": "a TableResult",
-        "_n_rows": "absent | int",
+        "_n_rows": "absent | int",  # of older files, as the next
         "_judged_inputs": "absent | a dict",
     }
 
@@ -56,6 +58,9 @@ class TableEstimator(BaseEstimator):
     verbose: bool | None
     members_: tuple[Member, ...]
     result_: TableResult
+    _used: list[Column]
+    _encoders: dict[str, Encoder]
+    _importances: Floats
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -75,53 +80,40 @@ class TableEstimator(BaseEstimator):
             raise InputError("the members of the mean do not fit each other; the file is damaged or was changed.")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "members_")
+        return "members_" in vars(self)
 
-    # -- the door ----------------------------------------------------------------------------------------------------
+    # -- fit ---------------------------------------------------------------------------------------------------------
 
     def _training_columns(self, X: Any) -> list[Column]:
-        if sp.issparse(X):
-            raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
-        columns = noted(read_columns(X))
+        columns = noted(read_columns(_dense(type(self).__name__, X)))
         n = len(columns[0].holes)
         if n < FEWEST:
             raise InputError(f"{type(self).__name__} needs at least {FEWEST} rows; X has n_samples={n} ({n} sample(s)).")
         validate_data(self, X, reset=True, skip_check_array=True)
         return columns
 
-    def _new_inputs(self, X: Any) -> dict[str, Any]:
-        check_is_fitted(self)
-        if sp.issparse(X):
-            raise InputError(f"{type(self).__name__} takes data frames and dense arrays; X is sparse. Use X.toarray().")
-        columns = read_columns(X)
-        if not self._by_name(X, columns):
-            validate_data(self, X, reset=False, skip_check_array=True)  # warns where one of the two has no names
-            known = self.result_.columns
-            columns = [replace(column, name=old.name) for column, old in zip(columns, known, strict=True)]
-        return self._inputs_of(columns)
-
-    def _by_name(self, X: Any, columns: list[Column]) -> bool:
-        """Whether columns are looked up by name, in any order: in tables of ours, and where such a table was fitted.
-
-        Between data frames scikit-learn asks for the same names in the same order; an array goes by place.
-        """
-        if isinstance(X, Table):
-            return True
-        known = {column.name for column in self._used}
-        return (
-            not hasattr(self, "feature_names_in_")  # scikit-learn keeps the names of data frames only
-            and hasattr(X, "columns")
-            and any(column.name in known for column in columns)
-        )
-
-    def _inputs_of(self, columns: list[Column]) -> dict[str, Any]:
-        """New columns in every scaling that a member or the intervals need."""
-        table = {column.name: column for column in like(columns, self._used)}
-        needed = {member.scaling for member in self.members_} | {self._spread_scaling()}
-        return {rule: encoder(table) for rule, encoder in self._encoders.items() if rule in needed}
-
-    def _spread_scaling(self) -> str:
-        return "quantile" if "quantile" in self._encoders else next(iter(self._encoders))
+    def _fitting(self, columns: list[Column], Y: Floats, objective: Objective, labels: Any = None) -> Fitting:
+        """Return the fit to run: its columns, kernel, limits and seed."""
+        used = [column for column in columns if not column.note]
+        if not used:
+            used = [column for column in columns if column.note == "constant"][:1]
+            if not used:
+                raise InputError(f"{type(self).__name__}: {no_usable_columns({c.name: c.note for c in columns})}")
+        kernel = read_kernel(self.kernel)
+        if kernel is not None:
+            kernel, names = named(kernel, columns)
+            # columns that the kernel names are used even if they have a note
+            used = [column for column in columns if column.name in names] if names else used
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
+        kept = {column.name for column in used}
+        notes = ("" if column.name in kept else column.note or NOT_NAMED for column in columns)
+        return Fitting(
+            used, Y, objective, labels=labels, seconds=self._seconds(), memory=self.memory, seed=seed, verbose=self.verbose,
+            kernel=kernel,
+            notes=tuple(
+                ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True)
+            ),
+        )  # fmt: skip
 
     def _seconds(self) -> float | None:
         if self.time is None:
@@ -130,130 +122,157 @@ class TableEstimator(BaseEstimator):
             raise InputError(f"time must be a number of seconds > 0, or None; got {self.time!r}.")
         return float(self.time)
 
-    # -- fit ---------------------------------------------------------------------------------------------------------
+    def store(self, outcome: Outcome, started: float | None = None) -> Self:
+        """Become the model of an outcome and return it: every fit ends here, on rows in memory or in chunks.
 
-    def _fitting(
-        self, columns: list[Column], Y: Floats, loss: Loss, labels: Any = None, transforms: tuple[str, ...] = (NONE,)
-    ) -> Fitting:
-        """The fit that is to be run: its columns, kernel, limits and seed."""
-        used = [column for column in columns if not column.note]
-        if not used:
-            said = "; ".join(f"{column.name!r} is {column.note}" for column in columns[:6])
-            used = [column for column in columns if column.note == "constant"][:1]
-            if not used:
-                raise InputError(f"{type(self).__name__}: no column says anything: {said}.")
-        kernel = read_kernel(self.kernel)
-        if kernel is not None:
-            kernel, names = named(kernel, columns)
-            # what the kernel names is used, whatever the column looks like
-            used = [column for column in columns if column.name in names] if names else used
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
-        return Fitting(
-            used, Y, loss, labels=labels, transforms=transforms, seconds=self._seconds(), memory=self.memory, seed=seed,
-            verbose=self.verbose, kernel=kernel,
-        )  # fmt: skip
+        Cells of the training table are not kept, only what a new table is compared with.
+        """
+        self._used, self._encoders, self.members_ = outcome.columns, outcome.encoders, outcome.members
+        self.n_features_in_ = len(outcome.result.columns)
+        self._calibrate(outcome)
+        self._importances = self._importance([column.name for column in outcome.result.columns], outcome.measured)
+        seconds = outcome.result.seconds if started is None else clock.perf_counter() - started
+        self.result_ = replace(outcome.result, seconds=seconds)
+        return self
 
-    def _fit(self, fitting: Fitting) -> Outcome:
-        outcome = fitting.run()
-        self._keep(fitting, outcome.members)
-        if not outcome.by_folds:
-            self._judged_inputs = {rule: table[outcome.judged] for rule, table in fitting.inputs.items()}
-        return outcome
+    def _calibrate(self, outcome: Outcome) -> None:
+        """Set what follows from held-out predictions: widths of intervals, or probabilities of classes."""
 
-    def _keep(self, fitting: Fitting, members: tuple[Member, ...]) -> None:
-        """The cells of the training table are not kept, only what a new table is compared with."""
-        self._used = [_bare(column) for column in fitting.columns]
-        self._encoders = fitting.encoders
-        self.members_ = members
+    # -- predictions -------------------------------------------------------------------------------------------------
 
-    def _predictions(self, inputs: dict[str, Any]) -> Floats:  # -> (n, t)
+    def new_inputs(self, X: Any) -> dict[str, Rows]:
+        """Return a new table in every scaling that the model uses."""
+        check_is_fitted(self)
+        columns = read_columns(_dense(type(self).__name__, X))
+        if not self._by_name(X, columns):
+            validate_data(self, X, reset=False, skip_check_array=True)  # warns if one of the two has no names
+            known = self.result_.columns
+            columns = [replace(column, name=old.name) for column, old in zip(columns, known, strict=True)]
+        return self.encode(columns)
+
+    def _by_name(self, X: Any, columns: list[Column]) -> bool:
+        """Return whether columns are matched by name, in any order: for `Table`, and if a `Table` was fitted.
+
+        For data frames scikit-learn requires the same names in the same order; arrays are matched by position.
+        """
+        if isinstance(X, Table):
+            return True
+        known = {column.name for column in self._used}
+        return (
+            "feature_names_in_" not in vars(self)  # scikit-learn keeps the names of data frames only
+            and is_frame(X)
+            and any(column.name in known for column in columns)
+        )
+
+    def encode(self, columns: list[Column]) -> dict[str, Rows]:
+        """Return new columns in every scaling that a member or the intervals use."""
+        needed = {member.scaling for member in self.members_} | {self.spread_scaling}
+        encoders = {rule: encoder for rule, encoder in self._encoders.items() if rule in needed}
+        return encode(encoders, like(columns, self._used))
+
+    @property
+    def spread_scaling(self) -> str:
+        """The scaling in which widths of intervals are learned."""
+        return "quantile" if "quantile" in self._encoders else next(iter(self._encoders))
+
+    def scores(self, inputs: dict[str, Rows]) -> Floats:  # -> (n, t)
+        """Return the weighted mean of the members at encoded rows."""
         return np.asarray(sum(member.weight * member.predict(inputs) for member in self.members_))
 
-    def _result(
-        self, columns: list[Column], outcome: Outcome, task: str, measure: str, root: bool, started: float
-    ) -> TableResult:
-        search = outcome.search
-        attempts = []
-        places = {id(trial): place for place, trial in enumerate(search.complete())}
-        for trial in sorted(search.trials.values(), key=search.error):
-            known = trial.known()
-            losses = search.loss(trial.predictions[known], search.tables.targets[known])
-            mean, error = float(losses.mean()), float(losses.std() / max(1, len(losses)) ** 0.5)
-            value = mean**0.5 if root else mean
-            slope = error / (2.0 * value) if root and value > 0 else error
-            weight = outcome.weights.get(places.get(id(trial), -1), 0.0)
-            candidate = trial.candidate
-            attempts.append(
-                Attempt(trial.label, candidate.scaling, candidate.transform, value, slope, bool(known.all()), weight)
-            )
-        targets = search.tables.targets
-        constant = float(np.mean(search.loss(np.broadcast_to(targets.mean(axis=0), targets.shape), targets)))
-        mine = float(np.mean(search.loss(outcome.held_out, self._Y_judged(outcome))))
-        return TableResult(
-            task, measure, self._n_rows, len(outcome.rows), search.tables.n_folds, self._noted(columns), tuple(attempts),
-            mine**0.5 if root else mine, constant**0.5 if root else constant, outcome.route,
-            time.perf_counter() - started, tuple(search.effort.notes()),
-        )  # fmt: skip
-
-    def _noted(self, columns: list[Column]) -> tuple[ColumnNote, ...]:
-        """The columns of the table, with the reason where one has no part in the model."""
-        used = {column.name for column in self._used}
-        notes = ("" if column.name in used else column.note or NOT_NAMED for column in columns)
-        return tuple(ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True))
-
-    def _Y_judged(self, outcome: Outcome) -> Floats:  # noqa: N802 - the target's name in the formulas
-        return outcome.search.tables.targets if outcome.by_folds else self._targets[outcome.judged]
+    # -- what a fitted model reports -----------------------------------------------------------------------------------
 
     @property
     def feature_importances_(self) -> Floats:
-        """How much each column of the training table moves the prediction, as shares that sum to 1; up to 200 columns."""
+        """Share of each column of the training table in the changes of the prediction; for at most 200 columns."""
         check_is_fitted(self)
         if len(self._importances) == 0:
             raise AttributeError(f"importances are measured column by column, for at most {MEASURED_COLUMNS} columns.")
         return self._importances
 
-    def _importance(self, names: list[str], inputs: dict[str, Any]) -> Floats:
-        """Mean squared change of the prediction when one matrix column is replaced by another row's, per table column."""
+    def _importance(self, names: list[str], inputs: dict[str, Rows]) -> Floats:
+        """Return the mean squared change of the prediction if a column is taken from another row, by table column."""
         if len(names) > MEASURED_COLUMNS:
             return np.empty(0)
         values = len(names) * sum(len(member.model.dual) for member in self.members_)  # of one row
         count = min(MEASURED, max(20, VALUES // values))
-        rows = {rule: table[:count] for rule, table in inputs.items()}
-        base = self._predictions(rows)
+        rows = {rule: table.take(slice(0, count)) for rule, table in inputs.items()}
+        base = self.scores(rows)
         found = np.zeros(len(names))
         for place, name in enumerate(names):
-            moved = {rule: _shifted(table, self._places(rule, name)) for rule, table in rows.items()}
-            found[place] = float(np.mean((self._predictions(moved) - base) ** 2))
+            moved = {rule: _shifted(table, self.places(rule, name)) for rule, table in rows.items()}
+            found[place] = float(np.mean((self.scores(moved) - base) ** 2))
         total = found.sum()
         return found / total if total > 0 else found
 
-    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:  # (t,) -> place, words
-        """For explanations: which of the numbers that the members predict is meant, and what it is."""
+    def places(self, rule: str, name: str) -> list[int]:
+        """Return the matrix columns of a table column in a scaling."""
+        return [i for i, origin in enumerate(self._encoders[rule].origins) if origin == name]
+
+    def output(self, scores: Floats, target: Any) -> tuple[int, str]:  # (t,) -> place, label
+        """Return which of the predicted numbers an explanation is of, and its name."""
         if target is not None:
             raise InputError(f"explain: {type(self).__name__} predicts one number; leave target out.")
         return 0, "the prediction"
 
-    def _explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
-        """For `mercer.explain`: the prediction of every row of X as a sum over columns."""
-        from mercer.estimators.tables.explanation import explain_table
+    def explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
+        """Return the prediction of every row of X as a sum over columns, for `mercer.explain`."""
+        from mercer.estimators.tables.explanation import explain_rows
 
         if isinstance(background, str):
             raise InputError(
                 f"explain: for {type(self).__name__} background is a table of rows, or None; got {background!r}."
             )
-        rest = None if background is None else self._new_inputs(background)
-        return explain_table(self, self._new_inputs(X), target, rest)
+        rest = None if background is None else self.new_inputs(background)
+        return explain_rows(self, [column.name for column in self._used], self.new_inputs(X), target, rest)
 
-    def _places(self, rule: str, name: str) -> list[int]:
-        encoder = self._encoders[rule]
-        return [i for i, origin in enumerate(encoder.origins) if origin == name]
+    # -- the same choices on other rows ----------------------------------------------------------------------------------
+
+    def refitted(self, columns: list[Column], y: Array) -> Self | None:
+        """Return the model with its kernels, penalties, scalings and weights fitted to other rows; None if memory forbids.
+
+        Intervals keep their widths; with more rows they cover slightly more than requested.
+        """
+        n = len(y)
+        exact = [len(member.model.dual) == self.result_.rows for member in self.members_]
+        if any(exact) and 16 * n * n > budget_bytes(self.memory):
+            return None
+        inputs, Y = self.encode(columns), self._targets(y)
+        return self.with_members([
+            replace(member, model=ridge.fit(
+                member.model.kernel, inputs[member.scaling], member.transform.forward(Y), member.model.alpha,
+                None if whole else len(member.model.dual),
+            ))
+            for member, whole in zip(self.members_, exact, strict=True)
+        ])  # fmt: skip
+
+    def _targets(self, y: Array) -> Floats:  # (n,) -> (n, t)
+        return np.asarray(y, dtype=np.float64)[:, None]
+
+    def renumbered(self, numbers: Indices) -> Self:  # (n,), by the rows of the fit
+        """Return the model with other row numbers, such as those of a file of which only some rows were fitted."""
+        models = [replace(member.model, rows=numbers[member.model.numbers()]) for member in self.members_]
+        return self.with_members([replace(m, model=model) for m, model in zip(self.members_, models, strict=True)])
+
+    def with_members(self, members: list[Member]) -> Self:
+        """Return the model with other members."""
+        again = copy.copy(self)
+        again.members_ = tuple(members)
+        return again
 
 
-def _shifted(table: Any, places: list[int]) -> Any:
-    moved = table.copy()
-    moved[:, places] = np.roll(table[:, places], len(table) // 2, axis=0)
-    return moved
+def no_usable_columns(notes: dict[str, str]) -> str:
+    """Return the message for a table in which every column has a note."""
+    shown = "; ".join(f"{name!r} is {note}" for name, note in list(notes.items())[:6])
+    return f"no usable columns: every column is constant, an identifier, a duplicate or empty ({shown})."
 
 
-def _bare(column: Column) -> Column:
-    return Column(column.name, column.kind, [], column.holes[:0], column.levels, column.note)
+def _dense(name: str, X: Any) -> Any:
+    if sp.issparse(X):
+        raise InputError(f"{name} takes data frames and dense arrays; X is sparse. Use X.toarray().")
+    return X
+
+
+def _shifted(table: Rows, places: list[int]) -> Rows:
+    moved = table.data.copy()
+    moved[:, places] = np.roll(table.data[:, places], len(moved) // 2, axis=0)
+    return Rows(moved)

@@ -1,8 +1,9 @@
-"""`TableClassifier`: a data frame in, calibrated class probabilities out."""
+"""`TableClassifier`: classification on a data frame, with calibrated probabilities."""
 
 from __future__ import annotations
 
 import time as clock
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +15,20 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
-from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
-from mercer.estimators.tables.targets import CODES
+from mercer.estimators.tables.fitting import Outcome
+from mercer.estimators.tables.search import Objective
+from mercer.estimators.tables.targets import CODES, FLOORS, POWERS, calibrated, probabilities
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 
 
 def log_loss(F: Floats, Y: Floats) -> Floats:  # (n, c), (n, c) -> (n,)
-    """-log of the probability of the true class, for scores that are regressions on class indicators."""
+    """Return -log of the probability of the true class, from scores that are regressions on class indicators."""
     P = probabilities(F, FLOORS[1], POWERS[1])
     return np.asarray(-np.log(np.sum(P * Y, axis=1)))
+
+
+LOG_LOSS = Objective("classification", "log-loss", log_loss, transforms=(CODES,))
 
 
 @estimator
@@ -55,6 +60,10 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         "power_": "float",
     }
 
+    classes_: Array
+    floor_: float
+    power_: float
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if len(self.classes_) != len(self.members_[0].transform.center):
@@ -81,23 +90,26 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         started = clock.perf_counter()
         columns = self._training_columns(X)
         labels = _labels(y, len(columns[0].holes))
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"TableClassifier needs at least two classes; y has one class, {self.classes_[0]!r}.")
-        self._n_rows = len(labels)
-        self._targets = np.eye(len(self.classes_))[codes]
-        outcome = self._fit(self._fitting(columns, self._targets, log_loss, codes, (CODES,)))
-        self.floor_, self.power_ = calibrated(outcome.held_out, self._Y_judged(outcome))
-        self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
-        self.result_ = self._result(columns, outcome, "classification", "log-loss", False, started)
-        del self._targets
-        return self
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise InputError(f"TableClassifier needs at least two classes; y has one class, {classes[0]!r}.")
+        outcome = self._fitting(columns, np.eye(len(classes))[codes], LOG_LOSS, codes).run()
+        return self.store(replace(outcome, classes=classes), started)
+
+    def _calibrate(self, outcome: Outcome) -> None:
+        assert outcome.classes is not None
+        self.classes_ = outcome.classes
+        self.floor_, self.power_ = calibrated(outcome.held_out, outcome.targets)
+
+    def _targets(self, y: Array) -> Floats:
+        return np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)]
 
     def predict_proba(self, X: Any) -> Floats:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""
-        return self._probabilities(self._predictions(self._new_inputs(X)))
+        return self.probabilities(self.scores(self.new_inputs(X)))
 
-    def _probabilities(self, scores: Floats) -> Floats:  # (n, c) -> (n, c)
+    def probabilities(self, scores: Floats) -> Floats:  # (n, c) -> (n, c)
+        """Return the probabilities of scores."""
         return probabilities(scores, self.floor_, self.power_)
 
     def predict(self, X: Any) -> Array:
@@ -105,7 +117,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
-    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:
+    def output(self, scores: Floats, target: Any) -> tuple[int, str]:
         classes = self.classes_.tolist()
         if target is None:
             place = int(scores.argmax())
@@ -126,7 +138,7 @@ def _labels(y: Any, n: int) -> Array:
     missing = [row for row, label in enumerate(labels) if label is None or label != label]
     if missing:
         raise InputError(
-            f"Input y contains NaN (row {missing[0]}): a target with holes teaches nothing there; drop such rows."
+            f"Input y contains NaN (row {missing[0]}): a row without a target cannot be learned from; drop such rows first."
         )
     check_classification_targets(labels)
     if len(labels) != n:

@@ -1,4 +1,4 @@
-"""A table of mixed columns as what kernels take: vectors where all cells are there, else numbered columns of objects."""
+"""Encodings of a table for kernels: vectors if every cell is present, otherwise numbered columns of objects."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from scipy.special import ndtri
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
+from mercer.inputs import Rows
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
 from mercer.inputs.tables import as_days
 from mercer.kernels.tables.frame import PERIODS
 from mercer.registry import record
 
+#: The scaling of tables with missing cells, text or graphs.
+COLUMNS = "columns"
+
 #: Categories beyond the most frequent ones share a column, together with those unseen in training.
 LEVELS = 30
 
-#: Ranks are pulled in so far from 0 and 1, which bounds normal quantiles by 3.1.
+#: Ranks are clipped to this distance from 0 and 1, which bounds normal quantiles by 3.1.
 EDGE = 1e-3
 
 
 @record()
 @dataclass(frozen=True)
 class Scale:
-    """How one column of numbers is put on a common scale, by the training rows alone.
+    """The scale of one column of numbers, estimated from the training rows.
 
     standard: (x - center) / spread. quantile: the normal quantile of the rank, by interpolation between `knots`.
     """
@@ -46,7 +50,7 @@ class Scale:
     ranks: Floats  # (k,) their normal quantiles
 
     def __call__(self, values: Floats) -> Floats:
-        """Scaled values; holes stay holes."""
+        """Return scaled values; NaN stays NaN."""
         if self.rule == "standard":
             return (values - self.center) / self.spread
         scaled = np.interp(values, self.knots, self.ranks)
@@ -54,7 +58,7 @@ class Scale:
 
 
 def scale_of(values: Floats, rule: str) -> Scale:
-    """The scale of a column, holes left out."""
+    """Return the scale of a column from its observed values."""
     here = values[~np.isnan(values)]
     plain = standard_scale(float(here.mean()), float(here.std()))
     if rule == "standard":
@@ -68,15 +72,15 @@ def scale_of(values: Floats, rule: str) -> Scale:
 
 
 def standard_scale(center: float, spread: float) -> Scale:
-    """The scale of a mean and a standard deviation; a column of equal numbers is moved and not stretched."""
+    """Return the standard scale of a mean and a standard deviation; equal numbers are centered and not divided."""
     known = spread if spread > 1e-12 * max(abs(center), 1e-300) else 1.0
     return Scale("standard", center, known, np.empty(0), np.empty(0))
 
 
-@record()
+@record("Block")
 @dataclass(frozen=True)
-class Block:
-    """How one column becomes some columns of a matrix."""
+class ColumnBlock:
+    """The matrix columns that one table column becomes."""
 
     _stored: ClassVar[dict[str, str]] = {
         "name": "text",
@@ -96,19 +100,19 @@ class Block:
             raise InputError(f"column {self.name!r} of {self.kind}s has no scale; the file is damaged or was changed.")
 
     def names(self) -> list[str]:
-        """The names of the columns it makes."""
+        """Return the names of the matrix columns."""
         if self.kind == CATEGORY:
             return [f"{self.name}={level}" for level in self.levels] + [f"{self.name}=other"]
         turns = [f"{self.name} {word} {period:g} d" for period in self.periods for word in ("cos", "sin")]
         return [self.name, *turns]
 
     def __call__(self, column: Column) -> Floats:  # -> (n, width)
-        """The columns of a matrix for new cells."""
+        """Return the matrix columns of new cells."""
         if column.holes.any():
             row = int(np.argmax(column.holes))
             raise InputError(
-                f"column {self.name!r} has a missing cell at row {row}, but had none in training, so that the model has no "
-                "rule for it. Fit on a table with such holes, or fill them."
+                f"column {self.name!r} has a missing cell at row {row}, but had none in training, so the model has no rule "
+                "for it. Fit on a table with missing cells in this column, or fill them."
             )
         if self.kind == CATEGORY:
             return _one_hot(column.cells, self.levels)
@@ -119,14 +123,14 @@ class Block:
 
 
 def numbers_of(column: Column) -> Floats:  # -> (n,)
-    """Numbers, ranks of ordered levels, or days; NaN in holes."""
+    """Return numbers, ranks of ordered levels, or days; NaN for missing cells."""
     if column.kind == NUMBER:
         return np.asarray(column.cells, dtype=np.float64)
     if column.kind == ORDERED:
         rank = {level: float(i) for i, level in enumerate(column.levels)}
         unknown = [cell for cell in column.cells if cell is not None and cell not in rank]
         if unknown:
-            raise InputError(f"column {column.name!r} holds {unknown[0]!r}, which is none of its ordered levels.")
+            raise InputError(f"column {column.name!r} holds {unknown[0]!r}, which is not one of its ordered levels.")
         return np.array([np.nan if cell is None else rank[cell] for cell in column.cells])
     days = np.full(len(column.holes), np.nan)
     days[~column.holes] = as_days(column.observed(), column.name)[:, 0]
@@ -140,63 +144,63 @@ def _one_hot(cells: list[Any], levels: tuple[Any, ...]) -> Floats:
     return out
 
 
-def block_of(column: Column, rule: str) -> Block:
-    """The block of one column without holes."""
+def block_of(column: Column, rule: str) -> ColumnBlock:
+    """Return the block of one column without missing cells."""
     if column.kind == CATEGORY:
         counts: dict[Any, int] = {}
         for cell in column.cells:
             counts[cell] = counts.get(cell, 0) + 1
-        return Block(column.name, CATEGORY, None, common_levels(counts), ())
+        return ColumnBlock(column.name, CATEGORY, None, common_levels(counts), ())
     values = numbers_of(column)
     periods: tuple[float, ...] = ()
     if column.kind == DATE:
         periods = periods_of(float(np.nanmax(values) - np.nanmin(values)), bool(np.any(values != np.floor(values))))
-    return Block(column.name, column.kind, scale_of(values, rule), (), periods)
+    return ColumnBlock(column.name, column.kind, scale_of(values, rule), (), periods)
 
 
 def common_levels(counts: Mapping[Any, int]) -> tuple[Any, ...]:
-    """The levels that get a column of their own, the most frequent first."""
+    """Return the levels that get a matrix column each, most frequent first."""
     return tuple(sorted(counts, key=lambda cell: (-counts[cell], repr(cell)))[:LEVELS])
 
 
 def periods_of(span: float, times: bool) -> tuple[float, ...]:
-    """The periods that dates can show over a span in days; that of one day only where they have times of the day."""
+    """Return the periods visible in dates over a span in days; one day only if the dates have times."""
     return tuple(p for p in PERIODS if span >= 2.0 * p and (p > 1.0 or times))
 
 
 @record()
 @dataclass(frozen=True)
 class Encoding:
-    """The blocks of all columns that are complete and have a place in a vector."""
+    """Blocks of all columns of a table without missing cells, text or graphs: rows become vectors."""
 
     _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a Block"}
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ColumnBlock, ...]
 
     @property
     def names(self) -> list[str]:
-        """The names of the matrix columns."""
+        """Names of the matrix columns."""
         return [name for block in self.blocks for name in block.names()]
 
     @property
     def origins(self) -> list[str]:
-        """For every matrix column the table column that it comes from."""
+        """Table column of each matrix column."""
         return [block.name for block in self.blocks for _ in block.names()]
 
     def __call__(self, columns: dict[str, Column]) -> Floats:  # -> (n, width)
-        """The matrix of new rows."""
+        """Return the matrix of new rows."""
         return np.column_stack([block(columns[block.name]) for block in self.blocks])
 
 
 def encoding_of(columns: list[Column], rule: str) -> Encoding:
-    """Blocks for complete numbers, categories, ordered levels and dates."""
+    """Return the encoding of numbers, categories, ordered levels and dates without missing cells."""
     return Encoding(tuple(block_of(column, rule) for column in columns))
 
 
 @record()
 @dataclass(frozen=True)
 class Numbered:
-    """A table with holes, text or graphs as numbered columns of objects: numbers scaled, everything else as it is."""
+    """Numbered columns of a table with missing cells, text or graphs: numbers are scaled, other cells unchanged."""
 
     _stored: ClassVar[dict[str, str]] = {"names": "each _: text"}
 
@@ -206,15 +210,15 @@ class Numbered:
     def _check_loaded(self) -> None:
         for name, scale in self.scales.items():
             if not isinstance(scale, Scale) or name not in self.names:
-                raise InputError(f"the scale of column {name!r} fits no column; the file is damaged or was changed.")
+                raise InputError(f"there is a scale for {name!r}, which is no column; the file is damaged or was changed.")
 
     @property
     def origins(self) -> list[str]:
-        """For every matrix column the table column that it comes from."""
+        """Table column of each matrix column."""
         return list(self.names)
 
-    def __call__(self, columns: dict[str, Column]) -> Any:  # -> (n, width), floats where every column is a number
-        """The table of new rows."""
+    def __call__(self, columns: dict[str, Column]) -> Any:  # -> (n, width), floats if every column is numeric
+        """Return the table of new rows."""
         found: list[Any] = []
         for name in self.names:
             column = columns[name]
@@ -229,9 +233,26 @@ class Numbered:
 
 
 def numbered(columns: list[Column], rule: str = "quantile") -> Numbered:
-    """Numbers and ordered levels scaled by a rule, dates as days, the rest as it is."""
+    """Return numbered columns: numbers and ordered levels scaled by a rule, dates as days, other cells unchanged."""
     scaled = [column for column in columns if column.kind in (NUMBER, ORDERED)]
     scales = {column.name: scale_of(numbers_of(column), rule) for column in scaled}
     days = Scale("standard", 0.0, 1.0, np.empty(0), np.empty(0))
     scales |= {column.name: days for column in columns if column.kind == DATE}
     return Numbered(tuple(column.name for column in columns), scales)
+
+
+Encoder = Encoding | Numbered
+
+
+def encoders_of(columns: list[Column]) -> dict[str, Encoder]:
+    """Return the encoders of a table by scaling: "standard" and "quantile", or "columns" for a mixed table."""
+    vector = {NUMBER, CATEGORY, ORDERED, DATE}
+    if any(column.holes.any() or column.kind not in vector for column in columns):
+        return {COLUMNS: numbered(columns)}
+    return {rule: encoding_of(columns, rule) for rule in ("standard", "quantile")}
+
+
+def encode(encoders: Mapping[str, Encoder], columns: list[Column]) -> dict[str, Rows]:
+    """Return the rows of some columns in each scaling; kernels check and encode them once."""
+    table = {column.name: column for column in columns}
+    return {rule: Rows(encoder(table)) for rule, encoder in encoders.items()}

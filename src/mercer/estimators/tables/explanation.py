@@ -1,33 +1,37 @@
-"""A prediction of a table model as a sum over the columns of the table, by Shapley values.
+"""Shapley values of the columns of a table for the predictions of a table model.
 
-The prediction is a weighted mean of members, and Shapley values of a sum are sums of Shapley values, so that every member is
-explained by the best way it allows: in closed form where its kernel is a product over columns and its target is learned as
-it is, by all subsets of columns where these are few enough, else by random orders of the columns, with standard errors.
+The prediction is a weighted mean of members, and Shapley values of a sum are sums of Shapley values. A member is explained
+by the best method that it allows: in closed form if its kernel is a product over columns and its target is not transformed,
+by all subsets of columns if these are few, and otherwise by random orders of the columns, with standard errors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import CapabilityError
-from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.fitting import Member
 from mercer.explanations.columns import BACKGROUND, BACKGROUND_SEED, SHOWN, ColumnExplanation
 from mercer.inputs import Rows
 from mercer.kernels.column_terms import column_terms
 from mercer.numeric.shapley import product_shapley
 
-#: Kernel values that one explanation may take: seconds.
+if TYPE_CHECKING:
+    from mercer.estimators.tables.base import TableEstimator
+
+#: Kernel values of one explanation, at most.
 KERNEL_VALUES = 100_000_000
 
-#: Numbers of products that are held at a time.
+#: Numbers of products held at a time.
 NUMBERS_AT_A_TIME = 2**22
 
-#: Rows of the background where subsets are many, and orders of columns at least and at most.
+#: Rows of the background if subsets are many, and the smallest and largest number of orders.
 FEW_BACKGROUND, FEWEST_ORDERS, MOST_ORDERS = 25, 20, 1000
 
 EXACT, SUBSETS, ORDERS = "closed form", "all subsets of columns", "random orders of columns"
@@ -35,7 +39,7 @@ EXACT, SUBSETS, ORDERS = "closed form", "all subsets of columns", "random orders
 
 @dataclass(frozen=True)
 class Shares:
-    """One member's part: contributions by table column (d,), the value where none is known, and standard errors."""
+    """Contributions of one member by table column (d,), its value with no column known, and standard errors."""
 
     contributions: Floats
     base: float
@@ -44,24 +48,28 @@ class Shares:
     background: int
 
 
-def explain_table(model: Any, inputs: dict[str, Any], target: Any, background: Any) -> list[ColumnExplanation]:
-    """The Shapley values of the columns for every row of encoded inputs; `background` is encoded rows, or None."""
-    names = tuple(column.name for column in model._used)
+def explain_rows(
+    model: TableEstimator, names: Sequence[str], inputs: dict[str, Rows], target: Any, background: dict[str, Rows] | None
+) -> list[ColumnExplanation]:
+    """Return the Shapley values of the columns for every encoded row; `background` is encoded rows, or None."""
     count = len(next(iter(inputs.values())))
+    scores = model.scores(inputs)  # (n, t)
     return [
-        _one(model, names, {rule: table[i : i + 1] for rule, table in inputs.items()}, target, background)
+        _one(model, names, {rule: table.data[i : i + 1] for rule, table in inputs.items()}, scores[i], target, background)
         for i in range(count)
     ]
 
 
-def _one(model: Any, names: tuple[str, ...], row: dict[str, Any], target: Any, background: Any) -> ColumnExplanation:
-    scores = model._predictions(row)[0]  # (t,)
-    output, label = model._output(scores, target)
+def _one(
+    model: TableEstimator, names: Sequence[str], row: dict[str, Any], scores: Floats, target: Any,
+    background: dict[str, Rows] | None,
+) -> ColumnExplanation:  # fmt: skip
+    output, label = model.output(scores, target)
     contributions, variance, base = np.zeros(len(names)), np.zeros(len(names)), 0.0
     ways: dict[str, int] = {}
     parts: dict[int, float] = {}
     for member in model.members_:
-        groups = [model._places(member.scaling, name) for name in names]
+        groups = [model.places(member.scaling, name) for name in names]
         rest = _background(member, background)
         found = _member(member, row[member.scaling], rest, groups, output)
         contributions += member.weight * found.contributions
@@ -73,15 +81,15 @@ def _one(model: Any, names: tuple[str, ...], row: dict[str, Any], target: Any, b
     order = sorted(parts, key=lambda place: (-abs(parts[place]), place))[:SHOWN]
     against = "; ".join(f"mean over {rows} training rows, {how}" for how, rows in ways.items())
     return ColumnExplanation(
-        names, contributions, float(scores[output]), base, tuple((place, parts[place]) for place in order), label, against,
-        np.sqrt(variance) if variance.any() else None,
+        tuple(names), contributions, float(scores[output]), base, tuple((place, parts[place]) for place in order), label,
+        against, np.sqrt(variance) if variance.any() else None,
     )  # fmt: skip
 
 
-def _background(member: Member, given: dict[str, Any] | None) -> Any:
-    """Rows that stand for unknown cells: those given, or some that the member holds."""
+def _background(member: Member, given: dict[str, Rows] | None) -> Any:
+    """Return rows that replace unknown cells: those given, or some that the member holds."""
     if given is not None:
-        return given[member.scaling]
+        return given[member.scaling].data
     X = member.model.X
     if len(X) <= BACKGROUND:
         return X
@@ -93,7 +101,7 @@ def _member(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
         try:
             return _closed(member, x, rest, groups, output)
         except CapabilityError:
-            pass  # no product over columns: subsets of columns, or a sample of them
+            pass  # the kernel is not a product over columns
     d, n = sum(bool(group) for group in groups), len(member.model.X)
     rows = KERNEL_VALUES // max(1, n)
     if d <= 16 and 2**d * FEW_BACKGROUND <= rows:
@@ -102,7 +110,7 @@ def _member(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
 
 
 def _closed(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
-    """Products over matrix columns, those of one table column taken together."""
+    """Return shares from products over matrix columns, those of one table column taken together."""
     model, transform = member.model, member.transform
     width = x.shape[1]
     owner = {place: j for j, group in enumerate(groups) for place in group}
@@ -137,7 +145,7 @@ def _values(member: Member, rows: Any, output: int) -> Floats:  # -> (r,)
 
 
 def _subsets(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
-    """v(S) for all subsets of the columns, and the weighted sum of differences that defines the values."""
+    """Return shares from v(S) for all subsets S of the columns, by the definition of Shapley values."""
     players = [j for j, group in enumerate(groups) if group]
     d, B = len(players), len(rest)
     values = np.empty(2**d)
@@ -164,7 +172,7 @@ def _mixed(x: Any, rest: Any, groups: list[list[int]], players: list[int], subse
 
 
 def _orders(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int, budget: int) -> Shares:
-    """Columns made known one by one in random orders, each order and its reverse from one background row."""
+    """Return shares from random orders of the columns, each order and its reverse with one background row."""
     players = [j for j, group in enumerate(groups) if group]
     rng = np.random.default_rng(BACKGROUND_SEED)
     pairs = int(np.clip(budget // (2 * (len(players) + 1)), FEWEST_ORDERS, MOST_ORDERS // 2))
@@ -185,7 +193,7 @@ def _orders(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
 
 
 def _examples(member: Member, x: Any, output: int) -> dict[int, float]:
-    """What each row that the member holds adds, in units of the target where it is learned as it is."""
+    """Return what each training row of the member adds to the prediction, in units of the target."""
     parts = member.model.dual[:, output] * np.asarray(member.model.kernel(member.model.X, x), dtype=np.float64)[:, 0]
     scale = float(member.transform.spread[output])
     if len(member.transform.power):  # by the slope of the transform at the prediction

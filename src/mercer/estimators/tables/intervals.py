@@ -1,9 +1,9 @@
-"""Intervals whose width varies over x: conformal with residuals divided by a learned spread, and by size of prediction.
+"""Conformal intervals whose width varies over x, with the spread of the residuals and with the size of the prediction.
 
-Two things may make an interval wider: the *spread*, a model of the size of the residuals over the columns, and the *groups*,
-quantiles of the residuals among rows with similar predictions. Each is used where held-out residuals ask for it: the spread
-where it gives better interval scores than a constant width, the groups where one quantile for all covers them unevenly.
-Where the noise is the same everywhere, a varying width would only add noise of its own.
+The *spread* is a model of the size of the residuals over the columns; the *groups* are quantiles of the residuals among rows
+with similar predictions. Each is used only if held-out residuals support it: the spread if it gives better interval scores
+than a constant width, the groups if one quantile for all rows covers them unevenly. If the noise is the same everywhere, a
+varying width only adds noise.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_radius
 from mercer.estimators.tables import ridge
-from mercer.estimators.tables.metric_steps import with_length_scale
+from mercer.estimators.tables.learned_metrics import with_length_scale
 from mercer.grams.dual_function import DualFunction
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
 from mercer.selection.folds import random_folds
 
-#: The spread stays within these multiples of its mean.
+#: The spread is clipped to these multiples of its mean.
 NARROWEST, WIDEST = 0.2, 5.0
 
-#: Groups of similar predictions and the fewest residuals of one; both choices are made at this coverage, that of the spread
-#: over folds, that of groups at this level of doubt.
+#: Groups of similar predictions and the smallest size of one; the coverage at which both choices are made; folds of the
+#: choice of the spread; significance level of the choice of groups.
 GROUPS, SMALLEST, COVERAGE, FOLDS, DOUBT = 5, 100, 0.9, 5, 0.05
 
 
 @record()
 @dataclass(frozen=True)
 class Calibration:
-    """Held-out residuals with the spread expected at their rows, the model of the spread, and the predictions there."""
+    """Held-out residuals divided by the spread expected at their rows, the model of the spread, and the predictions."""
 
     _stored: ClassVar[dict[str, str]] = {
         "scores": "float (m,)",
@@ -53,23 +54,23 @@ class Calibration:
     groups: int = 1
 
     def width(self, Z: Any) -> Floats:  # -> (n,)
-        """The expected spread at new rows, in units of its mean."""
+        """Return the expected spread at new rows, in units of its mean."""
         if self.spread is None:
             return np.ones(len(Z))
         return np.clip(np.exp(self.spread.predict(Z)[:, 0] - self.center), NARROWEST, WIDEST)
 
     def radius(self, predictions: Floats, coverage: float) -> Floats:  # (n,) -> (n,)
-        """The conformal quantile of the scores at new predictions, in units of the spread there."""
+        """Return the conformal quantile of the scores at new predictions, in units of the spread there."""
         if self.predictions is None:
             return np.full(len(predictions), conformal_radius(self.scores, coverage))
         return grouped(self.scores, self.predictions, self.groups, predictions, coverage)
 
 
 def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: float) -> Floats:  # (m,), (m,), (n,) -> (n,)
-    """Conformal quantiles of scores among rows with similar predictions `at`, taken at new predictions.
+    """Return conformal quantiles of scores among rows with similar predictions `at`, at new predictions.
 
-    A line through the quantiles of the groups, then one conformal factor for all rows: the line has seen the scores, and the
-    factor keeps the coverage over all of them.
+    A line goes through the quantiles of the groups. Because it was fitted to the scores, one conformal factor for all rows
+    restores the coverage.
     """
     parts = np.array_split(np.argsort(at, kind="stable"), groups)
     levels = np.array([conformal_radius(scores[part], coverage) for part in parts])
@@ -80,8 +81,8 @@ def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: floa
     return np.asarray(factor * np.interp(new, middles, levels))
 
 
-def calibrate(residuals: Floats, predictions: Floats, Z: Any, kernel: Kernel | None) -> Calibration:
-    """A calibration from held-out residuals (m,) and predictions (m,) at rows Z; spreads are predicted without their row."""
+def calibrate(residuals: Floats, predictions: Floats, Z: Rows, kernel: Kernel | None) -> Calibration:
+    """Return the calibration from held-out residuals (m,) and predictions (m,) at rows Z; spreads are leave-one-out."""
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
@@ -93,16 +94,16 @@ def calibrate(residuals: Floats, predictions: Floats, Z: Any, kernel: Kernel | N
     center = float(logs.mean())
     without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
     varies = _varies(sizes, without)
-    spread = DualFunction(kernel, Z, fit.dual, fit.intercept, fit.alpha) if varies else None
+    spread = DualFunction(kernel, Z.data, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
     groups = _groups(scores, predictions)
     return Calibration(scores, spread, center, predictions if groups > 1 else None, groups)
 
 
 def _varies(sizes: Floats, spread: Floats) -> bool:
-    """Whether the spread gives better interval scores than a constant width, by more than a standard error.
+    """Return whether the spread gives better interval scores than a constant width, by more than a standard error.
 
-    The score of a residual is the width plus 2 / (1 - coverage) times what is missed; radii come from the other folds.
+    The score of a residual is the width plus 2 / (1 - coverage) times its excess; radii come from the other folds.
     """
     fold = random_folds(len(sizes), FOLDS, np.random.default_rng(0))
     better = np.zeros_like(sizes)
@@ -114,20 +115,20 @@ def _varies(sizes: Floats, spread: Floats) -> bool:
 
 
 def _groups(scores: Floats, predictions: Floats) -> int:
-    """Groups where one quantile for all covers some fifth of the predictions too seldom or too often (chi-square test)."""
+    """Return the number of groups: more than 1 if one quantile covers fifths of the predictions unevenly (chi-square)."""
     if len(scores) < GROUPS * SMALLEST:
         return 1
     inside = scores <= conformal_radius(scores, COVERAGE)
     parts = np.array_split(np.argsort(predictions, kind="stable"), GROUPS)
     share = inside.mean()
-    if share == 1.0:  # equal scores: nothing differs
+    if share == 1.0:  # all scores are equal
         return 1
     distance = sum(len(part) * (inside[part].mean() - share) ** 2 for part in parts) / (share * (1.0 - share))
     return GROUPS if distance > chdtri(GROUPS - 1, DOUBT) else 1
 
 
 def interval(found: Calibration, widths: Floats, coverage: float, center: Floats) -> Floats:  # (n,), number, (n,) -> (n, 2)
-    """center -+ the conformal quantile of the scores at the new predictions times the spread at the new rows."""
+    """Return center -+ the conformal quantile of the scores at the new predictions times the spread at the new rows."""
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage must lie between 0 and 1; got {coverage!r}.")
     radius = found.radius(center, coverage) * widths

@@ -1,10 +1,10 @@
-"""`TableQuantileRegressor`: a data frame in, quantiles of the target out, chosen by held-out rows."""
+"""`TableQuantileRegressor`: quantiles of a target on a data frame, chosen by the pinball loss of held-out rows."""
 
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,173 @@ from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_number, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
-from mercer.estimators.tables.members import EXACT, FINAL, JUDGES, Fitting, Member
-from mercer.estimators.tables.quantile_search import Pick, QuantileSearch, Setting, pinball
+from mercer.estimators.tables.candidates import Candidate, LearnedKernel
+from mercer.estimators.tables.fitting import EXACT, FINAL, JUDGES, Fitting, Member
 from mercer.estimators.tables.regressor import read_target
-from mercer.estimators.tables.result import Attempt, TableResult
+from mercer.estimators.tables.result import Attempt
+from mercer.estimators.tables.search import (
+    FINALISTS,
+    CandidateSearch,
+    Effort,
+    FoldResult,
+    Loss,
+    Objective,
+    Tables,
+    Trial,
+    average,
+)
 from mercer.estimators.tables.targets import CODES, transform_of
+from mercer.grams.dual_function import DualFunction
+from mercer.grams.row_cache import KernelRows, value_tolerance
+from mercer.inputs import Rows, take
 from mercer.kernels.base import Kernel
+from mercer.linalg.box_qp.support_problems import solve_quantile
 from mercer.registry import estimator
+
+#: Multiples of the learned length scales that are tried: the likelihood of a rough kernel explains noise by short ones, and
+#: fewer rows determine a tail than the mean. C is in units of the standard deviation of the target.
+MULTIPLES, PENALTIES = (1.0, 2.0, 4.0), (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+#: Settings of a candidate that continue after the first fold, for each quantile.
+STAYING = 6
+
+#: Tolerance of the solver.
+TOL = 1e-3
+
+
+def pinball(tau: float) -> Loss:
+    """Return the pinball loss: tau r above the prediction, (tau - 1) r below, r = y - f."""
+    return lambda F, Y: np.maximum(tau * (Y - F), (tau - 1.0) * (Y - F))[:, 0]
+
+
+QUANTILES = Objective("quantile regression", "pinball loss", pinball(0.5))  # each quantile has its own loss
+
+
+def quantile_function(kernel: Kernel, Z: Rows, y: Floats, tau: float, C: float, memory: Any) -> DualFunction:  # (n,)
+    """Return the kernel quantile regression at tau with penalty C, as an expansion on all rows."""
+    kernel = kernel.resolve(Z) if kernel.unresolved else kernel
+    values = KernelRows.choose(kernel, Z, tol=value_tolerance(len(y), TOL), memory=memory, most=True)
+    found = solve_quantile(values, y, np.full(len(y), C), tau, tol=TOL)
+    return DualFunction(kernel, Z.data, found.coef[:, None], np.atleast_1d(found.intercept), 1.0 / (2.0 * C))
+
+
+def lengthened(kernel: Kernel, multiple: float) -> Kernel:
+    """Return the kernel with its length scales multiplied; the same object if it has none."""
+    scales = np.array([name.rpartition("__")[2].split("[")[0] == "length_scale" for name in kernel.theta_names], dtype=bool)
+    return kernel if multiple == 1.0 or not scales.any() else kernel.with_theta(kernel.theta + np.log(multiple) * scales)
+
+
+@dataclass(frozen=True, order=True)
+class QuantileSetting:
+    """One model of a candidate that is tried for a quantile: a multiple of its length scales, and C."""
+
+    multiple: float
+    C: float
+
+    def fit(self, kernel: Kernel, Z: Rows, y: Floats, tau: float, unit: float, memory: Any) -> DualFunction:  # (n,)
+        """Return the fitted model; `unit` is the standard deviation of the target."""
+        return quantile_function(lengthened(kernel, self.multiple), Z, y, tau, self.C * unit, memory)
+
+
+@dataclass
+class QuantileTrial(Trial):
+    """A setting of a candidate for a quantile."""
+
+    tau: float = 0.5
+    setting: QuantileSetting = QuantileSetting(1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One model of the mean for a quantile: its trial, the kernel from all folds, and its weight."""
+
+    trial: QuantileTrial
+    state: LearnedKernel
+    weight: float
+
+
+class QuantileSearch(CandidateSearch):
+    """Candidates over the folds for several quantiles: every setting on the first fold, the best ones on the others."""
+
+    trials: dict[Hashable, QuantileTrial]  # type: ignore[assignment]  # by candidate, quantile and setting
+
+    def __init__(self, tables: Tables, quantiles: tuple[float, ...], effort: Effort, memory: Any, adapt: bool) -> None:
+        super().__init__(tables, QUANTILES, effort)
+        self.quantiles, self.memory = quantiles, memory
+        self.unit = float(tables.targets.std()) or 1.0
+        grid = [QuantileSetting(multiple, C) for multiple in (MULTIPLES if adapt else (1.0,)) for C in PENALTIES]
+        self._settings: dict[tuple[Candidate, float], list[QuantileSetting]] = {}  # those that stay after the first fold
+        self._grid = sorted(grid)
+
+    def one_fold(self, candidate: Candidate, fold: int) -> list[FoldResult]:
+        """Return predictions for a fold by every setting, with the last kernel learned without the fold, and seconds."""
+        Z, Y = self.tables.inputs[candidate.scaling], self.tables.targets
+        train, test = np.flatnonzero(self.tables.folds != fold), np.flatnonzero(self.tables.folds == fold)
+        known, new = Z.take(train), Z.take(test)
+        state = candidate.learn(known, Y[train])[-1]
+        found: list[FoldResult] = []
+        for tau in self.quantiles:
+            for setting in self._grid if fold == 0 else self._settings[candidate, tau]:
+                if setting.multiple != 1.0 and lengthened(state.kernel, setting.multiple) is state.kernel:
+                    continue  # there is no length scale to multiply
+                start = clock.perf_counter()
+                model = setting.fit(state.kernel, known, Y[train, 0], tau, self.unit, self.memory)
+                predictions = _on_support(model).predict(new)
+                found.append(((candidate, tau, setting), state, predictions, clock.perf_counter() - start))
+        return found
+
+    def new_trial(self, key: Any, state: LearnedKernel) -> QuantileTrial:
+        """Return an empty trial of a key."""
+        candidate, tau, setting = key
+        longer = "" if setting.multiple == 1.0 else f" x {setting.multiple:g}"
+        label = f"{tau:g}: {state.label}{longer}, C = {setting.C:g}"
+        return QuantileTrial(candidate, label, np.full((len(self.tables.targets), 1), np.nan), tau=tau, setting=setting)
+
+    def loss_of(self, trial: Trial) -> Loss:
+        """Return the pinball loss of the quantile of a trial."""
+        assert isinstance(trial, QuantileTrial)
+        return pinball(trial.tau)
+
+    def finalists(self) -> list[Candidate]:
+        """Return the candidates of the smallest errors relative to the best constants, and keep their best settings."""
+        tried = list(dict.fromkeys(trial.candidate for trial in self.trials.values()))
+        best = sorted(tried, key=self._relative_error)[:FINALISTS]
+        self._settings = {
+            (candidate, tau): sorted(trial.setting for trial in self.of(tau, candidate)[:STAYING])
+            for candidate in best
+            for tau in self.quantiles
+        }
+        return best
+
+    def of(self, tau: float, candidate: Candidate) -> list[QuantileTrial]:
+        """Return the trials of a candidate for a quantile, best first."""
+        own = [trial for trial in self.trials.values() if trial.tau == tau and trial.candidate == candidate]
+        return sorted(own, key=lambda trial: self.error(trial)[0])
+
+    def _relative_error(self, candidate: Candidate) -> float:
+        best = {tau: self.error(self.of(tau, candidate)[0])[0] for tau in self.quantiles}
+        return sum(best[tau] / (self.constant(tau) or 1.0) for tau in self.quantiles)
+
+    def constant(self, tau: float) -> float:
+        """Return the loss of the best constant."""
+        Y = self.tables.targets
+        return float(np.mean(pinball(tau)(np.full_like(Y, np.quantile(Y, tau)), Y)))
+
+    def picked(self, tau: float) -> tuple[list[Pick], Floats]:
+        """Return the models of the mean for a quantile, and the held-out predictions (m,) of the mean."""
+        done = [trial for trial in self.trials.values() if trial.tau == tau and trial.known().all()]
+        if not done:
+            raise self.effort.nothing()
+        weights = average([trial.predictions for trial in done], self.tables.targets, pinball(tau))
+        chosen = [Pick(t, t.settled(), float(w)) for t, w in zip(done, weights, strict=True) if w > 0]
+        zero = np.zeros(len(self.tables.targets))
+        return chosen, sum((pick.weight * pick.trial.predictions[:, 0] for pick in chosen), zero)
+
+
+def _on_support(model: DualFunction) -> DualFunction:
+    """Return the same function without rows of coefficient 0."""
+    support = np.flatnonzero(model.dual[:, 0])
+    return replace(model, X=take(model.X, support), dual=model.dual[support])
 
 
 @estimator
@@ -28,21 +188,20 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
     """Quantiles of a number given the row of a data frame: means of kernel quantile regressions, chosen by held-out rows.
 
     The candidates of `TableRegressor` learn their metric inside each fold; each is tried with longer length scales and
-    several C of `KernelQuantileRegressor`. For every quantile those of the smallest pinball loss on held-out rows are
-    averaged with weights, moved by the constant that is best there, so that the share of targets below is right on these
-    rows, and fitted to all rows; beyond 12,000 each of them to as many rows of its own. Quantiles do not cross: they are
-    sorted at every row.
+    several C of `KernelQuantileRegressor`. For every quantile, those of the smallest pinball loss on held-out rows are
+    averaged with weights and fitted to all rows; beyond 12,000 rows, each to 12,000 rows of its own. A constant is added
+    that makes the share of held-out targets below the quantile right. Quantiles do not cross: they are sorted at every row.
 
     Parameters
     ----------
     quantile : float in (0, 1), or several in rising order, default 0.5
     kernel : kernel or its text, optional
-        This kernel alone, as for TableRegressor; its numbers stay, and C is chosen.
+        This kernel alone, as for TableRegressor; its parameters stay, and C is chosen.
     time, memory, random_state, verbose : as for TableRegressor
 
     Attributes
     ----------
-    members_ (the models of the means; each adds to one quantile), result_ (what was tried, with pinball losses),
+    members_ (the models of the means; each belongs to one quantile), result_ (candidates with pinball losses),
     feature_importances_, n_features_in_, feature_names_in_.
 
     >>> import numpy as np
@@ -75,7 +234,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # the checks have a bound for R^2, and shares of absolute errors are lower
+        tags.regressor_tags.poor_score = True  # scikit-learn's checks require an R^2 that scores of quantiles do not reach
         return tags
 
     def _check_loaded(self) -> None:
@@ -90,38 +249,31 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         levels = self._levels()
         columns = self._training_columns(X)
         target = read_target(type(self).__name__, y, len(columns[0].holes))
-        self._n_rows = len(target)
-        fitting = self._fitting(columns, target[:, None], pinball(0.5))  # each quantile is judged by its own loss
+        fitting = self._fitting(columns, target[:, None], QUANTILES)
         rows = fitting.searched(len(target))
-        search = QuantileSearch(
-            fitting.tables(rows), levels, fitting.effort(), memory=self.memory, adapt=fitting.given is None
-        )
+        search = QuantileSearch(fitting.tables(rows), levels, fitting.effort(), self.memory, adapt=fitting.given is None)
         tried = fitting.listed()
         fitting.expect(len(tried), search.tables.n_folds)
         search.run(tried)
         picks, means = zip(*[search.picked(tau) for tau in levels], strict=True)
         members, held_out, judged = _final(fitting, search, picks, np.column_stack(means), rows)
         shifts = [float(np.quantile(target[judged] - f, tau)) for tau, f in zip(levels, held_out.T, strict=True)]
-        members = _shifted(members, picks, shifts)
-        fitting.meter.close()
-        self._keep(fitting, members)
-        self._importances = self._importance([column.name for column in columns], search.tables.inputs)
-        moved = held_out + shifts
+        members, moved = _shifted(members, picks, shifts), held_out + shifts
         error = np.mean([pinball(tau)(moved[:, [k]], target[judged, None]) for k, tau in enumerate(levels)])
-        self.result_ = TableResult(
-            "quantile regression", "pinball loss", self._n_rows, len(rows), search.tables.n_folds, self._noted(columns),
-            _attempts(search, picks), float(error), float(np.mean([search.constant(tau) for tau in levels])),
-            _route(self._n_rows, members), clock.perf_counter() - started, tuple(search.effort.notes()),
-        )  # fmt: skip
-        return self
+        constant = float(np.mean([search.constant(tau) for tau in levels]))
+        inputs = {rule: table.take(judged) for rule, table in fitting.inputs.items()}
+        attempts, route = _attempts(search, picks), _route(len(target), members)
+        truth = np.tile(target[judged, None], len(levels))
+        outcome = fitting.outcome(search, members, inputs, truth, moved, attempts, float(error), constant, route)
+        return self.store(outcome, started)
 
     def predict(self, X: Any) -> Floats:  # -> (n,) or (n, q)
         """Return the quantile for every row, (n,); of several quantiles a column for each, in rising order."""
-        values = np.sort(self._predictions(self._new_inputs(X)), axis=1)
+        values = np.sort(self.scores(self.new_inputs(X)), axis=1)
         return values[:, 0] if np.ndim(self.quantile) == 0 else values
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """1 - pinball loss / that of the best constant on these rows, the mean over the quantiles."""
+        """Return 1 - pinball loss / that of the best constant on these rows, averaged over the quantiles."""
         from sklearn.metrics import d2_pinball_score
 
         found = self.predict(X).reshape(-1, len(self._levels()))
@@ -142,7 +294,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
             raise InputError(f"{name}: quantile must be different numbers in rising order; got {levels}.")
         return levels
 
-    def _output(self, scores: Floats, target: Any) -> tuple[int, str]:
+    def output(self, scores: Floats, target: Any) -> tuple[int, str]:
         levels = self._levels()
         if target is None and len(levels) == 1:
             return 0, f"quantile {levels[0]:g}"
@@ -155,10 +307,10 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
 def _final(
     fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], by_folds: Floats, rows: Indices
 ) -> tuple[tuple[Member, ...], Floats, Indices]:
-    """The members on all rows, and predictions (m, q) of the means for rows that they have not seen, with these rows.
+    """Return the members on all rows, predictions (m, q) of the means for rows that they have not seen, and these rows.
 
-    With more rows than were searched the members are better than those of the folds, and a part of the others judges them:
-    left out of the fits, which are made once more with them where all rows are fitted and the time is not limited.
+    With more rows than were searched the members are better than those of the folds, and a part of the other rows judges
+    them: left out of the fits, which are repeated with them if all rows are fitted and the time is not limited.
     """
     n = len(fitting.targets)
     everywhere = np.arange(n)
@@ -168,7 +320,7 @@ def _final(
     judges = others[: min(JUDGES, len(others) // 2)]
     pool = np.setdiff1d(everywhere, judges)
     members = _members(fitting, search, picks, pool)
-    inputs = {rule: table[judges] for rule, table in fitting.inputs.items()}
+    inputs = {rule: table.take(judges) for rule, table in fitting.inputs.items()}
     held_out = np.asarray(sum(member.weight * member.predict(inputs) for member in members))
     if len(pool) < EXACT and fitting.seconds is None:
         members = _members(fitting, search, picks, everywhere)
@@ -176,33 +328,34 @@ def _final(
 
 
 def _members(fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], ...], pool: Indices) -> tuple[Member, ...]:
-    """The picks of every quantile fitted to rows; a member has a column for each quantile and adds to its own."""
+    """Return the picks fitted to rows; a member has a column for each quantile and is nonzero in its own."""
     count, width = sum(map(len, picks)), len(picks)
-    as_they_are = transform_of(CODES, np.zeros((1, width)))
+    unchanged = transform_of(CODES, np.zeros((1, width)))
     members = []
     for at, own in zip(np.eye(width), picks, strict=True):
         for pick in own:
-            fitting.tell(f"all rows, quantile {pick.tau:g}")
-            rows = _drawn(fitting, search, pick, pool, count)
-            scaling = pick.candidate.scaling
-            model = pick.fit(fitting.inputs[scaling][rows], fitting.targets[rows, 0], search.unit, search.memory)
+            trial = pick.trial
+            fitting.tell(f"all rows, quantile {trial.tau:g}")
+            rows = _drawn(fitting, search, trial, pool, count)
+            Z, y = fitting.inputs[trial.candidate.scaling].take(rows), fitting.targets[rows, 0]
+            model = trial.setting.fit(pick.state.kernel, Z, y, trial.tau, search.unit, search.memory)
             model = replace(model, dual=model.dual * at, intercept=model.intercept * at, rows=rows)
-            members.append(Member(_label(search, pick.tau, pick.setting), scaling, as_they_are, model, pick.weight))
+            members.append(Member(trial.label, trial.candidate.scaling, unchanged, model, pick.weight))
     return tuple(members)
 
 
-def _drawn(fitting: Fitting, search: QuantileSearch, pick: Pick, pool: Indices, count: int) -> Indices:
-    """The rows of a fit: all, or as many as are fitted exactly or end in time, drawn for each member by itself."""
+def _drawn(fitting: Fitting, search: QuantileSearch, trial: QuantileTrial, pool: Indices, count: int) -> Indices:
+    """Return the rows of a fit: all, or as many as are fitted exactly or in time, drawn for each member separately."""
     most = min(len(pool), EXACT)
-    if fitting.seconds is not None:  # a fit takes about the square of its rows
+    if fitting.seconds is not None:  # the time grows with about the square of the rows
         m = int(np.sum(search.tables.folds != 0))
-        share = FINAL * fitting.seconds / count / max(pick.seconds, 1e-9)
+        share = FINAL * fitting.seconds / count / max(trial.seconds, 1e-9)
         most = min(most, max(len(search.tables.targets), int(m * share**0.5)))
     return pool if most >= len(pool) else np.sort(fitting.rng.permutation(pool)[:most])
 
 
 def _shifted(members: tuple[Member, ...], picks: tuple[list[Pick], ...], shifts: list[float]) -> tuple[Member, ...]:
-    """The members with the constant of their quantile added; the weights of a quantile sum to 1."""
+    """Return the members with the constant of their quantile added; the weights of a quantile sum to 1."""
     constants = np.diag(shifts)
     places = [place for place, own in enumerate(picks) for _ in own]
     return tuple(
@@ -216,21 +369,14 @@ def _route(n: int, members: tuple[Member, ...]) -> str:
     return f"exact on {n:,} rows" if fewest == n else f"each model on {fewest:,} rows or more of {n:,}"
 
 
-def _label(search: QuantileSearch, tau: float, setting: Setting) -> str:
-    return f"{tau:g}: {search.label(setting)}"
-
-
 def _attempts(search: QuantileSearch, picks: tuple[list[Pick], ...]) -> tuple[Attempt, ...]:
-    """The best setting of each candidate and those that were picked, by quantile."""
+    """Return the best setting of each candidate and those that were picked, by quantile."""
     found = []
     for tau, own in zip(search.quantiles, picks, strict=True):
-        weights = {pick.setting: pick.weight for pick in own}
-        done = search.complete(tau)
-        best = {min(search.ranked(tau, place), key=lambda s: s not in done) for place, _ in search.states}
-        for setting in sorted(best | weights.keys(), key=lambda s: search.error(tau, s)):
-            candidate = search.tried[setting.place]
-            found.append(
-                Attempt(_label(search, tau, setting), candidate.scaling, candidate.transform, *search.error(tau, setting),
-                        setting in done, weights.get(setting, 0.0))
-            )  # fmt: skip
+        weights = {pick.trial.label: pick.weight for pick in own}
+        tried = dict.fromkeys(trial.candidate for trial in search.trials.values())
+        best = [min(search.of(tau, candidate), key=lambda trial: not trial.known().all()) for candidate in tried]
+        shown = {trial.label: trial for trial in [*best, *[pick.trial for pick in own]]}
+        for trial in sorted(shown.values(), key=search.error):
+            found.append(search.attempt(trial, weights.get(trial.label, 0.0)))
     return tuple(found)

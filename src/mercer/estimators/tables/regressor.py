@@ -1,47 +1,55 @@
-"""`TableRegressor`: a data frame in, a mean of kernel models out, chosen by held-out rows."""
+"""`TableRegressor`: regression on a data frame by a mean of kernel models, chosen on held-out rows."""
 
 from __future__ import annotations
 
 import time as clock
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from mercer.arrays import Array, Floats
+from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.encoding import COLUMNS
+from mercer.estimators.tables.fitting import Outcome
 from mercer.estimators.tables.intervals import Calibration, calibrate, interval
-from mercer.estimators.tables.members import Outcome
+from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, is_skewed
+from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 
 
-def squared(F: Array, Y: Array) -> Floats:  # (n, t), (n, t) -> (n,)
-    """Squared errors."""
+def squared(F: Floats, Y: Floats) -> Floats:  # (n, t), (n, t) -> (n,)
+    """Return squared errors."""
     return np.asarray(np.mean((F - Y) ** 2, axis=1))
+
+
+SQUARED = Objective("regression", "RMSE", squared, root=True)
 
 
 @estimator
 class TableRegressor(RegressorMixin, TableEstimator):
-    """Regression on a data frame that does everything: kernels over mixed columns, learned metrics, honest choice.
+    """Regression on a data frame: kernels over mixed columns, learned metrics, choice by held-out rows.
 
-    Numbers, categories, ordered categories, dates, text and graphs; holes by a kernel that stays psd. Candidates learn
-    their metric inside each fold and are compared on held-out rows; the best few are averaged with weights and fitted on
-    all rows. Constant, repeated and identifier-like columns are named in `result_` and left out.
+    Columns may be numbers, categories, ordered categories, dates, text and graphs. Missing cells are handled by a positive
+    semi-definite kernel. Candidates learn their metric inside each fold and are compared on held-out rows; the best few are
+    averaged with weights and fitted on all rows. Constant, repeated and identifier-like columns are left out and named in
+    `result_`.
 
     Parameters
     ----------
     kernel : kernel or its text, optional
         This kernel alone instead of the candidates: on the columns it names (`.on("age")`), or on whole rows of standardized
-        numbers. Its numbers stay; a "median" is chosen from the rows, and the penalty by leave-one-out.
+        numbers. Its parameters stay; "median" is chosen from the rows, and the penalty by leave-one-out.
     time : seconds, optional
-        A limit for `fit`; without one the same work is done everywhere.
+        Time limit of `fit`. Without one the work does not depend on the speed of the machine.
     memory : bytes or text such as "4 GB", optional
-        Budget of the final fit; landmarks are used where the matrix of all rows does not fit.
+        Memory budget of the final fit; landmarks are used if the matrix of all rows does not fit.
     random_state : int, RandomState or None
         Folds and draws; None is the seed 0.
     verbose : bool or None
@@ -60,6 +68,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     """
 
     _stored: ClassVar[dict[str, str]] = {"_calibration": "a Calibration"}
+    _calibration: Calibration
 
     def __init__(
         self,
@@ -82,51 +91,38 @@ class TableRegressor(RegressorMixin, TableEstimator):
         started = clock.perf_counter()
         columns = self._training_columns(X)
         target = read_target(type(self).__name__, y, len(columns[0].holes))
-        self._n_rows, self._targets = len(target), target[:, None]
-        transforms = (NONE, YEO_JOHNSON) if is_skewed(target) else (NONE,)
-        outcome = self._fit(self._fitting(columns, self._targets, squared, transforms=transforms))
-        self._calibration = self._calibrated(outcome)
-        self._importances = self._importance([column.name for column in columns], outcome.search.tables.inputs)
-        self.result_ = self._result(columns, outcome, "regression", "RMSE", True, started)
-        del self._targets
-        return self
+        objective = replace(SQUARED, transforms=(NONE, YEO_JOHNSON)) if is_skewed(target) else SQUARED
+        return self.store(self._fitting(columns, target[:, None], objective).run(), started)
 
     def predict(self, X: Any) -> Floats:
         """Return the predicted number for every row."""
-        return self._predictions(self._new_inputs(X))[:, 0]
+        return self.scores(self.new_inputs(X))[:, 0]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
-        Conformal, with residuals divided by the spread expected at their row, and quantiles among rows with similar
-        predictions, each where it makes intervals better on residuals left out. Each is of a row left out of the fit, under
-        a metric learned without its fold (where more rows were given than are searched: of rows that no metric has seen).
-        Leave-one-out under the final metric would be too small, since that has seen every target; a fit without the whole
-        fold would be too large, since it has seen fewer rows. Coverage is approximate.
+        Intervals are conformal, with residuals divided by the spread expected at their row and quantiles among rows with
+        similar predictions; each is used if it improves intervals on left-out residuals. A residual is that of a row left
+        out of the fit, under a metric learned without its fold (or, with more rows than are searched, of rows that no
+        metric has seen). Leave-one-out under the final metric would be too small, because the metric has seen every target.
+        A fit without the whole fold would be too large, because it has seen fewer rows. Coverage is approximate.
         """
-        inputs = self._new_inputs(X)
-        return self._intervals(inputs, self._predictions(inputs)[:, 0], coverage)
+        inputs = self.new_inputs(X)
+        return self.intervals(inputs, self.scores(inputs)[:, 0], coverage)
 
-    def _intervals(self, inputs: dict[str, Any], centers: Floats, coverage: float) -> Floats:
-        widths = self._calibration.width(inputs[self._spread_scaling()])
+    def intervals(self, inputs: dict[str, Rows], centers: Floats, coverage: float) -> Floats:  # (n,) -> (n, 2)
+        """Return the intervals around predictions at encoded rows."""
+        widths = self._calibration.width(inputs[self.spread_scaling])
         return interval(self._calibration, widths, coverage, centers)
 
-    def _calibrated(self, outcome: Outcome) -> Calibration:
-        truth = self._Y_judged(outcome)[:, 0]
-        residuals = truth - outcome.held_out[:, 0]
-        rule = self._spread_scaling()
-        tables = outcome.search.tables
-        if outcome.by_folds:
-            Z = tables.inputs[rule]
-        else:
-            Z = self._judged_inputs[rule]
-            del self._judged_inputs
-        kernel = self.members_[0].model.kernel if rule == "columns" else None
-        return calibrate(residuals, outcome.held_out[:, 0], Z, kernel)
+    def _calibrate(self, outcome: Outcome) -> None:
+        rule, predictions = self.spread_scaling, outcome.held_out[:, 0]
+        kernel = self.members_[0].model.kernel if rule == COLUMNS else None
+        self._calibration = calibrate(outcome.targets[:, 0] - predictions, predictions, outcome.judged[rule], kernel)
 
 
 def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)
-    """One finite number per row, for the estimator of this name."""
+    """Return one finite number per row; `name` is that of the estimator."""
     if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None.")
     values = column_or_1d(y, warn=True)
@@ -144,6 +140,6 @@ def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)
         row = int(np.argmin(np.isfinite(numbers)))
         word = "NaN" if np.isnan(numbers).any() else "infinity"
         raise InputError(
-            f"Input y contains {word} (row {row}): a target with holes teaches nothing there; drop such rows first."
+            f"Input y contains {word} (row {row}): a row without a target cannot be learned from; drop such rows first."
         )
     return numbers

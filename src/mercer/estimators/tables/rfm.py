@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +17,17 @@ from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import cv_plus
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
-from mercer.estimators.tables.metric_search import METRICS, Machine, final, route, search
-from mercer.estimators.tables.probabilities import FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.learned_metrics import MetricStep, metric_steps
+from mercer.estimators.tables.targets import FLOORS, POWERS, calibrated, probabilities
 from mercer.grams.dual_function import DualFunction
+from mercer.inputs import Rows, as_rows
 from mercer.inputs.labels import classes_of, encode, read_labels
+from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import PowerExponential
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
+from mercer.selection.folds import group_folds, row_groups
 
 DEFAULT = PowerExponential()
 
@@ -29,8 +35,110 @@ DEFAULT = PowerExponential()
 METRIC_ROWS, EXACT_ROWS, LANDMARKS = 4000, 12_000, 2000
 
 
+Loss = Callable[[Floats, Floats], float]
+
+METRICS = ("diagonal", "full")
+
+#: "auto" tries full metrics up to this many columns: beyond, the rows do not determine d^2 numbers.
+FULL_COLUMNS = 200
+
+
+@dataclass(frozen=True)
+class FeatureMachine:
+    """The chosen metric with its held-out scores.
+
+    `scores` has the mean held-out loss of every round by metric. `held_out` are the predictions of the chosen round for rows
+    that it has not seen, made by `fold_models` with the folds `folds`.
+    """
+
+    metric: str
+    rounds: int
+    scores: dict[str, Floats]
+    held_out: Floats  # (n, t)
+    folds: Indices  # (n,)
+    fold_models: tuple[DualFunction, ...]
+    step: MetricStep  # learned on the rows of the metric
+    rows: Indices  # these rows
+
+
+def metrics_of(metric: str, width: int) -> tuple[str, ...]:
+    """Return the metrics to try."""
+    if metric != "auto":
+        return (metric,)
+    return METRICS if width <= FULL_COLUMNS else METRICS[:1]
+
+
+def search(
+    kernel: Kernel,
+    X: Floats,
+    Y: Floats,
+    *,
+    metric: str,
+    n_steps: int,
+    n_folds: int,
+    most_rows: int,
+    loss: Loss,
+    rng: np.random.Generator,
+    labels: Indices | None = None,
+) -> FeatureMachine:  # (n, d), (n, t)
+    """Choose metric and round by the held-out loss, then learn this metric on all rows, or on most_rows of them."""
+    rows = np.arange(len(X)) if len(X) <= most_rows else np.sort(rng.permutation(len(X))[:most_rows])
+    part, targets = as_rows(X).take(rows), Y[rows]
+    folds = group_folds(row_groups(part.data), min(n_folds, len(rows)), rng, None if labels is None else labels[rows])
+    folds = np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
+    scores: dict[str, Floats] = {}
+    kept: dict[str, tuple[Floats, list[list[DualFunction]]]] = {}
+    for name in metrics_of(metric, X.shape[1]):
+        predictions, models = _over_folds(kernel, part, targets, folds, name == "full", n_steps)
+        scores[name] = np.array([loss(values, targets) for values in predictions])
+        kept[name] = predictions, models
+    best = min(scores, key=lambda name: float(scores[name].min()))
+    rounds = int(np.argmin(scores[best]))
+    *_, step = metric_steps(kernel, part, targets, best == "full", rounds)
+    predictions, models = kept[best]
+    return FeatureMachine(
+        best, rounds, scores, predictions[rounds], folds, tuple(fold[rounds] for fold in models), step, rows
+    )
+
+
+def _over_folds(
+    kernel: Kernel, X: Rows, Y: Floats, folds: Indices, full: bool, n_steps: int
+) -> tuple[Floats, list[list[DualFunction]]]:
+    """Return held-out predictions of every round, (rounds, n, t), and the models of every fold and round."""
+    out = np.full((n_steps + 1, *Y.shape), np.nan)
+    models = []
+    for fold in range(int(folds.max()) + 1):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        known, new = X.take(train), X.take(test)
+        found = []
+        for place, step in enumerate(metric_steps(kernel, known, Y[train], full, n_steps)):
+            model = DualFunction(step.kernel, known.data, step.fit.dual, step.fit.intercept, step.fit.alpha)
+            out[place, test] = model.predict(new)
+            found.append(model)
+        models.append(found)
+    return out, models
+
+
+def final(machine: FeatureMachine, X: Floats, Y: Floats, n_landmarks: int | None, seed: int) -> DualFunction:
+    """Return the chosen round on all rows: the fit that exists, an exact one, or one on landmarks."""
+    step = machine.step
+    if len(machine.rows) == len(X):
+        return DualFunction(step.kernel, X, step.fit.dual, step.fit.intercept, step.fit.alpha)
+    return ridge.fit(step.kernel, X, Y, step.fit.alpha, None if n_landmarks is None else min(n_landmarks, len(X)), seed)
+
+
+def route(n: int, part: int, n_landmarks: int | None) -> Route:
+    """Return the route for n rows with a metric learned from `part` of them; about 4e-10 s per cubed row and round."""
+    seconds = 4e-9 * float(part) ** 3 / 10.0
+    learned = f"the metric is learned from {'all rows' if part == n else f'{part:,} rows'}"
+    if n_landmarks is None:
+        return Route("cholesky", 16 * n * n, seconds + 4e-11 * float(n) ** 3, f"{learned}, the fit on all rows is exact")
+    seconds += 1e-10 * n * float(n_landmarks) ** 2
+    return Route("nystroem", 16 * n * n_landmarks, seconds, f"{learned}; {n_landmarks:,} landmarks", False)
+
+
 class _RFM(DualModel):
-    """Abstract: parameters, search and attributes of both machines."""
+    """Abstract: parameters, search and attributes of regressor and classifier."""
 
     _stored: ClassVar[dict[str, str]] = {
         "intercept_": "float (*t)",
@@ -76,12 +184,12 @@ class _RFM(DualModel):
         check_choice(type(self).__name__, "metric", self.metric, ("auto", *METRICS))
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
-        return super()._shape(X)  # classes are read as a pair, and the routes do not look at targets
+        return super()._shape(X)  # routes do not depend on targets, and classes are read as a pair
 
     def _search(
         self, data: TrainingSet, route: Route, Y: Floats, loss: Any, labels: Indices | None
-    ) -> tuple[Machine, DualFunction]:
-        """The machine that the folds choose, and its model of all rows."""
+    ) -> tuple[FeatureMachine, DualFunction]:
+        """Return the machine that the folds choose, and its model of all rows."""
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         machine = search(
             data.kernel, data.X, Y, metric=self.metric, n_steps=self.n_steps, n_folds=self.cv, most_rows=METRIC_ROWS,
@@ -89,7 +197,7 @@ class _RFM(DualModel):
         )  # fmt: skip
         return machine, final(machine, data.X, Y, LANDMARKS if route.solver == "nystroem" else None, seed)
 
-    def _keep(self, machine: Machine, model: DualFunction) -> None:
+    def _keep(self, machine: FeatureMachine, model: DualFunction) -> None:
         self.kernel_, self.X_fit_, self.alpha_ = model.kernel, model.X, model.alpha
         self.dual_coef_, self.intercept_ = model.dual, model.intercept
         self.metric_ = machine.step.metric
@@ -102,13 +210,13 @@ class _RFM(DualModel):
 
     @property
     def feature_importances_(self) -> Floats:  # -> (d,)
-        """The diagonal of the metric M, divided by its sum: the mean squared slope of the model along each column."""
+        """Diagonal of the metric M divided by its sum: the mean squared slope of the model along each column."""
         check_is_fitted(self)
         diagonal = self.metric_ if self.metric_.ndim == 1 else np.diagonal(self.metric_)
         return np.asarray(diagonal / diagonal.sum())
 
     def directions(self, count: int = 3) -> tuple[Floats, Floats]:  # -> (count,), (count, d)
-        """The largest eigenvalues of M and their directions: along these the model changes most."""
+        """Return the largest eigenvalues of M and their directions, along which the model changes most."""
         check_is_fitted(self)
         M = np.diag(self.metric_) if self.metric_.ndim == 1 else self.metric_
         values, vectors = np.linalg.eigh(M)
@@ -126,19 +234,19 @@ class _RFM(DualModel):
 
 
 def _in_units(y: Floats) -> tuple[Floats, Floats, Floats]:  # (n,) or (n, t) -> (n, t), (t,), (t,)
-    """Targets as columns, with their means and standard deviations; 1 where a target is constant."""
+    """Return targets as columns, with their means and standard deviations; 1 if a target is constant."""
     Y = y.reshape(len(y), -1)
     spread = Y.std(axis=0)
     return Y, Y.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
 
 def squared_error(F: Floats, Y: Floats) -> float:
-    """The mean squared error."""
+    """Return the mean squared error."""
     return float(np.mean((F - Y) ** 2))
 
 
 def class_loss(F: Floats, Y: Floats) -> float:
-    """The log-loss of probabilities made from scores."""
+    """Return the log-loss of the probabilities of scores."""
     P = probabilities(F, FLOORS[1], POWERS[1])
     return float(-np.log(np.sum(P * Y, axis=1)).mean())
 
@@ -197,11 +305,11 @@ class RFMRegressor(RegressorMixin, _RFM):
     def _read_y(self, y: Any, n: int) -> Floats:
         return self._read_targets(y, n)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, DualFunction]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[FeatureMachine, DualFunction]:
         Y, center, spread = _in_units(data.y)
         return self._search(data, route, (Y - center) / spread, squared_error, None)
 
-    def _store(self, data: TrainingSet, solution: tuple[Machine, DualFunction]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[FeatureMachine, DualFunction]) -> None:
         self._keep(*solution)
         Y, center, spread = _in_units(data.y)
         self.scores_ = {name: np.mean(spread**2) * values for name, values in self.scores_.items()}
@@ -273,11 +381,11 @@ class RFMClassifier(ClassifierMixin, _RFM):
             raise InputError(f"RFMClassifier needs at least two classes; y has one class, {classes[0]!r}.")
         return classes, encode(name, labels, classes)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Machine, DualFunction]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[FeatureMachine, DualFunction]:
         classes, codes = data.y
         return self._search(data, route, np.eye(len(classes))[codes], class_loss, codes)
 
-    def _store(self, data: TrainingSet, solution: tuple[Machine, DualFunction]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[FeatureMachine, DualFunction]) -> None:
         self._keep(*solution)
         self.classes_, codes = data.y
         machine = solution[0]

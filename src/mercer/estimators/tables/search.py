@@ -1,11 +1,11 @@
-"""The honest search: every candidate learns its metric inside each fold, and the best few are averaged by held-out rows."""
+"""Search over candidates: each learns its metric inside every fold, and the best few are averaged by held-out rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,71 +13,79 @@ from numpy.typing import NDArray
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.tables import ridge
-from mercer.estimators.tables.candidates import Candidate, State
-from mercer.estimators.tables.targets import transform_of
+from mercer.estimators.tables.candidates import Candidate, LearnedKernel
+from mercer.estimators.tables.result import Attempt
+from mercer.estimators.tables.targets import NONE, transform_of
+from mercer.inputs import Rows
 from mercer.numeric.threads import cpu_count, one_thread, run
 
-#: A candidate goes on after its first fold while its error is at most this many times the best one's.
+#: A candidate continues after its first fold if its error is at most this multiple of the best one's.
 STAYS = 1.25
 
-#: Candidates that see every fold, members of the average, and rounds of its greedy choice.
+#: Candidates that are fitted on every fold, members of the average, and rounds of its greedy choice.
 FINALISTS, MEMBERS, PICKS = 5, 4, 12
 
 Loss = Callable[[Floats, Floats], Floats]  # predictions (n, t) and targets (n, t) -> (n,) losses
-Task = tuple[Candidate, int]  # with the number of the fold
+Task = tuple[Candidate, int]  # a candidate and the number of a fold
 Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a search minimizes on held-out rows, and how the result names it."""
+
+    task: str
+    measure: str
+    loss: Loss
+    root: bool = False  # report the root of the mean loss
+    transforms: tuple[str, ...] = (NONE,)  # of the target; those after the first are tried for the best candidates
+
+    def reported(self, mean: float) -> float:
+        """Return the measure of a mean loss."""
+        return mean**0.5 if self.root else mean
+
+    def reported_error(self, mean: float, error: float) -> float:
+        """Return the standard error of the measure from that of the mean loss."""
+        value = self.reported(mean)
+        return error / (2.0 * value) if self.root and value > 0 else error
 
 
 @dataclass
 class Trial:
-    """A state of a candidate on its way through the folds."""
+    """One state of a candidate: held-out predictions, and the kernels learned without each fold."""
 
     candidate: Candidate
-    place: int  # which state of the candidate
     label: str
     predictions: Floats  # (n, t) held-out predictions, NaN until known
-    states: dict[int, State] = field(default_factory=dict)  # by fold
+    states: dict[int, LearnedKernel] = field(default_factory=dict)  # by fold
+    seconds: float = 0.0  # of the slowest fold
 
     def known(self) -> NDArray[np.bool_]:
-        """Which rows have a held-out prediction."""
+        """Return which rows have a held-out prediction."""
         return ~np.isnan(self.predictions[:, 0])
+
+    def settled(self) -> LearnedKernel:
+        """Return the kernel for all rows, from those of the folds."""
+        return self.candidate.settled([self.states[fold] for fold in sorted(self.states)])
 
 
 @dataclass
 class Tables:
     """The rows of the search in every scaling, with their targets and folds."""
 
-    inputs: dict[str, Any]  # scaling -> (n, width)
+    inputs: dict[str, Rows]  # by scaling
     targets: Floats  # (n, t)
     folds: Indices  # (n,)
     groups: Indices  # (n,) the same number for equal rows
 
     @property
     def n_folds(self) -> int:
-        """How many folds there are."""
+        """Number of folds."""
         return int(self.folds.max()) + 1
 
 
-def one_fold(candidate: Candidate, tables: Tables, fold: int) -> list[tuple[State, Floats]]:
-    """States learned without a fold, with predictions on the fold in the target's units.
-
-    Metric and penalty know nothing of the fold. The coefficients come from all rows but the one that is predicted (and its
-    copies), so that the errors are those of a model of this size: those of a fit without the whole fold would be too large.
-    """
-    train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
-    Z = tables.inputs[candidate.scaling]
-    transform = transform_of(candidate.transform, tables.targets[train])
-    order = np.concatenate([train, test])
-    Y = transform.forward(tables.targets[order])
-    found = []
-    for state in candidate.learn(Z[train], Y[: len(train)]):
-        residuals = ridge.fit_and_leave_out(state.kernel, Z[order], Y, state.alpha, tables.groups[test])[1]
-        found.append((state, transform.backward(Y[len(train) :] - residuals)))
-    return found
-
-
 class Effort:
-    """Runs tasks of candidates on folds side by side within a deadline, and keeps what was left out or failed."""
+    """Runs tasks of candidates on folds in parallel until a deadline, and records which were skipped or failed."""
 
     def __init__(self, deadline: float, progress: Callable[[str], None]) -> None:
         self.deadline, self.progress = deadline, progress
@@ -85,7 +93,7 @@ class Effort:
         self.failed: dict[str, str] = {}
 
     def run(self, tasks: list[Task], one: Callable[[Candidate, int], Found], must: int) -> dict[Task, Found]:
-        """The results by task; the first `must` tasks are begun whatever the time, the others until the deadline."""
+        """Return the results by task; the first `must` tasks always start, the others only before the deadline."""
         results: dict[Task, Found] = {}
 
         def work(place: int, worker: int) -> None:
@@ -95,76 +103,115 @@ class Effort:
                 return
             self.progress(f"{candidate.name}, fold {fold + 1}")
             try:
-                with one_thread():  # so that the result does not depend on how many run side by side
+                with one_thread():  # the result must not depend on how many tasks run at once
                     results[tasks[place]] = one(candidate, fold)
-            except ArithmeticError as error:  # a matrix that is not positive definite: the others go on
+            except ArithmeticError as error:  # a matrix that is not positive definite: the others continue
                 self.failed[candidate.name] = str(error)
 
         run(range(len(tasks)), work, min(cpu_count(), max(1, len(tasks))))
         return results
 
     def nothing(self) -> InputError:
-        """The error where no candidate has come through."""
-        return InputError(f"no candidate could be fitted: {'; '.join(self.failed.values()) or 'the time was too short'}")
+        """Return the error to raise if every candidate failed."""
+        return InputError(f"no candidate could be fitted: {'; '.join(self.failed.values()) or 'the time was too short'}.")
 
     def notes(self) -> list[str]:
-        """What a result says about it."""
-        said = [f"the time was up: {len(self.skipped)} fits of candidates were left out"] if self.skipped else []
-        return said + [f"{name} failed: {reason}" for name, reason in self.failed.items()]
+        """Return the notes of a result on skipped and failed candidates."""
+        skipped = (
+            [f"the time limit was reached: {len(self.skipped)} fits of candidates were skipped"] if self.skipped else []
+        )
+        return skipped + [f"{name} failed: {reason}" for name, reason in self.failed.items()]
 
 
-class Search:
+FoldResult = tuple[Hashable, LearnedKernel, Floats, float]  # key of the trial, kernel, predictions (m, t), seconds
+
+
+class CandidateSearch:
     """Runs the candidates over the folds within a deadline and keeps what each of them predicted."""
 
-    def __init__(self, tables: Tables, loss: Loss, effort: Effort) -> None:
-        self.tables, self.loss, self.effort = tables, loss, effort
-        self.trials: dict[tuple[Candidate, int], Trial] = {}
+    def __init__(self, tables: Tables, objective: Objective, effort: Effort) -> None:
+        self.tables, self.objective, self.effort = tables, objective, effort
+        self.trials: dict[Hashable, Trial] = {}
 
     def run(self, candidates: list[Candidate]) -> None:
-        """The first fold for all, the other folds for those that stay."""
-        self._folds([(candidate, 0) for candidate in candidates])
-        stay = self.ranked()[:FINALISTS]
-        rest = [(candidate, fold) for candidate in stay for fold in range(1, self.tables.n_folds)]
-        self._folds(rest, must=self.tables.n_folds - 1)
+        """Fit all candidates on the first fold, and the finalists on the other folds."""
+        self.on_folds([(candidate, 0) for candidate in candidates])
+        rest = [(candidate, fold) for candidate in self.finalists() for fold in range(1, self.tables.n_folds)]
+        self.on_folds(rest, must=self.tables.n_folds - 1)
+
+    def on_folds(self, tasks: list[Task], must: int = 1) -> None:
+        """Run (candidate, fold) tasks; the first `must` always start, the others only before the deadline."""
+        found = self.effort.run(tasks, self.one_fold, must)
+        for task in tasks:
+            for key, state, predictions, seconds in found.get(task, ()):
+                if key not in self.trials:
+                    self.trials[key] = self.new_trial(key, state)
+                trial, fold = self.trials[key], task[1]
+                trial.predictions[self.tables.folds == fold] = predictions
+                trial.states[fold], trial.seconds = state, max(trial.seconds, seconds)
+
+    def new_trial(self, key: Hashable, state: LearnedKernel) -> Trial:
+        """Return an empty trial; the first part of its key is the candidate."""
+        return Trial(key[0], state.label, np.full(self.tables.targets.shape, np.nan))  # type: ignore[index]
+
+    def one_fold(self, candidate: Candidate, fold: int) -> list[FoldResult]:
+        """Return the kernels learned without a fold, with predictions on the fold in the units of the target.
+
+        Metric and penalty do not use the fold. The coefficients come from all rows except the predicted one and its copies,
+        because the errors of a fit without the whole fold would be those of a smaller model.
+        """
+        tables = self.tables
+        train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
+        Z = tables.inputs[candidate.scaling]
+        transform = transform_of(candidate.transform, tables.targets[train])
+        order = np.concatenate([train, test])
+        ordered, Y = Z.take(order), transform.forward(tables.targets[order])
+        found: list[FoldResult] = []
+        for place, state in enumerate(candidate.learn(Z.take(train), Y[: len(train)])):
+            residuals = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, tables.groups[test])[1]
+            found.append(((candidate, place), state, transform.backward(Y[len(train) :] - residuals), 0.0))
+        return found
+
+    def finalists(self) -> list[Candidate]:
+        """Return the candidates that are fitted on the other folds."""
+        return self.ranked()[:FINALISTS]
 
     def ranked(self) -> list[Candidate]:
-        """Candidates by their best state so far, without those far behind."""
+        """Return candidates by the error of their best state, without those far behind."""
         errors: dict[Candidate, float] = {}
         for trial in self.trials.values():
-            errors[trial.candidate] = min(errors.get(trial.candidate, np.inf), self.error(trial))
+            errors[trial.candidate] = min(errors.get(trial.candidate, np.inf), self.error(trial)[0])
         if not errors:
             return []
         limit = min(errors.values()) * (STAYS if min(errors.values()) > 0 else 1.0)
         return [candidate for candidate in sorted(errors, key=lambda c: errors[c]) if errors[candidate] <= limit]
 
-    def error(self, trial: Trial) -> float:
-        """The mean loss over the rows that were held out."""
+    def loss_of(self, trial: Trial) -> Loss:
+        """Return the loss of a trial."""
+        return self.objective.loss
+
+    def error(self, trial: Trial) -> tuple[float, float]:
+        """Return the mean loss over the held-out rows, with its standard error."""
         known = trial.known()
-        return float(np.mean(self.loss(trial.predictions[known], self.tables.targets[known])))
+        losses = self.loss_of(trial)(trial.predictions[known], self.tables.targets[known])
+        return float(np.mean(losses)), float(losses.std() / max(1, len(losses)) ** 0.5)
 
     def complete(self) -> list[Trial]:
-        """Trials that have seen every fold, best first."""
+        """Return the trials with predictions for every row, best first."""
         done = [trial for trial in self.trials.values() if trial.known().all()]
-        return sorted(done, key=lambda trial: (self.error(trial), trial.label))
+        return sorted(done, key=lambda trial: (self.error(trial)[0], trial.label))
 
-    def _folds(self, tasks: list[Task], must: int = 1) -> None:
-        """Run (candidate, fold) tasks; the first `must` of them whatever the time, the others until the deadline."""
-        found = self.effort.run(tasks, lambda candidate, fold: one_fold(candidate, self.tables, fold), must)
-        for task in tasks:
-            if task in found:
-                self._keep(task, found[task])
-
-    def _keep(self, task: Task, found: list[tuple[State, Floats]]) -> None:
-        candidate, fold = task
-        for place, (state, predictions) in enumerate(found):
-            empty = np.full(self.tables.targets.shape, np.nan)
-            trial = self.trials.setdefault((candidate, place), Trial(candidate, place, state.label, empty))
-            trial.predictions[self.tables.folds == fold] = predictions
-            trial.states[fold] = state
+    def attempt(self, trial: Trial, weight: float) -> Attempt:
+        """Return the entry of a trial in the result."""
+        mean, error = self.error(trial)
+        return Attempt(
+            trial.label, trial.candidate.scaling, trial.candidate.transform, self.objective.reported(mean),
+            self.objective.reported_error(mean, error), bool(trial.known().all()), weight,
+        )  # fmt: skip
 
 
 def average(predictions: list[Floats], targets: Floats, loss: Loss, most: int = MEMBERS) -> Floats:  # -> (m,) weights
-    """Weights of a mean of predictions: repeatedly add the one that lowers the loss of the mean most, with repeats."""
+    """Return weights of a mean: repeatedly add the prediction that lowers the loss of the mean most, with repeats."""
     picked: list[int] = []
     total = np.zeros_like(targets)
     best = (np.inf, 0)

@@ -1,4 +1,4 @@
-"""Targets on the scale on which they are learned, and back."""
+"""Targets as they are learned, and predictions in the units of the targets: transforms and class probabilities."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from mercer.registry import record
 
 NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
 
-#: A target of at least this skewness is also tried after a Yeo-Johnson transform.
+#: A target with at least this absolute skewness is also tried after a Yeo-Johnson transform.
 SKEWED = 0.75
+
+#: Scores are clipped from below and raised to a power, then divided by their sum; both numbers are chosen by log-loss.
+FLOORS = (0.001, 0.01, 0.03)
+POWERS = (1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 @record()
 @dataclass(frozen=True)
 class Transform:
-    """Each target centered and scaled, after a Yeo-Johnson transform where `power` is given."""
+    """Each target centered and scaled, after a Yeo-Johnson transform if `power` is given."""
 
     _stored: ClassVar[dict[str, str]] = {
         "center": "float (t,)",
@@ -33,16 +37,16 @@ class Transform:
     power: Floats  # (t,) the exponents; empty without a transform
     center: Floats  # (t,)
     spread: Floats  # (t,)
-    low: Floats  # (t,) predictions go back within these bounds, half a range beyond the training targets
+    low: Floats  # (t,) predictions are clipped to these bounds, half a range beyond the training targets
     high: Floats  # (t,)
 
     def forward(self, Y: Floats) -> Floats:  # (n, t)
-        """Targets as they are learned."""
+        """Return targets as they are learned."""
         values = _powers(Y, self.power) if len(self.power) else Y
         return (values - self.center) / self.spread
 
     def backward(self, F: Floats) -> Floats:  # (n, t)
-        """Predictions in the units of the targets."""
+        """Return predictions in the units of the targets."""
         values = F * self.spread + self.center
         if not len(self.power):
             return values
@@ -51,7 +55,7 @@ class Transform:
 
 
 def transform_of(rule: str, Y: Floats) -> Transform:  # (n, t)
-    """The transform fitted on training targets."""
+    """Return the transform fitted to training targets."""
     power = np.empty(0)
     values = Y
     if rule == YEO_JOHNSON:
@@ -70,7 +74,7 @@ def _powers(Y: Floats, power: Floats) -> Floats:  # (n, t), (t,) -> (n, t)
 
 
 def _inverse(values: Floats, power: float) -> Floats:
-    """The inverse of Yeo-Johnson; values outside its range go to the end of it."""
+    """Return the inverse of Yeo-Johnson; values outside its range are clipped to it."""
     up = values >= 0
     with np.errstate(invalid="ignore", over="ignore"):
         grown = np.maximum(power * values + 1.0, 1e-12)
@@ -82,5 +86,21 @@ def _inverse(values: Floats, power: float) -> Floats:
 
 
 def is_skewed(y: Floats) -> bool:
-    """Whether a target is worth trying after a transform."""
+    """Return whether a target is also tried after a transform."""
     return len(y) >= 20 and float(np.std(y)) > 0 and abs(float(stats.skew(y))) >= SKEWED
+
+
+def probabilities(F: Floats, floor: float, power: float) -> Floats:  # (n, c) -> (n, c)
+    """Return max(f_c, floor)^power divided by its sum over the classes."""
+    P = np.maximum(F, floor) ** power
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+
+def calibrated(F: Floats, Y: Floats) -> tuple[float, float]:  # (n, c), (n, c) -> floor, power
+    """Return the floor and power of the smallest log-loss on held-out scores F with indicators Y."""
+    best = (np.inf, FLOORS[1], POWERS[1])
+    for floor in FLOORS:
+        for power in POWERS:
+            loss = float(-np.log(np.sum(probabilities(F, floor, power) * Y, axis=1)).mean())
+            best = min(best, (loss, floor, power))
+    return best[1], best[2]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import plural
-from mercer.inputs.frames import DATE, GRAPH, NUMBER, TEXT, Column
+from mercer.inputs.frames import DATE, GRAPH, NUMBER, TEXT, Column, some_rows
 from mercer.inputs.tables import as_days
 from mercer.markup.html import Html, Section, figure, gallery, heading, human, join, paragraph, percent, shortened, table
 from mercer.markup.svg import Picture, horizontal_bars, limits
 from mercer.report.document.report_data import ReportData
-from mercer.workflow.dependence import ROWS, Curve, dependence, some_rows
+from mercer.workflow.inspection import ROWS, Curve, dependence
 
 #: Columns in the ranking, in the table, and with a plot of partial dependence.
 RANKED, DESCRIBED, MAIN = 12, 60, 4

@@ -85,11 +85,11 @@ def _residual_histogram(residuals: Floats) -> Html:
 def _coverage(data: ReportData) -> list[tuple[float, float, float]]:
     """Return nominal coverage, share of targets inside, and median width, for several coverages."""
     training, model = data.training, data.model
-    inputs = model._inputs_of(data.test)
+    inputs = training.judged.inputs
     y, centers = training.y_test, np.asarray(training.predictions, dtype=np.float64)
     found = []
     for nominal in COVERAGES:
-        bounds = model._intervals(inputs, centers, nominal)
+        bounds = model.intervals(inputs, centers, nominal)
         inside = float(np.mean((bounds[:, 0] <= y) & (y <= bounds[:, 1])))
         found.append((nominal, inside, float(np.median(bounds[:, 1] - bounds[:, 0]))))
     return found

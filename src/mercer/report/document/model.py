@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.errors import plural
-from mercer.estimators.tables.members import Member
+from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.result import Attempt
-from mercer.estimators.tables.spectrum import PENALTIES, SCALES, Neighborhood, Spectrum
 from mercer.markup.html import (
     Html,
     Section,
@@ -27,6 +26,7 @@ from mercer.markup.html import (
 )
 from mercer.markup.svg import Picture, limits
 from mercer.report.document.report_data import ReportData
+from mercer.workflow.inspection import PENALTIES, SCALES, GramSpectrum, Neighborhood
 
 #: Candidates listed, at most.
 LISTED = 24
@@ -159,7 +159,7 @@ def _factor(value: float) -> str:
     return human(value) if value >= 1 else (f"1/{round(1 / value)}" if value >= 0.01 else human(value))
 
 
-def _spectrum(found: Spectrum) -> Html:
+def _spectrum(found: GramSpectrum) -> Html:
     values = found.eigenvalues
     shown = values[values > max(1e-12 * values[0], 1e-300)]
     places = np.arange(1.0, len(shown) + 1.0)
@@ -172,7 +172,7 @@ def _spectrum(found: Spectrum) -> Html:
     return picture.svg()
 
 
-def _spectrum_words(found: Spectrum) -> Html:
+def _spectrum_words(found: GramSpectrum) -> Html:
     return paragraph(
         f"Effective dimension {human(found.dimension)}: the model has about that many degrees of freedom for "
         f"{plural(found.of, 'row')}. Median similarity of two rows: {human(found.similarity, 2)} (0: unrelated, 1: equal)."

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats, Indices
-from mercer.estimators.tables.members import Member
-from mercer.estimators.tables.spectrum import DRAWN, SAMPLED, Neighborhood, Spectrum, neighborhood, spectrum
-from mercer.inputs.frames import Column, like, read_columns
-from mercer.workflow.dependence import some_rows
+from mercer.estimators.tables.fitting import Member
+from mercer.inputs.frames import Column, some_rows
+from mercer.workflow.inspection import DRAWN, SAMPLED, GramSpectrum, Neighborhood, neighborhood, spectrum
 from mercer.workflow.scores import Resampled
 from mercer.workflow.training import Training
 
@@ -29,12 +28,12 @@ class ReportData:
     @cached_property
     def train(self) -> list[Column]:
         """Columns of the training rows, including those that the model does not use."""
-        return read_columns(self.training.X_train)
+        return self.training.train
 
     @cached_property
     def test(self) -> list[Column]:
         """Columns of the held-out rows, read as the kinds that they have in the training rows."""
-        return like(read_columns(self.training.X_test), self.train)
+        return self.training.test
 
     @cached_property
     def used(self) -> list[Column]:
@@ -93,17 +92,17 @@ class ReportData:
     @cached_property
     def sampled_inputs(self) -> dict[str, Any]:
         """Encoded inputs of the sample, by kind of scaling."""
-        return dict(self.model._inputs_of(some_rows(self.used, self.sample)))
+        return dict(self.model.encode(some_rows(self.used, self.sample)))
 
     @cached_property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> GramSpectrum:
         """Spectrum of the main member's Gram matrix."""
         return spectrum(self.main_member, self.sampled_inputs[self.main_member.scaling], self.n)
 
     @cached_property
     def neighborhood(self) -> Neighborhood | None:
         """Errors around the chosen length scale and penalty; None if the kernel has no length scale."""
-        Z = self.sampled_inputs[self.main_member.scaling][:DRAWN]
+        Z = self.sampled_inputs[self.main_member.scaling].take(slice(0, DRAWN))
         return neighborhood(self.main_member, Z, self._targets(self.sample[:DRAWN]), self.n)
 
     def _targets(self, rows: Indices) -> Floats:  # -> (r, t)
@@ -114,5 +113,5 @@ class ReportData:
 
     def outputs(self, columns: list[Column]) -> Floats:  # -> (n, t)
         """Return predicted numbers or probabilities for any columns."""
-        scores = self.model._predictions(self.model._inputs_of(columns))
-        return np.asarray(scores if self.classes is None else self.model._probabilities(scores))
+        scores = self.model.scores(self.model.encode(columns))
+        return np.asarray(scores if self.classes is None else self.model.probabilities(scores))

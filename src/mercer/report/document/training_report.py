@@ -33,9 +33,8 @@ from mercer.report.document.columns import columns_section
 from mercer.report.document.held_out import classes_section, predictions_section
 from mercer.report.document.model import model_section
 from mercer.report.document.report_data import ReportData
-from mercer.workflow.dependence import some_rows
 from mercer.workflow.doctor import WARNING, Finding, examine
-from mercer.workflow.influence import MEASURED, influences
+from mercer.workflow.inspection import MEASURED, influences
 from mercer.workflow.scores import Difference, Score, classification_difference, regression_difference
 from mercer.workflow.training import Elsewhere, Training
 from mercer.writing import umask, write_whole
@@ -249,8 +248,7 @@ SHOWN = 4
 def _rows_section(data: ReportData) -> Section:
     """Return the training rows with the largest weight in predictions, with their target and main cells."""
     model = data.model
-    new = model._inputs_of(some_rows(data.test, np.arange(min(data.m, MEASURED))))
-    found = influences(model.members_, new)
+    found = influences(model.members_, data.training.judged.inputs)
     numbers, ids = _row_names(data)
     names = [name for name, _ in data.relevance[:SHOWN]] or [column.name for column in data.used[:SHOWN]]
     by_name = {column.name: column for column in data.train}
@@ -270,7 +268,7 @@ def _rows_section(data: ReportData) -> Section:
 
 def _row_names(data: ReportData) -> tuple[Any, Any]:
     """Return the numbers of the training rows in the file, and their ids if there is an id column."""
-    question, numbers = data.training.question, data.training.X_train.numbers
+    question, numbers = data.training.question, data.training.numbers
     # a selection keeps the rows in the order of the file, which allows the search by number
     return numbers, None if question.ids is None else question.ids[np.searchsorted(question.X.numbers, numbers)]
 

@@ -1,46 +1,76 @@
-"""A table as a question: which columns are given, which one is asked for, and whether it is a number or a class."""
+"""The question of a fit: the target, the columns to predict it from, the task, and the options of `mercer fit`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
+from mercer.inputs.frames import CATEGORY, DATE, NUMBER, TEXT, Column, noted, read_columns
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
-from mercer.inputs.tables import Table, missing_cells
+from mercer.inputs.tables import Table, missing_cells, time_text
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
-#: A target of whole numbers with at most this many different ones is taken for classes.
+#: A target of whole numbers with at most this many different values is treated as classes.
 FEW = 10
 
-#: Fewer rows than this leave nothing to hold out.
+#: Smallest number of rows of which some can be held out.
 MIN_ROWS = 10
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Options of `mercer fit` that are passed to the model."""
+
+    kernel: str | None = None  # its text; None: chosen by the table model
+    time: float | None = None  # seconds
+    memory: str | None = None
+    seed: int = 0
+    holdout: float = 0.2  # share of the rows
+    coverage: float = 0.9
+
+
+@dataclass(frozen=True)
+class FileQuestion:
+    """The question about a table in files that workers of a cluster read."""
+
+    data: str  # a file, a folder or a glob that workers can read too
+    target: str
+    drop: Sequence[str] = ()
+    id: str | None = None
+    task: str = "auto"
+    drop_missing: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the table in messages."""
+        return Path(self.data).name
 
 
 @dataclass(frozen=True)
 class Question:
     """Columns of a table and the target, (n,), that they are to predict."""
 
-    data: str  # what the table is called
+    data: str  # name of the table
     X: Table
     target: str
     y: Array  # float64, or labels: whole numbers or text
     task: str  # REGRESSION or CLASSIFICATION
-    reason: str  # how the task was found
-    id: str | None  # the column that names the rows, not learned from
+    reason: str  # why this task
+    id: str | None  # the column that names the rows; not used as a predictor
     ids: Array | None  # (n,) its cells
     notes: tuple[str, ...]  # rows and columns that were left out, and why
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns to learn from."""
+        """Columns to learn from."""
         return tuple(self.X.columns)
 
 
@@ -48,12 +78,12 @@ def ask(
     name: str, table: Table, target: str, *, drop: Sequence[str] = (), id: str | None = None, task: str = "auto",
     drop_missing: bool = False,
 ) -> Question:  # fmt: skip
-    """The question that a table and a target make, checked."""
+    """Return the checked question of a table and a target."""
     names = learned_from(name, table.columns, target, drop, id)
     y = table[target].to_numpy()
     rows, notes = _rows(name, table, target, names, y, drop_missing)
     if drop:
-        notes.append(f"left out as asked: {listed(list(drop))}")
+        notes.append(f"left out by --drop: {listed(list(drop))}")
     _refuse_infinite(name, table, names, rows)
     ids = None if id is None else table[id].to_numpy()[rows]
     _refuse_dates(target, y)
@@ -63,11 +93,11 @@ def ask(
 
 
 def learned_from(name: str, columns: Sequence[str], target: str, drop: Sequence[str], id: str | None) -> list[str]:
-    """The columns that a target is predicted from, of those that a table has."""
+    """Return the columns of a table from which the target is predicted."""
     refuse_unknown(name, columns, [target, *drop, *([id] if id else [])])
     for other, word in ((drop, "dropped"), ([id], "the id")):
         if target in other:
-            raise InputError(f"{target!r} is both the target and {word}; take it from one of the two.")
+            raise InputError(f"{target!r} is both the target and {word}; remove it from one of the two.")
     names = [column for column in columns if column not in {target, id, *drop}]
     if not names:
         raise InputError(f"{name}: no column is left to predict {target!r} from.{delimiter_hint(columns)}")
@@ -75,7 +105,7 @@ def learned_from(name: str, columns: Sequence[str], target: str, drop: Sequence[
 
 
 def dropped(columns: Sequence[str], texts: Sequence[str] | None) -> list[str]:
-    """Column names from --drop a,b --drop c; a name that holds a comma is taken whole."""
+    """Return column names from --drop a,b --drop c; a column name that contains a comma is not split."""
     names = []
     for text in texts or []:
         names += [text] if text in columns else [part.strip() for part in text.split(",") if part.strip()]
@@ -83,27 +113,27 @@ def dropped(columns: Sequence[str], texts: Sequence[str] | None) -> list[str]:
 
 
 def _rows(name: str, table: Table, target: str, names: list[str], y: Array, drop_missing: bool) -> tuple[Indices, list[str]]:
-    """The rows that can teach, and what was left out."""
-    here = ~holes(y)
+    """Return rows with a known target, and notes on rows that were left out."""
+    here = ~missing_cells(y)
     notes = []
     if not here.all():
-        notes.append(f"{int((~here).sum())} of {len(y)} rows have no {target!r} and were left out: nothing to learn from")
+        notes.append(f"{int((~here).sum())} of {len(y)} rows have no {target!r} and were left out")
     if drop_missing:
-        whole = here & ~np.any([holes(table[column].to_numpy()) for column in names], axis=0)
+        whole = here & ~np.any([missing_cells(table[column].to_numpy()) for column in names], axis=0)
         if whole.sum() < here.sum():
-            notes.append(f"{int(here.sum() - whole.sum())} rows with missing cells were left out, as asked")
+            notes.append(f"{int(here.sum() - whole.sum())} rows with missing cells were left out by --drop-missing")
         here = whole
     if here.sum() < MIN_ROWS:
         what = "" if here.all() else f" with a value of {target!r}" if not drop_missing else " without missing cells"
         raise InputError(
-            f"{name}: {int(here.sum())} row{'s' if here.sum() != 1 else ''}{what}; at least {MIN_ROWS} are needed, so that "
-            "some can be held out."
+            f"{name}: {int(here.sum())} row{'s' if here.sum() != 1 else ''}{what}; at least {MIN_ROWS} are needed, because "
+            "some are held out."
         )
     return np.flatnonzero(here), notes
 
 
 def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
-    """Here and not in the fit, which sees some of the rows and cannot say which row of the file it is."""
+    """Raise if a column has an infinite value, with its row in the file; the fit knows only some of the rows."""
     for column in names:
         values = table[column].to_numpy()[rows]
         if values.dtype.kind == "f" and np.isinf(values).any():
@@ -114,13 +144,8 @@ def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -
             )
 
 
-def holes(values: Array) -> NDArray[np.bool_]:  # (n,) -> (n,)
-    """Which cells of a column are missing."""
-    return np.isnat(values) if values.dtype.kind == "M" else missing_cells(values)
-
-
 def class_labels(y: Array) -> Array:
-    """The names of classes as they stand in the file: 0 and 1, not 0.0 and 1.0."""
+    """Return class names as they are written in the file: 0 and 1, not 0.0 and 1.0."""
     if y.dtype.kind != "f":
         return y.astype(str)
     return y.astype(np.int64) if (y == np.floor(y)).all() else np.array([f"{value:g}" for value in y])
@@ -135,21 +160,24 @@ def _refuse_dates(target: str, y: Array) -> None:
 
 
 def decide(target: str, values: Set[Any], n: int, asked: str) -> tuple[str, str]:
-    """The task, and why: from the different values of a target of n rows, all numbers or all words."""
+    """Return the task and the reason, from the different values of a target of n rows, all numbers or all text."""
     words = any(not isinstance(value, float) for value in values)
     different = len(values)
     if different < 2:
         raise InputError(
-            f"the target {target!r} has the same value in every row; there is nothing to learn. Choose another."
+            f"the target {target!r} has the same value in every row; there is nothing to learn. Choose another target."
         )
     if asked == REGRESSION and words:
         raise InputError(f"the target {target!r} holds text, so it cannot be a regression; use --task classification.")
     if asked in (REGRESSION, CLASSIFICATION):
-        found, reason = asked, "as asked"
+        found, reason = asked, "set by --task"
     elif words:
         found, reason = CLASSIFICATION, f"the target holds text, {different} classes"
     elif different <= FEW and all(value == np.floor(value) for value in values):
-        found, reason = CLASSIFICATION, f"the target has {different} different whole numbers; else say --task regression"
+        found, reason = (
+            CLASSIFICATION,
+            f"the target has {different} different whole numbers; for numbers use --task regression",
+        )
     else:
         found, reason = REGRESSION, f"the target has {different} different numbers"
     if found == REGRESSION and not all(map(math.isfinite, values)):
@@ -163,7 +191,43 @@ def decide(target: str, values: Set[Any], n: int, asked: str) -> tuple[str, str]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in one message."""
+    """Return names for a message."""
     return ", ".join(repr(name) for name in names[:SHOWN]) + (
         f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     )
+
+
+_WORDS = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", TEXT: "text"}
+
+
+def describe_columns(table: Table) -> list[str]:
+    """Return a line per column: name, kind, examples, missing cells, and whether a fit leaves it out."""
+    columns = noted(read_columns(table))
+    width = min(40, max(len(column.name) for column in columns))
+    return [_line(column, width) for column in columns]
+
+
+def _line(column: Column, width: int) -> str:
+    missing = int(column.holes.sum())
+    said = [f"{missing} missing"] if missing and column.note != "all missing" else []
+    said += [f"{column.note}: a fit leaves it out"] if column.note else []
+    examples = _examples(list(column.observed()[:200]), column.kind)
+    return f"{column.name:<{width}}  {_WORDS.get(column.kind, column.kind):<10}  {examples:<48}  {'; '.join(said)}".rstrip()
+
+
+def _examples(values: list[Any], kind: str, width: int = 48) -> str:
+    """Return the first different values that fit into the width."""
+    shown = ""
+    for value in dict.fromkeys(_short(value, kind) for value in values):
+        longer = f"{shown}, {value}" if shown else value
+        if len(longer) > width - 3:
+            return f"{shown}, …"
+        shown = longer
+    return shown
+
+
+def _short(value: Any, kind: str) -> str:
+    if kind == DATE:
+        return time_text(value)[:16]
+    text = f"{value:g}" if kind == NUMBER else " ".join(str(value).split())
+    return text if len(text) <= 16 else text[:15] + "…"

@@ -1,0 +1,328 @@
+"""The fit of a table model on rows in memory: candidates are compared on some rows, the chosen ones fitted on all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as la
+
+from mercer.arrays import Array, Floats, Indices
+from mercer.estimators.progress import Meter
+from mercer.estimators.tables import ridge
+from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given
+from mercer.estimators.tables.encoding import COLUMNS, Encoder, encode, encoders_of
+from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
+from mercer.estimators.tables.result import Attempt, ColumnNote, TableResult
+from mercer.estimators.tables.search import FINALISTS, CandidateSearch, Effort, Objective, Tables, Trial, average
+from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
+from mercer.grams.dual_function import DualFunction
+from mercer.inputs import Rows
+from mercer.inputs.frames import Column
+from mercer.kernels.base import Kernel
+from mercer.numeric.memory import budget_bytes
+from mercer.registry import record
+from mercer.selection.folds import group_folds, row_groups
+
+#: Rows of the search: without a time limit, below 45, 20 and 5 s. Up to a quarter more are searched as well, because fewer
+#: rows beyond would be too few to judge by.
+SEARCHED, SEARCHED_45, SEARCHED_20, SEARCHED_5 = 2000, 1200, 700, 350
+MARGIN = 1.25
+
+#: Shares of the time limit after which no candidate is started, and which the final fits may take.
+SEARCHING, FINAL = 0.45, 0.3
+
+#: Rows fitted exactly, at most; landmarks beyond; rows that judge the finalists if there are more than are searched.
+EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
+
+#: Rows on which the speed of this machine is measured, and rows below which the final fit is never limited by time.
+TIMED, FREE = 800, 1000
+
+#: Numbers of landmarks that are tried under a time limit, and products of an (n, m) factor that they cost.
+COUNTS, PASSES = (2000, 1400, 1000, 700, 500, 350, 250, 150, 100, 50), 3.0
+
+
+@record()
+@dataclass(frozen=True)
+class Member:
+    """One model of the mean: its scaling, the transform of its target, its fitted function and its weight."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "transform": "a Transform",
+        "transform.center": "float (t,)",
+        "model": "a DualFunction",
+        "model.intercept": "float (t,)",
+        "weight": "float",
+        "scaling": "text",
+    }
+
+    label: str
+    scaling: str
+    transform: Transform
+    model: DualFunction
+    weight: float
+
+    def predict(self, inputs: dict[str, Rows]) -> Floats:  # -> (n, t)
+        """Return predictions in the units of the targets."""
+        return self.transform.backward(self.model.predict(inputs[self.scaling]))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit found, on rows in memory or in chunks; `TableEstimator.store` makes the fitted model of it."""
+
+    columns: list[Column]  # those used, without cells
+    encoders: dict[str, Encoder]
+    members: tuple[Member, ...]
+    judged: dict[str, Rows]  # rows that the chosen members have not seen, by scaling
+    targets: Floats  # (m, t) of these rows
+    held_out: Floats  # (m, t) predictions of the mean for them
+    measured: dict[str, Rows]  # rows on which importances are measured
+    result: TableResult
+    classes: Array | None = None
+
+
+class Fitting:
+    """One fit of a table model: columns in every scaling, targets, limits and random numbers."""
+
+    def __init__(
+        self,
+        columns: list[Column],
+        targets: Floats,  # (n, t)
+        objective: Objective,
+        *,
+        labels: Array | None = None,
+        seconds: float | None = None,
+        memory: Any = None,
+        seed: int = 0,
+        verbose: bool | None = None,
+        kernel: Kernel | None = None,
+        notes: tuple[ColumnNote, ...] = (),
+    ) -> None:
+        self.columns, self.targets, self.objective, self.labels = columns, targets, objective, labels
+        self.notes, self.seed = notes, seed
+        self.started = time.perf_counter()
+        self.seconds = seconds
+        self.budget = budget_bytes(memory)
+        self.rng = np.random.default_rng(seed)
+        self.meter = Meter("fit", verbose)
+        self.steps, self.total = 0, 0  # fits of a candidate on a fold: started, and expected at most
+        self.landmarks: int | None = None  # set by a time limit
+        self.given = kernel
+        self.encoders = encoders_of(columns) if kernel is None else encoders_for(kernel, columns)
+        self.mixed = COLUMNS in self.encoders
+        self.inputs = encode(self.encoders, columns)
+
+    def run(self) -> Outcome:
+        """Search on some rows, then fit the chosen states on all of them."""
+        n = len(self.targets)
+        rows = self.searched(n)
+        search = self._search(rows, self.listed())
+        done = search.complete()
+        if not done:
+            raise search.effort.nothing()
+        weights = average([trial.predictions for trial in done], search.tables.targets, self.objective.loss)
+        picked = [_Picked(trial, float(w), trial.settled()) for trial, w in zip(done, weights, strict=True) if w > 0]
+        picked = self._in_time(picked, n)
+        if len(rows) < n:
+            return self._with_judges(rows, search, picked)
+        members = self._members(picked, np.arange(n))[0]
+        zero = np.zeros_like(search.tables.targets)
+        held_out = sum((one.weight * one.trial.predictions for one in picked), zero)
+        return self._outcome(search, members, picked, search.tables.inputs, search.tables.targets, held_out)
+
+    def listed(self) -> list[Candidate]:
+        """Return the candidates."""
+        if self.given is not None:
+            scaling = COLUMNS if self.mixed else "standard"
+            kernel = by_number(self.given, self.columns, self.inputs[COLUMNS].data) if self.mixed else self.given
+            return given(kernel, scaling, repr(self.given))
+        mixed = product_kernel(self.columns, self.inputs[COLUMNS].data) if self.mixed else None
+        return candidates(next(iter(self.inputs.values())).data.shape[1], mixed)
+
+    def searched(self, n: int) -> Indices:
+        """Return the rows on which candidates are compared."""
+        most = SEARCHED
+        for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
+            if self.seconds is not None and self.seconds < limit:
+                most = fewer
+        return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
+
+    def tables(self, rows: Indices) -> Tables:
+        """Return the rows of the search in every scaling, with folds that keep equal rows together."""
+        inputs = {rule: table.take(rows) for rule, table in self.inputs.items()}
+        labels = None if self.labels is None else self.labels[rows]
+        groups = row_groups(next(iter(inputs.values())).data)
+        folds = group_folds(groups, min(5 if len(rows) < 700 else 3, len(rows)), self.rng, labels)
+        return Tables(inputs, self.targets[rows], _renumbered(folds), groups)
+
+    def effort(self) -> Effort:
+        """Return the runner of candidates with its deadline."""
+        return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self.tell)
+
+    def expect(self, candidates: int, folds: int) -> None:
+        """Set the largest number of fits on a fold, for the progress display."""
+        again = 2 * folds if len(self.objective.transforms) > 1 else 0
+        self.total = candidates + min(FINALISTS, candidates) * (folds - 1) + again
+
+    def tell(self, what: str) -> None:
+        """Show which fit starts."""
+        self.steps += 1
+        self.meter.label = f"fit: {what}"
+        self.meter(self.steps, max(self.steps, self.total))
+
+    def _search(self, rows: Indices, tried: list[Candidate]) -> CandidateSearch:
+        tables, effort = self.tables(rows), self.effort()
+        search = CandidateSearch(tables, self.objective, effort)
+        self.expect(len(tried), tables.n_folds)
+        search.run([replace(candidate, transform=self.objective.transforms[0]) for candidate in tried])
+        if len(self.objective.transforms) > 1 and search.ranked() and time.perf_counter() < effort.deadline:
+            best = [replace(candidate, transform=YEO_JOHNSON) for candidate in search.ranked()[:2]]
+            search.on_folds([(candidate, fold) for candidate in best for fold in range(tables.n_folds)], must=0)
+        return search
+
+    def _in_time(self, picked: list[_Picked], n: int) -> list[_Picked]:
+        """Return the heaviest members that can be fitted in time, with weights that sum to 1; set the landmarks."""
+        if self.seconds is None:
+            return picked
+        order = sorted(range(len(picked)), key=lambda i: -picked[i].weight)
+        left = self.started + (SEARCHING + FINAL) * self.seconds - time.perf_counter()
+        first = picked[order[0]]
+        pace = measured_pace(first.state.kernel, self.inputs[first.trial.candidate.scaling])
+        count, self.landmarks = within(pace, n, len(picked), max(left, 0.5 * FINAL * self.seconds))
+        kept = sorted(order[:count])
+        total = sum(picked[i].weight for i in kept)
+        return [replace(picked[i], weight=picked[i].weight / total) for i in kept]
+
+    def _members(self, picked: list[_Picked], rows: Indices, judges: int = 0) -> tuple[tuple[Member, ...], list[Floats]]:
+        """Return the chosen states fitted on rows, and their predictions for the last ones, each left out of the fit."""
+        members, predictions = [], []
+        landmarks = self._landmarks(len(rows))
+        first, alone = len(rows) - judges, np.arange(judges)
+        for one in picked:  # one after the other: each may fill the memory
+            candidate, state = one.trial.candidate, one.state
+            transform = transform_of(candidate.transform, self.targets[rows])
+            Z, Y = self.inputs[candidate.scaling].take(rows), transform.forward(self.targets[rows])
+            model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, alone, landmarks, self.seed)
+            model = replace(model, rows=rows[model.numbers()])
+            members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
+            predictions.append(transform.backward(Y[first:] - residuals))
+        return tuple(members), predictions
+
+    def _with_judges(self, rows: Indices, search: CandidateSearch, picked: list[_Picked]) -> Outcome:
+        """Fit all rows; rows that no metric has seen judge the members again, each left out of the fit."""
+        others = self.rng.permutation(np.setdiff1d(np.arange(len(self.targets)), rows))
+        judges = others[:JUDGES]
+        order = np.concatenate([rows, others[JUDGES:], judges])
+        members, predictions = self._members(picked, order, len(judges))
+        targets = self.targets[judges]
+        weights = average(predictions, targets, self.objective.loss)
+        held_out = sum((w * p for w, p in zip(weights, predictions, strict=True)), np.zeros(targets.shape))
+        kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
+        chosen = tuple(replace(members[i], weight=w) for i, w in kept)
+        judged = {rule: table.take(judges) for rule, table in self.inputs.items()}
+        return self._outcome(search, chosen, [replace(picked[i], weight=w) for i, w in kept], judged, targets, held_out)
+
+    def _outcome(
+        self, search: CandidateSearch, members: tuple[Member, ...], picked: list[_Picked], judged: dict[str, Rows],
+        targets: Floats, held_out: Floats,
+    ) -> Outcome:  # fmt: skip
+        weights = {id(one.trial): one.weight for one in picked}
+        trials = sorted(search.trials.values(), key=lambda trial: search.error(trial)[0])
+        attempts = tuple(search.attempt(trial, weights.get(id(trial), 0.0)) for trial in trials)
+        searched = search.tables.targets
+        constant = np.broadcast_to(searched.mean(axis=0), searched.shape)
+        error = float(np.mean(self.objective.loss(held_out, targets)))
+        baseline = float(np.mean(self.objective.loss(constant, searched)))
+        route = self._route(len(self.targets))
+        return self.outcome(search, members, judged, targets, held_out, attempts, error, baseline, route)
+
+    def outcome(
+        self, search: CandidateSearch, members: tuple[Member, ...], judged: dict[str, Rows], targets: Floats,
+        held_out: Floats, attempts: tuple[Attempt, ...], error: float, baseline: float, route: str,
+    ) -> Outcome:  # fmt: skip
+        """Return the outcome with its result; errors are mean losses."""
+        self.meter.close()
+        objective, tables = self.objective, search.tables
+        result = TableResult(
+            objective.task, objective.measure, len(self.targets), len(tables.targets), tables.n_folds, self.notes, attempts,
+            objective.reported(error), objective.reported(baseline), route, 0.0, tuple(search.effort.notes()),
+        )  # fmt: skip
+        bare = [replace(column, cells=[], holes=column.holes[:0]) for column in self.columns]
+        return Outcome(bare, self.encoders, members, judged, targets, held_out, tables.inputs, result)
+
+    def _landmarks(self, n: int) -> int | None:
+        if self.landmarks is not None:
+            return int(max(50, min(self.landmarks, n, self.budget // (32 * n))))
+        if n <= EXACT and 16 * n * n <= self.budget:
+            return None
+        return int(max(50, min(LANDMARKS, n, self.budget // (32 * n))))
+
+    def _route(self, n: int) -> str:
+        count = self._landmarks(n)
+        return f"exact on {n:,} rows" if count is None else f"{count:,} landmarks for {n:,} rows"
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """A trial of the mean with its weight and its kernel for all rows."""
+
+    trial: Trial
+    weight: float
+    state: LearnedKernel
+
+
+def _renumbered(folds: Indices) -> Indices:
+    """Return folds without gaps: with many equal rows a fold may be empty."""
+    return np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
+
+
+# -- the time of the final fit -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds per kernel value and per multiplication of a factorization."""
+
+    value: float
+    product: float
+
+    def exact(self, n: int) -> float:
+        """Return the seconds of an exact fit on n rows."""
+        return self.value * n**2 + self.product * n**3 / 3.0
+
+    def landmarks(self, n: int, m: int) -> float:
+        """Return the seconds of a fit on n rows in the span of m landmarks."""
+        return self.value * n * m + PASSES * self.product * n * m**2
+
+
+def measured_pace(kernel: Kernel, Z: Rows) -> Pace:
+    """Return the pace of a kernel measured on some rows; a first call loads compiled code."""
+    part = Z.take(slice(0, TIMED))
+    kernel(part.take(slice(0, 10)))
+    start = time.perf_counter()
+    K = np.asarray(kernel(part), dtype=np.float64)
+    middle = time.perf_counter()
+    n = len(K)
+    K.flat[:: n + 1] += 1.0 + float(np.trace(K)) / n
+    la.lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
+    end = time.perf_counter()
+    return Pace((middle - start) / n**2, 3.0 * (end - middle) / n**3)
+
+
+def within(pace: Pace, n: int, members: int, seconds: float) -> tuple[int, int | None]:
+    """Return how many members are fitted and with how many landmarks (None: exactly): the best choice that ends in time.
+
+    Members are reduced first, because one exact model is better than a mean of approximate ones.
+    """
+    if n <= FREE:
+        return members, None
+    for count in range(members, 0, -1):
+        if count * pace.exact(n) <= seconds:
+            return count, None
+    for m in COUNTS:
+        if m < n and members * pace.landmarks(n, m) <= seconds:
+            return members, m
+    return 1, min(COUNTS[-1], n)
