@@ -38,7 +38,7 @@ BAD = {
     "nothing to fit": ("a,b\n" + "1,2\n3,4\n" * 6, ["--target", "b", "--holdout", "0.99"], "leaves too few rows"),
     "constant target": ("a,b\n" + "1,2\n" * 12, ["--target", "b"], "the same value in every row"),
     "empty target": ("a,b\n" + "1,\n" * 12, ["--target", "b"], "0 rows with a value of 'b'"),
-    "only empty columns": ("a,b\n" + ",1\n,2\n" * 12, ["--target", "b"], "no column says anything: 'a' is all missing"),
+    "only empty columns": ("a,b\n" + ",1\n,2\n" * 12, ["--target", "b"], "no usable columns: every column is constant, an identifier, a duplicate or empty ('a' is all missing)"),
     "a name per row": ("a,b\n" + "".join(f"{i},n{i}\n" for i in range(12)), ["--target", "b"], "too many for classes"),
     "a date to predict": ("a,b\n" + "1,2026-01-01\n2,2026-01-02\n" * 9, ["--target", "b"], "holds dates"),
     "text regression": ("a,b\n" + "1,x\n1,y\n" * 9, ["--target", "b", "--task", "regression"], "holds text"),
@@ -52,7 +52,7 @@ BAD = {
     "memory": ("a,b\n1,2\n", ["--target", "b", "--memory", "lots"], "cannot read 'lots'"),
     "kernel": ("a,b\n1,2\n", ["--target", "b", "--kernel", "rbf"], "write 'Gaussian.from_gamma(0.5)'"),
     "column of the kernel": ("a,b\n" + "1,1.5\n2,2.5\n" * 9, ["--target", "b", "--task", "regression", "--kernel",
-                             "Linear().on('c')"], "the kernel speaks of the column 'c'"),
+                             "Linear().on('c')"], "the kernel uses the column 'c'"),
     "a query that is none": ("a,b\n1,2\n", ["--target", "b", "--sql", "DROP TABLE data"], "--sql takes one SELECT"),
     "a query of another table": ("a,b\n1,2\n", ["--target", "b", "--sql", "SELECT * FROM tada"], "tada does not exist"),
 }  # fmt: skip

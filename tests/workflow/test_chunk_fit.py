@@ -83,7 +83,7 @@ def test_what_a_row_is_for_does_not_depend_on_the_chunks() -> None:
     assert np.mean(draw.in_sample(0, 10_000)) == pytest.approx(0.3, abs=0.02)
     assert np.mean(whole == RowDraw(6, 0.2, 0.1, 0.3).roles(0, 10_000)) == pytest.approx(
         0.54, abs=0.03
-    )  # 0.2² + 0.1² + 0.7²
+    )  # .2² + .1² + .7²
 
 
 def test_the_rows_that_are_brought_together_are_bounded() -> None:

@@ -10,13 +10,14 @@ from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.ridge import fit
 from mercer.estimators.tables.targets import transform_of
 from mercer.grams.dual_function import DualFunction
+from mercer.inputs import Rows
 from mercer.inputs.frames import noted, read_columns
 from mercer.inputs.tables import Table
 from mercer.workflow.doctor import examine
 from mercer.workflow.inspection import GramSpectrum, dependence, influences, neighborhood, spectrum
 
 
-def healthy(similarity: float = 0.4) -> Spectrum:
+def healthy(similarity: float = 0.4) -> GramSpectrum:
     return GramSpectrum(10, 10, np.ones(10), 0.1, similarity)
 
 
@@ -62,13 +63,13 @@ def member(rng: np.random.Generator, n: int = 60) -> tuple[Member, np.ndarray, n
 def test_the_effective_dimension_is_the_trace(rng: np.random.Generator) -> None:
     one, X, _ = member(rng)
     K = np.asarray(Gaussian(1.0)(X))
-    found = spectrum(one, X, len(X))
+    found = spectrum(one, Rows(X), len(X))
     assert found.dimension == pytest.approx(np.trace(K @ np.linalg.inv(K + 0.1 * np.eye(60))))
 
 
 def test_the_middle_of_the_neighborhood_is_leave_one_out(rng: np.random.Generator) -> None:
     one, X, Y = member(rng, 30)
-    found = neighborhood(one, X, Y, 30)
+    found = neighborhood(one, Rows(X), Y, 30)
     assert found is not None
     targets = one.transform.forward(Y)
     slow = []
@@ -89,11 +90,11 @@ def test_influence_is_what_a_row_adds(rng: np.random.Generator) -> None:
         DualFunction(Gaussian(1.0), X, dual, np.zeros(1), 1.0),
         1.0,
     )
-    found = influences((one,), {"standard": X}, 3)
+    found = influences((one,), {"standard": Rows(X)}, 3)
     assert found[0].row == 7 and found[0].share > 0.9
     some = DualFunction(Gaussian(1.0), X[5:9], dual[5:9], np.zeros(1), 1.0, np.arange(5, 9))
     landmarks = Member("one", "standard", one.transform, some, 1.0)
-    assert influences((landmarks,), {"standard": X}, 3)[0].row == 7
+    assert influences((landmarks,), {"standard": Rows(X)}, 3)[0].row == 7
 
 
 def test_dependence_is_the_mean_over_rows(rng: np.random.Generator) -> None:

@@ -49,7 +49,7 @@ def test_other_columns_are_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("kernel", "columns", "message"),
     [
-        ("Linear().on('z')", ["b"], "the kernel speaks of the column 'z', which is none of b"),
+        ("Linear().on('z')", ["b"], "the kernel uses the column 'z', which is not in the table; its columns are b"),
         ("Gaussian(1.0)", ["a", "b"], "column 'a' has 7 missing cells, for which"),
         ("Gaussian(1.0)", ["b", "t"], "column 't' holds text"),
         ("Gaussian(1.0).on('a', 'b')", ["a", "b"], "'a' has missing cells and is one of several"),

@@ -217,7 +217,7 @@ def test_bad_tables_and_targets_are_named() -> None:
         TableQuantileRegressor().fit(X, np.column_stack([y, y]))
     with pytest.raises(InputError, match="y must be numbers for TableQuantileRegressor"):
         TableQuantileRegressor().fit(X, ["a"] * 20)
-    with pytest.raises(InputError, match="no column says anything"):
+    with pytest.raises(InputError, match="no usable columns"):
         TableQuantileRegressor().fit(pd.DataFrame({"a": [None] * 20}), y)
     with pytest.raises(InputError, match="at least 4 rows"):
         TableQuantileRegressor().fit(X[:3], y[:3])
@@ -227,7 +227,7 @@ def test_constant_targets_and_a_short_time() -> None:
     X, _ = noisy(40)
     model = TableQuantileRegressor((0.1, 0.9), time=QUICK).fit(X, np.full(40, 7.0))
     assert np.allclose(model.predict(X), 7.0)
-    assert "the time was up" in str(model.result_)
+    assert "the time limit was reached" in str(model.result_)
 
 
 @parametrize_with_checks([TableQuantileRegressor(time=QUICK)])
