@@ -81,9 +81,7 @@ def test_what_a_row_is_for_does_not_depend_on_the_chunks() -> None:
     np.testing.assert_array_equal(parts, whole)
     np.testing.assert_allclose(np.bincount(whole) / 10_000, [0.2, 0.1, 0.7], atol=0.02)
     assert np.mean(draw.in_sample(0, 10_000)) == pytest.approx(0.3, abs=0.02)
-    assert np.mean(whole == RowDraw(6, 0.2, 0.1, 0.3).roles(0, 10_000)) == pytest.approx(
-        0.54, abs=0.03
-    )  # .2² + .1² + .7²
+    assert np.mean(whole == RowDraw(6, 0.2, 0.1, 0.3).roles(0, 10_000)) == pytest.approx(0.54, abs=0.03)  # .2² + .1² + .7²
 
 
 def test_the_rows_that_are_brought_together_are_bounded() -> None:

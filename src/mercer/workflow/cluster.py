@@ -33,10 +33,10 @@ from mercer.estimators.tables.chunk_facts import (
 from mercer.estimators.tables.chunks import NEAR, ChunkFit, ChunkFitting, ChunkReading, ChunkTrial, EncodedPart, placed
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs.chunk_files import FilePart
-from mercer.inputs.chunks import Chunks, Part, chunks
+from mercer.inputs.chunks import Chunks, UnreadPart, chunks
 from mercer.inputs.delimited import has_decimal_commas, typed
 from mercer.inputs.frames import CATEGORY, NUMBER, like, read_columns
-from mercer.inputs.sources import CSV, STDIN
+from mercer.inputs.reading import CSV, STDIN
 from mercer.inputs.tables import Table
 from mercer.workflow.question import (
     CLASSIFICATION,
@@ -390,7 +390,7 @@ def lengths_of(parts: Sequence[TypedPart]) -> tuple[int, ...]:
 def as_source(parts: Sequence[TypedPart], readers: Sequence[Any], lengths: tuple[int, ...], client: Any) -> Chunks:
     """Return the chunks of a fit: what `readers` make of the parts."""
     return Chunks(
-        [Part(where(part.load), reader) for part, reader in zip(parts, readers, strict=True)], lengths, client=client
+        [UnreadPart(where(part.load), reader) for part, reader in zip(parts, readers, strict=True)], lengths, client=client
     )
 
 

@@ -34,7 +34,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.grams.row_cache import KernelRows, value_tolerance
 from mercer.inputs import Rows, take
 from mercer.kernels.base import Kernel
-from mercer.linalg.box_qp.support_problems import solve_quantile
+from mercer.linalg.box_qp.solver import solve_quantile
 from mercer.registry import estimator
 
 #: Multiples of the learned length scales that are tried: the likelihood of a rough kernel explains noise by short ones, and
