@@ -173,7 +173,7 @@ def periods_of(span: float, times: bool) -> tuple[float, ...]:
 class Encoding:
     """Blocks of all columns of a table without missing cells, text or graphs: rows become vectors."""
 
-    _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a Block"}
+    _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a ColumnBlock"}
 
     blocks: tuple[ColumnBlock, ...]
 
