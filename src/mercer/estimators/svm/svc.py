@@ -421,7 +421,8 @@ class SVC(SupportClassifier):
         return super()._settings(unbounded=hard, side_by_side=not hard, **more)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        check_choice("SVC", "solver", self.solver, SOLVERS)
+        if self.solver not in SOLVERS:
+            check_choice("SVC", "solver", self.solver, SOLVERS)
         exact = super()._routes(shape)
         only = self.solver == "exact" or np.isinf(self.C) or self._given_kernel().given
         if self.solver != HINGE and (only or least_bytes(shape.n) <= parse_bytes(self.memory)):
