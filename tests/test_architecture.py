@@ -19,7 +19,7 @@ MAX_LINES = 600
 # layer -> the layers it may import; a layer may always import itself
 _NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "planning"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "grams", "geometry"}
-_MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample", "independence"}
+_MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample", "independence", "changes"}
 _TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
     "arrays": set(),
@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "estimators": _KERNELS | {"selection", "explanations"},  # table models return the explanation of their members
     "twosample": _KERNELS,
     "independence": _KERNELS | {"twosample"},
+    "changes": _KERNELS,
     "explanations": {"errors", "inputs", "numeric", "kernels", "grams", "markup"},  # dual functions: no estimator by name
     "persist": _MODELS,
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name

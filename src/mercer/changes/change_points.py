@@ -1,0 +1,343 @@
+"""`change_points`: where ordered rows change, how sure that is, and whether they change at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from mercer.arrays import Floats, Ints
+from mercer.changes.segmentation import (
+    OrderedFeatures,
+    OrderedGram,
+    Segmentations,
+    best_segmentations,
+    grid_segmentations,
+    penalized_places,
+)
+from mercer.errors import InputError, describe
+from mercer.inputs import Rows, looks_like_vectors, take
+from mercer.kernels.base import Kernel
+from mercer.kernels.parsing import as_kernel
+from mercer.kernels.stationary import Gaussian
+
+#: More rows than this are cut through features on a grid of places.
+EXACT = 20_000
+
+#: Places of that grid, and features of a row.
+GRID, FEATURES = 2_000, 256
+
+#: The largest number of changes that is tried if none is given.
+MOST = 30
+
+#: Rows of a merged segment whose permutations use kernel values; longer ones use features.
+PERMUTED = 1_000
+
+#: Share of the numbers of changes, the largest ones, from which the slope heuristic reads the noise.
+TAIL = 0.6
+
+
+@dataclass(frozen=True)
+class ChangePoints:
+    """Where ordered rows change.
+
+    Attributes
+    ----------
+    places : (D,) first row of each new segment
+    pvalues : (D,) chance of a gain as large if the two segments beside a change were one
+    costs : (M + 1,) cost of the best segmentation with 0 … M changes; only the chosen one if a penalty was given
+    kernel : the kernel with numbers
+    exact : whether every row could be a place; False for many rows, whose places were searched on a grid
+    block : rows that were permuted together
+    n : number of rows
+    """
+
+    places: Ints
+    pvalues: Floats
+    costs: Floats
+    kernel: Kernel
+    exact: bool
+    block: int
+    n: int
+
+    @property
+    def segments(self) -> list[slice]:
+        """The rows of every segment."""
+        bounds = [0, *self.places.tolist(), self.n]
+        return [slice(a, b) for a, b in pairwise(bounds)]
+
+    @property
+    def labels(self) -> Ints:  # (n,)
+        """The number of the segment of every row."""
+        return np.searchsorted(self.places, np.arange(self.n), side="right").astype(np.int64)
+
+    def __str__(self) -> str:
+        if len(self.places) == 0:
+            return f"No change in {self.n} rows ({self.kernel})."
+        lines = [f"{len(self.places)} change{'s' * (len(self.places) > 1)} in {self.n} rows ({self.kernel}):"]
+        lines += [f"  from row {place}   p = {p:.3g}" for place, p in zip(self.places.tolist(), self.pvalues, strict=True)]
+        return "\n".join(lines)
+
+
+def change_points(
+    X: Any,
+    kernel: Kernel | str | None = None,
+    n_changes: int | None = None,
+    penalty: float | None = None,
+    *,
+    min_size: int = 2,
+    alpha: float = 0.05,
+    max_changes: int | None = None,
+    blocks: int | str = "auto",
+    n_permutations: int = 199,
+    random_state: Any = 0,
+) -> ChangePoints:
+    """Find the places where ordered rows change their distribution.
+
+    Segments are chosen to minimize the sum of squared distances of feature vectors to the mean of their segment, exactly by
+    dynamic programming. Without `n_changes` and `penalty` the number of changes is the one that the penalty
+    (c1 log binomial(n - 1, D) + c2 (D + 1)) of Arlot, Celisse and Harchaoui (2019) prefers, with constants from the slope
+    of the costs at many changes; then changes that a permutation test at level `alpha` does not confirm are taken out, the
+    least certain first. "No change" is a possible answer.
+
+    Parameters
+    ----------
+    X : rows in order: an array (n,) or (n, d), a list of strings, graphs or series
+    kernel : kernel or text, default Gaussian("median") on columns in units of their spread
+        Linear() finds changes of the mean, a Gaussian any change.
+    n_changes : int >= 0, optional
+        Exactly this many changes.
+    penalty : float >= 0, optional
+        Minimize cost + penalty times the number of changes.
+    min_size : int >= 1, default 2
+        The least number of rows of a segment.
+    alpha : float, default 0.05
+        Level of the tests of single changes; used only if the number of changes is chosen.
+    max_changes : int, optional
+        The largest number of changes that is tried; default 30, less for few rows.
+    blocks : int or "auto"
+        Rows that depend on each other are permuted in blocks of this length. "auto" takes it from the correlation of rows
+        with those after them; 1 if there is none.
+    n_permutations : int, default 199
+    random_state : int or Generator, default 0
+
+    The p-values are approximate: each permutation of the two segments beside a change searches its best place again, but
+    the ends of these segments were chosen from the same data.
+
+    >>> import numpy as np
+    >>> x = np.concatenate([np.zeros(40), np.ones(30)]) + 0.1 * np.sin(np.arange(70.0) ** 2)
+    >>> found = change_points(x)
+    >>> found.places.tolist(), bool(found.pvalues[0] < 0.05)
+    ([40], True)
+    """
+    rows, chosen = _read(X, kernel)
+    n = len(rows)
+    _check(n, n_changes, penalty, min_size, alpha, n_permutations, blocks)
+    most = _most(n, n_changes, min_size, max_changes)
+    rng = check_random_state(random_state)
+    source = _source(rows, chosen, rng)
+    if penalty is not None:
+        places, cost = _penalized(source, float(penalty), min_size, most)
+        costs = np.array([cost])
+    else:
+        found = _segmentations(source, most, min_size)
+        costs = found.costs
+        places = found.places[n_changes if n_changes is not None else chosen_number(costs, n)]
+    block = block_length(source) if blocks == "auto" else int(blocks)
+    judge = _Judge(source, min_size, block, n_permutations, rng)
+    pvalues = judge.pvalues(places)
+    if n_changes is None and penalty is None:
+        while len(places) and pvalues.max() > alpha:
+            places = found.places[len(places) - 1]
+            pvalues = judge.pvalues(places)
+    return ChangePoints(places, pvalues, costs, chosen, isinstance(source, OrderedGram), block, n)
+
+
+def _read(X: Any, kernel: Kernel | str | None) -> tuple[Rows, Kernel]:
+    data = np.asarray(X, dtype=np.float64)[:, None] if looks_like_vectors(X) and np.ndim(X) == 1 else X
+    if kernel is not None:
+        rows = Rows(data)
+        return rows, as_kernel(kernel).resolve(rows)
+    if not looks_like_vectors(data):
+        raise InputError("change_points: name a kernel for rows that are not vectors, such as 'Spectrum(3).normalized()'.")
+    table = Rows(data).vectors()
+    table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
+    rows = Rows(table / _spread(table))
+    return rows, Gaussian("median").resolve(rows)
+
+
+def _spread(table: Floats) -> Floats:  # (n, d) -> (d,)
+    """Robust spread of every column; the standard deviation if that is 0, and 1 for a constant column."""
+    low, high = np.quantile(table, [0.25, 0.75], axis=0)
+    spread = np.where(high > low, (high - low) / 1.349, table.std(axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _check(n: int, n_changes: Any, penalty: Any, min_size: Any, alpha: Any, n_permutations: Any, blocks: Any) -> None:
+    def whole(value: Any, least: int) -> bool:
+        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+
+    if n_changes is not None and penalty is not None:
+        raise InputError("change_points: give n_changes or penalty, not both.")
+    if not whole(min_size, 1):
+        raise InputError(f"change_points: min_size must be a whole number >= 1; got {describe(min_size)}.")
+    if n < 2 * min_size:
+        raise InputError(f"change_points: {n} rows cannot be cut into segments of at least {min_size}; give more rows.")
+    if n_changes is not None and not (whole(n_changes, 0) and (n_changes + 1) * min_size <= n):
+        raise InputError(
+            f"change_points: n_changes must be a whole number from 0 to {n // min_size - 1} for {n} rows in segments of at "
+            f"least {min_size}; got {describe(n_changes)}."
+        )
+    if penalty is not None and not (isinstance(penalty, (int, float)) and 0.0 <= penalty < math.inf):
+        raise InputError(f"change_points: penalty must be a finite number >= 0; got {describe(penalty)}.")
+    if not (isinstance(alpha, (int, float)) and 0.0 < alpha < 1.0):
+        raise InputError(f"change_points: alpha must be a number between 0 and 1; got {describe(alpha)}.")
+    if not whole(n_permutations, 1):
+        raise InputError(f"change_points: n_permutations must be a whole number >= 1; got {describe(n_permutations)}.")
+    if blocks != "auto" and not whole(blocks, 1):
+        raise InputError(f"change_points: blocks must be a whole number >= 1 or 'auto'; got {describe(blocks)}.")
+
+
+def _most(n: int, n_changes: int | None, min_size: int, max_changes: Any) -> int:
+    if n_changes is not None:
+        return n_changes
+    if max_changes is not None and not (isinstance(max_changes, (int, np.integer)) and max_changes >= 0):
+        raise InputError(f"change_points: max_changes must be a whole number >= 0; got {describe(max_changes)}.")
+    return min(MOST if max_changes is None else int(max_changes), max(n // (5 * min_size), 1), n // min_size - 1)
+
+
+def _source(rows: Rows, kernel: Kernel, rng: Any) -> OrderedGram | OrderedFeatures:
+    """Kernel values, or features on landmarks for many rows."""
+    if len(rows) <= EXACT:
+        return OrderedGram(kernel, rows)
+    return landmark_features(rows, kernel, np.arange(len(rows)), rng)
+
+
+def landmark_features(rows: Rows, kernel: Kernel, chosen: Ints, rng: Any) -> OrderedFeatures:
+    """Features z with z'z near k, from landmarks drawn among the chosen rows."""
+    part = take(rows.data, chosen)
+    landmarks = take(part, np.sort(rng.choice(len(chosen), min(FEATURES, len(chosen)), replace=False)))
+    values, vectors = np.linalg.eigh(np.asarray(kernel(landmarks), dtype=np.float64))
+    kept = values > 1e-10 * values[-1]
+    root = vectors[:, kept] / np.sqrt(values[kept])
+    return OrderedFeatures(np.asarray(kernel(part, landmarks), dtype=np.float64) @ root, np.asarray(kernel.diag(part)))
+
+
+def _segmentations(source: OrderedGram | OrderedFeatures, most: int, least: int) -> Segmentations:
+    if isinstance(source, OrderedGram):
+        return best_segmentations(source, most, least)
+    return grid_segmentations(source, most, least, max(1, source.n // GRID))
+
+
+def _penalized(source: OrderedGram | OrderedFeatures, penalty: float, least: int, most: int) -> tuple[Ints, float]:
+    if isinstance(source, OrderedGram):
+        return penalized_places(source, penalty, least)
+    found = _segmentations(source, most, least)
+    best = int(np.argmin(found.costs + penalty * np.arange(len(found.costs))))
+    return found.places[best], float(found.costs[best])
+
+
+def chosen_number(costs: Floats, n: int) -> int:
+    """Return the number of changes by the slope heuristic: (c1, c2) is twice the slope of the costs at many changes."""
+    numbers = np.arange(len(costs))
+    known = np.isfinite(costs)
+    choices = gammaln(n) - gammaln(numbers + 1) - gammaln(n - numbers)  # log binomial(n - 1, D)
+    tail = known & (numbers >= TAIL * numbers[known].max())
+    if tail.sum() < 4:
+        return int(numbers[known].max())  # too few to read a slope from: the tests of single changes decide
+    design = np.stack([choices, numbers + 1.0, np.ones(len(numbers))], axis=1)
+    slopes = np.linalg.lstsq(design[tail], costs[tail], rcond=None)[0]
+    shape = np.maximum(-2.0 * slopes[:2], 0.0)
+    scores = np.where(known, costs + choices * shape[0] + (numbers + 1.0) * shape[1], np.inf)
+    return int(np.argmin(scores))
+
+
+def block_length(source: OrderedGram | OrderedFeatures) -> int:
+    """Return how many rows depend on each other, from the kernel values of rows at small distances; 1 if none do.
+
+    The correlation at lag l is the mean of centered kernel values of rows l apart over the mean of the diagonal. A change
+    makes rows on the same side alike too, therefore rows are centered within windows.
+    """
+    n = source.n
+    window = min(n, 200)
+    total, lags = np.zeros(window), np.zeros(window)
+    starts = np.unique(np.linspace(0, n - window, num=min(20, max(1, n // window))).astype(int))
+    for start in starts:
+        part = slice(int(start), int(start) + window)
+        K = source.block(part, part) if isinstance(source, OrderedGram) else source.Z[part] @ source.Z[part].T
+        means = K.mean(axis=0)
+        K = K - means - means[:, None] + K.mean()
+        for lag in range(window):
+            total[lag] += np.trace(K, lag)
+            lags[lag] += window - lag
+    correlation = total / lags / (total[0] / lags[0] if total[0] > 0 else 1.0) + 1.0 / window  # centering takes 1 / window
+    bound = 2.0 / math.sqrt(window * len(starts))
+    below = np.flatnonzero(correlation[1:] < bound)
+    reach = int(below[0]) if len(below) else window - 1  # lags before the first that is within noise
+    if reach == 0:
+        return 1
+    time = 1.0 + 2.0 * float(correlation[1 : reach + 1].sum())
+    return max(1, min(math.ceil(2.0 * time), n // 8))
+
+
+class _Judge:
+    """P-values of single changes: the rows of both segments beside it are permuted, and cut at their best place again."""
+
+    def __init__(self, source: Any, least: int, block: int, permutations: int, rng: Any) -> None:
+        self.source, self.least, self.block, self.permutations, self.rng = source, least, block, permutations, rng
+        self.known: dict[tuple[int, int], float] = {}
+
+    def pvalues(self, places: Ints) -> Floats:  # (D,) -> (D,)
+        """The p-value of every change, in the order of the places."""
+        bounds = [0, *places.tolist(), self.source.n]
+        return np.array([self.pvalue(bounds[i - 1], bounds[i + 1]) for i in range(1, len(bounds) - 1)])
+
+    def pvalue(self, low: int, high: int) -> float:
+        """The p-value of the best cut of the rows low … high - 1."""
+        if (low, high) not in self.known:
+            gain = self._gains(low, high)
+            order = np.arange(high - low)
+            observed = gain(order)
+            slack = 1e-9 * abs(observed)
+            above = sum(gain(self._permuted(high - low)) >= observed - slack for _ in range(self.permutations))
+            self.known[low, high] = (1 + above) / (1 + self.permutations)
+        return self.known[low, high]
+
+    def _gains(self, low: int, high: int) -> Any:
+        from mercer.changes._compiled_segments import best_feature_split, best_split
+
+        part = slice(low, high)
+        if isinstance(self.source, OrderedGram) and high - low <= PERMUTED:
+            K = self.source.block(part, part)
+            return lambda order: best_split(K, order, self.least)
+        if isinstance(self.source, OrderedGram):
+            values = self.source.values
+            index = np.sort(self.rng.choice(high - low, FEATURES, replace=False)) + low
+            U = np.asarray(tiles_of(values, index, index))
+            eigenvalues, vectors = np.linalg.eigh(U)
+            kept = eigenvalues > 1e-10 * eigenvalues[-1]
+            C = np.asarray(tiles_of(values, np.arange(low, high), index))
+            Z = np.ascontiguousarray(C @ (vectors[:, kept] / np.sqrt(eigenvalues[kept])))
+        else:
+            Z = np.ascontiguousarray(self.source.Z[part])
+        return lambda order: best_feature_split(Z, order, self.least)
+
+    def _permuted(self, n: int) -> Ints:
+        """A random order of n rows in which blocks of rows stay together."""
+        if self.block == 1:
+            return self.rng.permutation(n).astype(np.int64)
+        shift = int(self.rng.randint(self.block))
+        cuts = np.split(np.arange(n), np.arange(shift, n, self.block)[1 if shift == 0 else 0 :])
+        order = self.rng.permutation(len(cuts))
+        return np.concatenate([cuts[i] for i in order]).astype(np.int64)
+
+
+def tiles_of(values: Any, rows: Ints, cols: Ints) -> Floats:
+    """Return the kernel values of some rows with some others."""
+    block = values.crossings(rows, cols)
+    return np.asarray(block(slice(0, len(rows)), slice(0, len(cols))), dtype=np.float64)
