@@ -180,7 +180,7 @@ def _spread(table: Floats) -> Floats:  # (n, d) -> (d,)
 
 def _check(n: int, n_changes: Any, penalty: Any, min_size: Any, alpha: Any, n_permutations: Any, blocks: Any) -> None:
     def whole(value: Any, least: int) -> bool:
-        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
     if n_changes is not None and penalty is not None:
         raise InputError("change_points: give n_changes or penalty, not both.")
