@@ -309,7 +309,7 @@ def test_what_is_no_kernel_is_read_to_be_checked(expression: str, code: int) -> 
     if code == 1:
         assert "is not a kernel" in result.stdout and "< 0" in result.stdout
     if code == 2:
-        assert "No rule says" in result.stdout
+        assert "No rule implies" in result.stdout
 
 
 def test_a_minus_in_front_is_no_option() -> None:

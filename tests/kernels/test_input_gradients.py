@@ -38,7 +38,7 @@ def test_gradients_are_those_of_differences(kernel: Any) -> None:
     pair = Pair.whole(kernel._encode(Rows(Y)), kernel._encode(Rows(X)))
     P, Q = input_gradient(kernel, pair)
     R = np.broadcast_to(diagonal_gradient(kernel, pair.A), 4)
-    scales = [node.length_scale for node in kernel._walk() if isinstance(getattr(node, "length_scale", None), tuple)]
+    scales = [node.length_scale for node in kernel.walk() if isinstance(getattr(node, "length_scale", None), tuple)]
     M = np.array(scales[0]) ** -2.0 if scales else np.ones(3)
     own = M * (R[:, None] * Y)
     planes = M * (P[:, :, None] * X[None] + Q[:, :, None] * Y[:, None])

@@ -317,7 +317,7 @@ def test_a_keyword_is_given_once() -> None:
     with pytest.raises(ParseError, match="length_scale is given twice") as caught:
         parse("Gaussian(length_scale=1.0, length_scale=2.0)")
     assert caught.value.position == 27
-    with pytest.raises(ParseError, match="stands behind one with a name"):
+    with pytest.raises(ParseError, match="follows one with a name"):
         parse("Polynomial(degree=2, 3)")
 
 

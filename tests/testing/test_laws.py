@@ -79,7 +79,7 @@ def test_every_isotropic_kernel_in_other_dimensions(d: int) -> None:
     """Up to three columns distances are summed column by column, above by a matrix product: both are asked."""
     rng = np.random.default_rng(d)
     for kernel, twin in VECTORS:
-        if kernel._width() is None:
+        if kernel.width() is None:
             check_kernel(kernel, random_rows(rng, 6, d), random_rows(rng, 5, d), twin=twin)
 
 

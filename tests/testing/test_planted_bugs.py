@@ -99,7 +99,7 @@ def theta_in_another_order(patch: pytest.MonkeyPatch) -> None:
 
 @bug("naive twin")
 def columns_sorted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(On, "_view", lambda self, rows: rows.columns(tuple(sorted(self.columns))))
+    patch.setattr(On, "view", lambda self, rows: rows.columns(tuple(sorted(self.columns))))
 
 
 # -- values ----------------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def length_scales_of_columns_applied_twice(patch: pytest.MonkeyPatch) -> None:
 @bug("naive twin")
 def memo_shared_between_length_scales(patch: pytest.MonkeyPatch) -> None:
     def encode(self: Stationary, rows: Any) -> Any:
-        return rows.remember(("points", self._width()), lambda: points.Points(rows.vectors(), self._scales()))
+        return rows.remember(("points", self.width()), lambda: points.Points(rows.vectors(), self._scales()))
 
     patch.setattr(Stationary, "_encode", encode)
 
@@ -189,7 +189,7 @@ def centered_with_the_mean_of_the_data(patch: pytest.MonkeyPatch) -> None:
 
 @bug("naive twin")
 def map_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Mapped, "_view", lambda self, rows: rows)
+    patch.setattr(Mapped, "view", lambda self, rows: rows)
 
 
 @bug("naive twin")

@@ -15,7 +15,7 @@ from mercer.testing.random_kernels import DOMAINS
 
 def nodes_of(domain: str, count: int = 200) -> Counter[str]:
     rng = np.random.default_rng(0)
-    return Counter(type(node).__name__ for _ in range(count) for node in random_kernel(rng, domain=domain)[0]._walk())
+    return Counter(type(node).__name__ for _ in range(count) for node in random_kernel(rng, domain=domain)[0].walk())
 
 
 COMBINATORS = {
@@ -47,7 +47,7 @@ def test_every_leaf_and_every_combinator_turns_up(domain: str) -> None:
 def test_length_scales_per_column_turn_up() -> None:
     rng = np.random.default_rng(0)
     kernels = [random_kernel(rng)[0] for _ in range(100)]
-    scales = [getattr(node, "length_scale", None) for kernel in kernels for node in kernel._walk()]
+    scales = [getattr(node, "length_scale", None) for kernel in kernels for node in kernel.walk()]
     assert any(isinstance(scale, tuple) for scale in scales)
     assert any(isinstance(scale, float) for scale in scales)
 

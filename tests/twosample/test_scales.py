@@ -158,11 +158,11 @@ def test_kernels_that_see_little_say_so():
 
 
 def test_moments_of_composed_kernels():
-    assert (Linear() + Polynomial(3))._moments() == 3
-    assert (Linear() * Polynomial(3))._moments() == 4
-    assert (2.0 * Linear()).polynomial((1.0, 0.0, 2.0))._moments() == 2
-    assert (Linear() ** 3)._moments() == 3
-    assert Linear().exp()._moments() is None and Linear().normalized()._moments() is None
+    assert (Linear() + Polynomial(3)).moment_order() == 3
+    assert (Linear() * Polynomial(3)).moment_order() == 4
+    assert (2.0 * Linear()).polynomial((1.0, 0.0, 2.0)).moment_order() == 2
+    assert (Linear() ** 3).moment_order() == 3
+    assert Linear().exp().moment_order() is None and Linear().normalized().moment_order() is None
 
 
 def test_hsic_with_five_rows_is_exact_over_all_permutations():

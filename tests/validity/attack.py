@@ -68,7 +68,7 @@ def tainted(rng: np.random.Generator) -> str:
     width = len(B)
     for _ in range(int(rng.integers(1, 4))):
         kernel = keeping(rng, kernel, width)
-        width = kernel._width() or width
+        width = kernel.width() or width
     status = kernel.certificate()
     if status.status == "valid":
         raise FalseAnswerError(f"valid, but it is not psd: {kernel}")

@@ -158,7 +158,7 @@ def test_unproven_says_which_term_lacks_a_rule_and_how_hard_was_searched() -> No
     certificate = (Gaussian() + Function(_inner) * Linear()).certificate()
     text = " ".join(str(certificate).split())
     assert "is unproven: there is neither a proof nor a counter-example" in text
-    assert "No rule says that Function(_inner) is a kernel." in text
+    assert "No rule implies that Function(_inner) is a kernel." in text
     assert "points were tried" in text and "downhill" in text
     assert [str(term) for term in certificate.lacking] == ["Function(_inner)"]
     assert "Function(_inner)   NO RULE" in certificate.tree()

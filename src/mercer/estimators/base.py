@@ -252,7 +252,7 @@ class KernelEstimator(BaseEstimator):
         kernel = self._given_kernel()
         if kernel.given:
             raise CapabilityError(f"{type(self).__name__}: Precomputed kernel values do not come in chunks; give the rows.")
-        views = kernel._views()
+        views = kernel.views
         return next((kind for kind in ("table", "strings", "graphs") if kind in views), "vectors")
 
     def _refuse_chunks(self) -> CapabilityError:
@@ -305,7 +305,7 @@ class KernelEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kernel = self._given_kernel()
-        views, tags.input_tags.pairwise = kernel._views(), kernel.given
+        views, tags.input_tags.pairwise = kernel.views, kernel.given
         objects = bool(views & {"strings", "graphs", "molecules", "series"})
         tags.input_tags.sparse = not (kernel.given or objects) and kernel.takes_sparse
         tags.input_tags.string = "strings" in views
@@ -317,7 +317,7 @@ class KernelEstimator(BaseEstimator):
     def _read(self, X: Any, reset: bool) -> Any:
         """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
         kernel = self._given_kernel()
-        views = kernel._views()
+        views = kernel.views
         if kernel.given or "vectors" in views or (views <= {"any"} and looks_like_vectors(X)):
             if is_plain(X) and self._has_width(X.shape[1], reset):
                 return X  # nothing to convert: the checks of any input take longer than a small prediction

@@ -14,6 +14,7 @@ from mercer.explanations.outputs import Output, check_linear, expand, rows_of
 from mercer.inputs import Rows, as_rows, count, is_frame, take
 from mercer.kernels.column_terms import Column, ColumnTerm, column_terms
 from mercer.numeric.shapley import product_shapley
+from mercer.numeric.tiles import row_blocks
 
 #: Rows of the model that are the background if none is given, and the seed that draws them.
 BACKGROUND, BACKGROUND_SEED = 100, 0
@@ -125,8 +126,7 @@ class ColumnProduct:
         step = max(1, NUMBERS_AT_A_TIME // (B * m))
         if self._held is None and n <= step:
             self._held = self._factors(slice(0, n))
-        for low in range(0, n, step):
-            part = slice(low, min(n, low + step))
+        for part in row_blocks(n, step):
             yield part, self._factors(part) if self._held is None else self._held
 
     def _factors(self, part: slice) -> Floats:

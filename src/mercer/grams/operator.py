@@ -184,10 +184,10 @@ class GramOperator(LinearOperator):
         kernel, pair = self.kernel, self._values.pair
 
         def term(r: slice, c: slice) -> Floats:
-            return kernel._pullback(pair.tile(slice(start + r.start, start + r.stop), c), W[r, c])
+            return pair.tile(slice(start + r.start, start + r.stop), c).pullback(kernel, W[r, c])
 
         return tiles.total(term, (W.shape[0], W.shape[1]), len(kernel.theta))
 
     def diag_pullback(self, weights: Array) -> Floats:  # (n,) -> (p,)
         """d sum_i weights_i k(x_i, x_i) / d theta."""
-        return self.kernel._diag_pullback(self._values.pair.A, weights)
+        return self._values.pair.diag_pullback(self.kernel, weights)

@@ -26,6 +26,7 @@ from mercer.numeric import tiles
 from mercer.numeric.encodings import DENSE_WIDTH, dense
 from mercer.numeric.memory import LITTLE, allocate, available_bytes, budget_bytes, format_bytes, parse_bytes
 from mercer.numeric.threads import Progress, cpu_count, run
+from mercer.numeric.tiles import row_blocks
 
 #: Up to this many rows `choose` makes the whole matrix at once; beyond, the rows that are needed take less time.
 #: Row: svc-fit-*.
@@ -299,11 +300,7 @@ class KernelRows:
         q, m = len(slots), out.shape[1]
         height = min(q, 256)
         width = max(256, TILE // max(1, height))
-        pieces = [
-            (slice(i, min(i + height, q)), slice(j, min(j + width, m)))
-            for i in range(0, q, height)
-            for j in range(0, m, width)
-        ]
+        pieces = [(rows, cols) for rows in row_blocks(q, height) for cols in row_blocks(m, width)]
         run_of = q > 0 and int(slots[-1]) - int(slots[0]) == q - 1  # neighbors: a plain copy
 
         def work(tile: tuple[slice, slice], worker: int) -> None:

@@ -51,7 +51,7 @@ def refuse_given(children: tuple[Kernel, ...], verb: str) -> None:
 
 
 def _leaves(kernel: Kernel) -> list[Kernel]:
-    return [node for node in kernel._walk() if not node.children]
+    return [node for node in kernel.walk() if not node.children]
 
 
 class Combination(Kernel):
@@ -76,10 +76,10 @@ class Combination(Kernel):
         return self.terms
 
     @property
-    def _symmetric(self) -> bool:  # type: ignore[override]
-        return all(term._symmetric for term in self.terms)
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(term.symmetric for term in self.terms)
 
-    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+    def with_children(self, children: tuple[Kernel, ...]) -> Kernel:
         return dataclasses.replace(self, terms=children)  # type: ignore[type-var]
 
     def _encode(self, rows: Rows) -> Encoding:
@@ -126,7 +126,7 @@ class Sum(Combination):
     def amplified(self, factor: float) -> Kernel | None:
         terms = [term.amplified(factor) for term in self.terms]
         known = tuple(term for term in terms if term is not None)
-        return self._with_children(known) if len(known) == len(terms) else None
+        return self.with_children(known) if len(known) == len(terms) else None
 
     def _spectral(self, width: int) -> Measure:
         return mix([term._spectral(width) for term in self.terms])
@@ -134,8 +134,8 @@ class Sum(Combination):
     def _derivation(self) -> Derivation:
         return Derivation("sum", "c'(K1 + K2)c = c'K1c + c'K2c, a sum of numbers >= 0", self.terms)
 
-    def _facts(self) -> frozenset[str]:
-        facts = [term._facts() for term in self.terms]
+    def facts(self) -> frozenset[str]:
+        facts = [term.facts() for term in self.terms]
         every, some = frozenset.intersection(*facts), frozenset.union(*facts)
         known = (every & {STATIONARY}) | (some & {CHARACTERISTIC, UNIVERSAL})
         # where a term is not bounded, means of features exist for some distributions only
@@ -144,8 +144,8 @@ class Sum(Combination):
     def by_differences(self) -> bool:
         return all(term.by_differences() for term in self.terms)
 
-    def _moments(self) -> int | None:
-        orders = [term._moments() for term in self.terms]
+    def moment_order(self) -> int | None:
+        orders = [term.moment_order() for term in self.terms]
         return None if None in orders else max(order for order in orders if order is not None)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -204,7 +204,7 @@ class Product(Combination):
         for i, term in enumerate(self.terms):
             louder = term.amplified(factor)
             if louder is not None:
-                return self._with_children((*self.terms[:i], louder, *self.terms[i + 1 :]))
+                return self.with_children((*self.terms[:i], louder, *self.terms[i + 1 :]))
         return None
 
     def _spectral(self, width: int) -> Measure:
@@ -214,13 +214,13 @@ class Product(Combination):
         because = "the elementwise product of psd matrices is psd (Schur): it is the covariance of products of features"
         return Derivation("product", because, self.terms)
 
-    def _facts(self) -> frozenset[str]:
-        every = frozenset.intersection(*[term._facts() for term in self.terms])
+    def facts(self) -> frozenset[str]:
+        every = frozenset.intersection(*[term.facts() for term in self.terms])
         # spectra of stationary kernels are convolved, so full support stays full; for others nothing is claimed
         return every if STATIONARY in every else frozenset()
 
-    def _moments(self) -> int | None:
-        orders = [term._moments() for term in self.terms]
+    def moment_order(self) -> int | None:
+        orders = [term.moment_order() for term in self.terms]
         return None if None in orders else sum(order for order in orders if order is not None)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -232,7 +232,7 @@ class Product(Combination):
 
 
 class Wrapper(Kernel):
-    """Abstract: one kernel inside another, on the same encoding unless the node says otherwise."""
+    """Abstract: one kernel inside another, on the same encoding unless the node overrides it."""
 
     inner: Kernel
 
@@ -241,10 +241,10 @@ class Wrapper(Kernel):
         return (self.inner,)
 
     @property
-    def _symmetric(self) -> bool:  # type: ignore[override]
-        return self.inner._symmetric
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.inner.symmetric
 
-    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+    def with_children(self, children: tuple[Kernel, ...]) -> Kernel:
         return dataclasses.replace(self, inner=children[0])  # type: ignore[type-var]
 
     def _encode(self, rows: Rows) -> Encoding:
@@ -309,14 +309,14 @@ class Scaled(Wrapper):
             return Derivation("constant", "0 times any function is the constant 0, and c'0c = 0")
         return Derivation("scaling", f"{self.scale!r} >= 0, and c'(aK)c = a c'Kc >= 0 for a >= 0", (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts() if self.scale > 0 else frozenset({STATIONARY})
+    def facts(self) -> frozenset[str]:
+        return self.inner.facts() if self.scale > 0 else frozenset({STATIONARY})
 
     def by_differences(self) -> bool:
         return self.inner.by_differences()
 
-    def _moments(self) -> int | None:
-        return self.inner._moments() if self.scale > 0 else 0
+    def moment_order(self) -> int | None:
+        return self.inner.moment_order() if self.scale > 0 else 0
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return m.number(self.scale) * self.inner._value(x, z, m)
@@ -385,12 +385,12 @@ class Power(Pointwise):
             why += "; with the features of k, c'Kc = sum_lm (sum_i c_i phi_l(x_i) phi_m(x_i))^2 >= 0"
         return Derivation("power", why, (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        facts = self.inner._facts()  # asked once: twice at every level would be 2^depth times
+    def facts(self) -> frozenset[str]:
+        facts = self.inner.facts()  # once: twice at every level would be 2^depth calls
         return facts if STATIONARY in facts and self.power > 0 else frozenset()
 
-    def _moments(self) -> int | None:
-        order = self.inner._moments()
+    def moment_order(self) -> int | None:
+        order = self.inner.moment_order()
         return None if order is None else order * self.power
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -449,12 +449,12 @@ class PolynomialOf(Pointwise):
         because = "products, multiples >= 0 and sums of kernels are kernels, and so is the constant c0 >= 0"
         return Derivation("polynomial with coefficients >= 0", because, (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         linear = len(self.coefficients) > 1 and self.coefficients[1] > 0
-        return self.inner._facts() if linear else self.inner._facts() & {STATIONARY}
+        return self.inner.facts() if linear else self.inner.facts() & {STATIONARY}
 
-    def _moments(self) -> int | None:
-        order = self.inner._moments()
+    def moment_order(self) -> int | None:
+        order = self.inner.moment_order()
         highest = max((p for p, c in enumerate(self.coefficients) if c > 0), default=0)
         return None if order is None else order * highest
 
@@ -486,7 +486,7 @@ class Exp(Pointwise):
         return np.exp(values)
 
     def _map_or_lack(self) -> Kernel:
-        return self  # whatever the terms have
+        return self  # also if the terms have a map
 
     def _spectral(self, width: int) -> Measure:
         return composition.exponential(self.inner._spectral(width))
@@ -495,8 +495,8 @@ class Exp(Pointwise):
         because = "exp(k) is the limit of 1 + k + k^2/2 + … + k^n/n!, and limits of psd matrices are psd"
         return Derivation("exponential", because, (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts()
+    def facts(self) -> frozenset[str]:
+        return self.inner.facts()
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return m.exp(self.inner._value(x, z, m))

@@ -29,7 +29,6 @@ from mercer.kernels import evaluation
 from mercer.kernels import fields as parameters
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Occurrence, Summand
-from mercer.kernels.fields import MEDIAN
 from mercer.kernels.operators import NODES, Operators
 from mercer.numeric import tiles
 from mercer.numeric.encodings import Encoding, projected
@@ -77,7 +76,7 @@ class Arithmetic(Protocol):
         """|x|."""
 
 
-#: How tightly a node binds in a printed expression; what stands before a dot or a ** needs brackets unless it is an atom.
+#: How tightly a node binds in a printed expression; an operand before a dot or a ** needs brackets unless it is an atom.
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 
@@ -92,11 +91,11 @@ class Kernel(Operators, abc.ABC):
     """
 
     _precedence: ClassVar[int] = ATOM
-    _domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
-    _quiet: ClassVar[tuple[str, ...]] = ()  # options that are not printed where they are off, as None never is
-    _dense: bool = False  # True where sparse arrays are refused
-    _unit: ClassVar[bool] = False  # True where k(x, x) = 1 whatever x is: such a diagonal need not be looked at
-    _symmetric: bool = True  # False where the formula does not promise k(x, z) = k(z, x)
+    domain: ClassVar[str] = "vectors"  # what it compares; "any" for functions of the user's own
+    _quiet: ClassVar[tuple[str, ...]] = ()  # options that are not printed at their default value; None is never printed
+    _dense: bool = False  # True if sparse arrays raise an error
+    _unit: ClassVar[bool] = False  # True if k(x, x) = 1 for every x: such a diagonal need not be checked
+    symmetric: bool = True  # False if k(x, z) = k(z, x) is not known
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -105,7 +104,7 @@ class Kernel(Operators, abc.ABC):
                 value = rule.check(type(self).__name__, item.name, getattr(self, item.name))
                 object.__setattr__(self, item.name, value)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------------------------
 
     @final
     def __call__(self, X: Any, Z: Any = None) -> Array:
@@ -136,19 +135,19 @@ class Kernel(Operators, abc.ABC):
 
     @final
     def feature_names(self, X: Any) -> list[Any]:
-        """Return what the columns of feature_map(X) count: substrings, labels, …; numbered where they have no name."""
+        """Return what the columns of feature_map(X) count: substrings, labels, …; numbers if they have no names."""
         return self._finite().names(self._encode(as_rows(X)))
 
     @final
     def n_features(self, X: Any) -> int | None:
-        """Return how many columns feature_map(X) has, without making them; None where there is no finite map."""
+        """Return how many columns feature_map(X) has, without making them; None if there is no finite map."""
         features = self.features
         return None if features is None else features.count(self._encode(as_rows(X)))
 
     @final
     @property
     def features(self) -> FeatureMap | None:
-        """The finite feature map as a value, or None: what feature_map, n_features and feature_names ask."""
+        """The finite feature map as a value, or None: used by feature_map, n_features and feature_names."""
         found = self._map_or_lack()
         return found if isinstance(found, FeatureMap) else None
 
@@ -178,12 +177,12 @@ class Kernel(Operators, abc.ABC):
     def spectral(self, width: int) -> Measure:
         """Return the spectral measure for rows of `width` columns: k(x, z) = integral of cos(w'(x - z)) (Bochner).
 
-        It has a mass k(x, x), a sampler, and where there is one a density. Kernels that are no function of x - z have no
+        It has a mass k(x, x), a sampler and, for some kernels, a density. Kernels that are not functions of x - z have no
         such measure: the error names the term.
         """
         evaluation.refuse_unresolved(self)
-        if self._width() not in (None, width) and not self._views() & {"table"}:
-            raise InputError(f"{self} is for {self._width()} columns; got width={width}.")
+        if self.width() not in (None, width) and not self._views() & {"table"}:
+            raise InputError(f"{self} is for {self.width()} columns; got width={width}.")
         try:
             return self._spectral(width)
         except CapabilityError as error:
@@ -241,7 +240,7 @@ class Kernel(Operators, abc.ABC):
     @property
     def domains(self) -> frozenset[str]:
         """Kinds of objects that its leaves compare; unlike `views`, columns of a table count by what they contain."""
-        return frozenset(node._domain for node in self._walk() if not node.children)
+        return frozenset(node.domain for node in self.walk() if not node.children)
 
     @final
     def summands(self, X: Any) -> list[Summand]:
@@ -254,20 +253,30 @@ class Kernel(Operators, abc.ABC):
         return self._occurrences(item)
 
     @final
+    def derivation(self) -> Derivation | None:
+        """Return the step of a proof that this node states, or None if it states none; `certificate` joins the steps."""
+        return self._derivation()
+
+    @final
+    def formula(self, x: Any, z: Any, m: Arithmetic) -> Any:
+        """Return k(x, z) for two points, sequences of numbers of the arithmetic m; CapabilityError without a formula."""
+        return self._value(x, z, m)
+
+    @final
     @property
     def given(self) -> bool:
-        """True where the values come with the data, precomputed: rows are known by their places, and cannot be moved."""
+        """True if the data are precomputed kernel values: rows are identified by their positions."""
         return "precomputed" in self._views()
 
     @final
     def keep(self, X: Any, index: Array) -> Any:
-        """Return what k(new, …) needs of some training rows: the rows, or their places where the values are given."""
+        """Return what k(new, …) needs of some training rows: the rows, or their positions if the values are given."""
         rows = as_rows(X).take(index)
         return rows.places if self.given else rows.data
 
     @final
     def refuse_stream(self, what: str) -> None:
-        """Refuse rows that come batch by batch as kernel values: each needs values against rows that are not there yet."""
+        """Raise if rows arrive in batches of kernel values: each row needs values against rows that come later."""
         if self.given:
             raise InputError(
                 f"{what}.partial_fit cannot take Precomputed kernel values: new rows have none against rows yet to come. "
@@ -276,8 +285,8 @@ class Kernel(Operators, abc.ABC):
 
     @property
     def unresolved(self) -> bool:
-        """True while a length scale is still the word "median"."""
-        return getattr(self, "length_scale", None) == MEDIAN or any(child.unresolved for child in self.children)
+        """True while a length scale is still "median"."""
+        return any(child.unresolved for child in self.children)
 
     @property
     def adapts(self) -> bool:
@@ -286,8 +295,8 @@ class Kernel(Operators, abc.ABC):
 
     @final
     def certificate(self) -> Certificate:
-        """Return the proof that this is a kernel, a counter-example, or the word that neither was found."""
-        from mercer.validity.certificates import certify  # the one door that goes up: validity stands on kernels
+        """Return a proof that this is a kernel, a counter-example, or a report that neither was found."""
+        from mercer.validity.certificates import certify  # the only import of a higher layer: validity imports kernels
 
         return certify(self)
 
@@ -296,8 +305,8 @@ class Kernel(Operators, abc.ABC):
     @final
     @property
     def takes_sparse(self) -> bool:
-        """Whether sparse arrays of vectors are read; a kernel on columns of a table asks for the columns first."""
-        return not any(node._dense for node in self._walk())
+        """Whether sparse arrays of vectors are read; a kernel on columns of a table selects the columns first."""
+        return not any(node._dense for node in self.walk())
 
     @property
     def children(self) -> tuple[Kernel, ...]:
@@ -368,10 +377,10 @@ class Kernel(Operators, abc.ABC):
         return np.zeros(len(self.theta))
 
     def _input_slopes(self, pair: Pair, coef: Array) -> Floats:  # (m,) -> (n, d)
-        raise CapabilityError(f"{self} does not say its slope in x; PowerExponential, also behind .linear(S), does.")
+        raise CapabilityError(f"{self} has no gradient in x here; PowerExponential has one, also behind .linear(S).")
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
-        """The finite feature map, made of those of the children; None where there is none."""
+        """The finite feature map, made of those of the children; None if there is none."""
         return None
 
     def _why_no_features(self) -> str:
@@ -387,21 +396,21 @@ class Kernel(Operators, abc.ABC):
         return [Summand(self, rows, np.ones(len(rows)))]
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence] | None:
-        """Where the features of an object sit in it; None where features have no names and places."""
+        """Where the features of an object sit in it; None if features have no names and places."""
         return None
 
     def _views(self) -> frozenset[str]:
-        """What it asks of a collection: "vectors", "strings", "graphs", "table", "precomputed", or "any"."""
+        """Forms of the data that it reads: "vectors", "strings", "graphs", "table", "precomputed", or "any"."""
         if not self.children:
-            return frozenset({self._domain})
+            return frozenset({self.domain})
         return frozenset.union(*[child._views() for child in self.children])
 
     def amplified(self, factor: float) -> Kernel | None:
-        """The kernel `factor` times this one by moving its own numbers, or None where none of them is an overall scale."""
+        """The kernel `factor` times this one by moving its own numbers, or None if it has no overall scale."""
         return None
 
-    def _squares(self, other: Kernel) -> bool:
-        """Whether this kernel is the square of the other, so that its Gram is the other's, multiplied by itself."""
+    def is_square_of(self, other: Kernel) -> bool:
+        """Whether this kernel is the square of the other, so that its Gram matrix is the other's, multiplied elementwise."""
         return False
 
     def _derivation(self) -> Derivation | None:
@@ -411,7 +420,7 @@ class Kernel(Operators, abc.ABC):
         """A sentence about a node without a derivation, to follow the one that no rule covers it; may be empty."""
         return ""
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         """Those of "stationary", "characteristic", "characteristic on R^d", "universal" that are known to hold."""
         return frozenset()
 
@@ -423,26 +432,27 @@ class Kernel(Operators, abc.ABC):
         """Whether ||phi(x) - phi(z)|| depends on x - z only: then data may be shifted before distances are taken."""
         return False
 
-    def _moments(self) -> int | None:
-        """The highest order of moments that means of its features hold; None where they hold more, or it is not known."""
+    def moment_order(self) -> int | None:
+        """The highest order of moments that means of its features hold; None if they hold more, or if it is not known."""
         return None
 
-    def _weak_points(self) -> Floats | None:  # (r, d)
-        """Points whose feature vectors add up to one of negative squared length, where the node knows such points."""
+    def weak_points(self) -> Floats | None:  # (r, d)
+        """Points whose feature vectors add up to one of negative squared length, if such points are known."""
         return None
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         raise CapabilityError(f"{self} has no scalar formula.")
 
-    def _width(self) -> int | None:
-        """The number of columns it needs, where its parameters fix one."""
-        widths = [child._width() for child in self.children]
+    def width(self) -> int | None:
+        """The number of columns that its parameters require, or None."""
+        widths = [child.width() for child in self.children]
         return max((w for w in widths if w is not None), default=None)
 
     def _resolve(self, rows: Rows) -> Kernel:
-        return self._with_children(tuple(child._resolve(rows) for child in self.children))
+        return self.with_children(tuple(child._resolve(rows) for child in self.children))
 
-    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+    def with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+        """Return this node with other children, in the order of `children`."""
         return self
 
     def _text(self) -> str:
@@ -455,12 +465,12 @@ class Kernel(Operators, abc.ABC):
 
     @final
     def _bracketed(self, at_least: int) -> str:
-        """The text, in brackets if it binds less tightly than the place it stands in."""
+        """The text, in brackets if it binds less tightly than its place requires."""
         return self._text() if self._precedence >= at_least else f"({self._text()})"
 
     @final
-    def _walk(self) -> Iterator[Kernel]:
+    def walk(self) -> Iterator[Kernel]:
         """This node and all below it."""
         yield self
         for child in self.children:
-            yield from child._walk()
+            yield from child.walk()

@@ -26,7 +26,7 @@ from mercer.numeric.encodings import Encoding
 
 
 def read_claim(text: str) -> Kernel:
-    """Return what a text says, also where the closure rules do not cover it; for certificates only.
+    """Return the function that a text describes, also if the closure rules do not cover it; for certificates only.
 
     >>> from mercer.validity import certify
     >>> certify(read_claim("-1.0 * Linear()")).status, certify(read_claim("Polynomial(2, offset=-1.0)")).status
@@ -61,7 +61,7 @@ class Negative(Wrapper):
 
 
 @dataclass(frozen=True, repr=False)
-class Difference(Kernel):
+class Subtraction(Kernel):
     """k1(x, z) - k2(x, z)."""
 
     left: Kernel
@@ -73,11 +73,11 @@ class Difference(Kernel):
         return (self.left, self.right)
 
     @property
-    def _symmetric(self) -> bool:  # type: ignore[override]
-        return self.left._symmetric and self.right._symmetric
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.left.symmetric and self.right.symmetric
 
-    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
-        return Difference(*children)
+    def with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+        return Subtraction(*children)
 
     def _encode(self, rows: Any) -> Encoding:
         return self.left._encode(rows), self.right._encode(rows)
@@ -136,7 +136,7 @@ def _(kernel: Negative) -> str:
 
 
 @latex.register
-def _(kernel: Difference) -> str:
+def _(kernel: Subtraction) -> str:
     return rf"{_bracketed(kernel.left, SUM)} - {_bracketed(kernel.right, PRODUCT)}"
 
 
@@ -146,7 +146,7 @@ def _bracketed(kernel: Kernel, at_least: int) -> str:
 
 
 def multiple(factor: float, kernel: Kernel) -> Kernel:
-    """factor times a function, whatever its sign."""
+    """factor times a function, for a factor of either sign."""
     return Scaled(factor, inner=kernel) if factor >= 0 else Negative(float(factor), inner=kernel)
 
 
@@ -157,7 +157,7 @@ def _term(value: Any) -> Kernel:
 
 
 class Claims(Kernels):
-    """The language of kernels without its refusals of signs."""
+    """The language of kernels, with negative signs allowed."""
 
     def add(self, terms: list[Any]) -> Any:
         return Sum(tuple(_term(term) for term in terms))
@@ -174,7 +174,7 @@ class Claims(Kernels):
 
     def subtract(self, left: Any, right: Any) -> Any:
         numbers = not isinstance(left, Kernel) and not isinstance(right, Kernel)
-        return left - right if numbers else Difference(_term(left), _term(right))
+        return left - right if numbers else Subtraction(_term(left), _term(right))
 
     def divide(self, left: Any, right: Any) -> Any:
         if isinstance(left, Kernel) and not isinstance(right, Kernel) and right < 0:
@@ -191,7 +191,7 @@ class Claims(Kernels):
         offset = keywords.get("offset")
         if kind is Polynomial and isinstance(offset, (int, float)) and offset < 0:
             degree = super().construct(kind, arguments, {**keywords, "offset": 0.0}).get_params()["degree"]
-            return Power(degree, inner=Difference(Linear(), Constant(-offset)))
+            return Power(degree, inner=Subtraction(Linear(), Constant(-offset)))
         return super().construct(kind, arguments, keywords)
 
     def method(self, owner: Any, verb: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:

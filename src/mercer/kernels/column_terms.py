@@ -1,4 +1,4 @@
-"""A kernel as a sum of products over columns: k(x, z) = sum_t w_t prod_j k_tj(x_j, z_j), where it is one."""
+"""Kernels as sums of products over columns: k(x, z) = sum_t w_t prod_j k_tj(x_j, z_j), for kernels of that form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Column = int | str
 
 @dataclass(frozen=True)
 class ColumnTerm:
-    """w prod_j k_j(x_j, z_j): a weight, and for each column that matters a kernel on the rows that looks at it alone."""
+    """w prod_j k_j(x_j, z_j): a weight, and per relevant column a kernel on the rows that reads only this column."""
 
     weight: float
     factors: dict[Column, Kernel]
@@ -34,7 +34,7 @@ class ColumnTerm:
 
 
 def column_terms(kernel: Kernel, columns: Sequence[Column]) -> list[ColumnTerm]:
-    """The terms of a kernel on rows with these columns, or an error that names the part that is no product over columns.
+    """The terms of a kernel on rows with these columns, or an error that names the part that is not a product over columns.
 
     >>> from mercer import Gaussian, Linear
     >>> [sorted(term.factors) for term in column_terms(2.0 * Gaussian(1.0) + Linear().on(1), range(2))]
@@ -49,7 +49,7 @@ def column_terms(kernel: Kernel, columns: Sequence[Column]) -> list[ColumnTerm]:
 
 
 def _terms(kernel: Kernel, columns: tuple[Column, ...]) -> list[ColumnTerm]:
-    if isinstance(kernel, On) and len(kernel.columns) == 1:  # one factor, whatever sum it is inside
+    if isinstance(kernel, On) and len(kernel.columns) == 1:  # one factor, also if the inner kernel is a sum
         [one] = _looked_at(kernel, columns)
         return [ColumnTerm(1.0, {one: kernel.inner.on(one)})]
     if isinstance(kernel, Sum):
@@ -71,7 +71,7 @@ def _terms(kernel: Kernel, columns: tuple[Column, ...]) -> list[ColumnTerm]:
     if isinstance(kernel, (Gaussian, Laplacian)) or (isinstance(kernel, PowerExponential) and kernel.norm == kernel.power):
         return [ColumnTerm(1.0, {c: factor.on(c) for c, factor in zip(columns, _by_column(kernel, columns), strict=True)})]
     raise CapabilityError(
-        f"{kernel} on {len(columns)} columns is no product over columns, and its Shapley values have no closed form here. "
+        f"{kernel} on {len(columns)} columns is not a product over columns; its Shapley values have no closed form here. "
         "Gaussian and Laplacian (one length scale or one per column), linear kernels, kernels on single columns, "
         "and their sums, products and multiples have."
     )

@@ -105,15 +105,27 @@ class Pair:
         )
 
     def block(self, kernel: Any) -> Array:
-        """The values of a kernel on this tile, computed once for all gradients that ask; shared: read, never write."""
+        """The values of a kernel on this tile, computed once and shared by all gradients: read, never write."""
         return self._remember(("block", id(kernel), id(self.A), id(self.B)), lambda: kernel._block(self))
+
+    def diag(self, kernel: Kernel) -> Array:
+        """k(x, x) of all rows of the left encoding."""
+        return kernel._diag(self.A)
+
+    def pullback(self, kernel: Kernel, W: Array) -> Floats:
+        """d <W, K> / d theta of a kernel on this tile."""
+        return kernel._pullback(self, W)
+
+    def diag_pullback(self, kernel: Kernel, w: Array) -> Floats:
+        """d <w, diag> / d theta of a kernel, over all rows of the left encoding."""
+        return kernel._diag_pullback(self.A, w)
 
     def know(self, kernel: Any, values: Array) -> None:
         """Store values of a kernel on this tile that are known already."""
         self._memo.setdefault(("block", id(kernel), id(self.A), id(self.B)), values)
 
     def knows(self, kernel: Any) -> bool:
-        """Whether the values of a kernel on this tile are at hand."""
+        """Whether the values of a kernel on this tile have been computed already."""
         return ("block", id(kernel), id(self.A), id(self.B)) in self._memo
 
     def _remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
@@ -128,7 +140,7 @@ REMEDY = "Use mercer.GramOperator(kernel, X) for products with the matrix, or fl
 
 
 def refuse_unresolved(kernel: Kernel) -> None:
-    """Refuse to compute with a length scale that is still a word."""
+    """Raise if a length scale is still "median"."""
     if kernel.unresolved:
         raise InputError(
             f'{kernel} still has length_scale="median"; call k.resolve(X) to take the number from data '
@@ -137,11 +149,11 @@ def refuse_unresolved(kernel: Kernel) -> None:
 
 
 def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> Array:
-    """Return k(x, x), or say that it overflows; where it does not, no |k(x, z)| <= sqrt(k(x, x) k(z, z)) does."""
+    """Return k(x, x); raise if it overflows. If it is finite, so is |k(x, z)| <= sqrt(k(x, x) k(z, z))."""
     with np.errstate(over="ignore", invalid="ignore"):
         diag = kernel._diag(encoding)
     most = np.finfo(dtype_of(encoding)).max
-    if not np.abs(diag).max(initial=0.0) <= most:  # NaN neither
+    if not np.abs(diag).max(initial=0.0) <= most:  # also true for NaN
         bad = ~(np.abs(diag) <= most)
         raise InputError(
             f"{kernel}: k(x, x) overflows {dtype_of(encoding)} for row {int(np.argmax(bad))} of {name}; scale the columns."
@@ -152,7 +164,7 @@ def checked_diag(kernel: Kernel, encoding: Encoding, name: str) -> Array:
 class Evaluation:
     """k(X, Z) before it is computed: shape, dtype, symmetry and tiles.
 
-    `compiled` says that the compiler's loops pay even for a small matrix, because many follow; otherwise size decides.
+    `compiled=True` uses compiled loops even for a small matrix, because many follow; otherwise the size decides.
     """
 
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None, compiled: bool = False) -> None:
@@ -165,10 +177,10 @@ class Evaluation:
         self.pair = Pair.whole(A, A if same else kernel._encode(right), compiled)
         self.shape = self.pair.shape
         self.dtype: np.dtype[Any] = dtype_of(self.pair.A)
-        self.symmetric = same and kernel._symmetric
+        self.symmetric = same and kernel.symmetric
         self.strip = strip_of(self.pair.B)  # rows of a tile that spans the whole width; 0 for square tiles
         # values from outside (Function, Precomputed) have no cheap diagonal, and are checked there
-        if kernel._symmetric and not kernel._unit:
+        if kernel.symmetric and not kernel._unit:
             for encoding, rows in {id(rows): (e, rows) for e, rows in ((self.pair.A, left), (self.pair.B, right))}.values():
                 checked_diag(kernel, encoding, rows.name)
 
@@ -202,7 +214,7 @@ def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, si
         tile = pair.tile(rows, cols)
         if values is not None and symmetric:
             tile.know(kernel, values(rows, cols))
-        below = rows.start > cols.start  # asked for only where the kernel does not promise symmetry
+        below = rows.start > cols.start  # only for functions that are not known to be symmetric
         return kernel._pullback(tile, weights(cols, rows).T if below else weights(rows, cols))
 
     return tiles.total(term, found.shape, size, symmetric=symmetric)
@@ -233,12 +245,12 @@ class Bundle:
 
 
 def check_symmetric(bundle: Bundle) -> None:
-    """Refuse a function of the user's own that is not symmetric: half of its values would never be looked at."""
-    if all(kernel._symmetric for kernel in bundle.kernels):
+    """Raise if a function of the user's own is not symmetric: half of its values would never be computed."""
+    if all(kernel.symmetric for kernel in bundle.kernels):
         return
     size = min(bundle.length, 32)
     # rows from both ends, so that both samples are seen
     ends = slice(0, size), slice(bundle.length - size, bundle.length)
     for kernel, forth, back in zip(bundle.kernels, bundle.tile(*ends), bundle.tile(*ends[::-1]), strict=True):
-        if not kernel._symmetric and not np.allclose(forth, back.T, rtol=1e-6, atol=1e-9 * max(1.0, abs(forth).max())):
+        if not kernel.symmetric and not np.allclose(forth, back.T, rtol=1e-6, atol=1e-9 * max(1.0, abs(forth).max())):
             raise InputError(f"{kernel} is not symmetric: k(x, z) and k(z, x) differ. A two-sample test needs a kernel.")

@@ -28,8 +28,8 @@ REMEDY = "Use the kernel itself: it never makes these columns."
 class FeatureMap:
     """phi with <phi(x), phi(z)> = k(x, z), as functions of an encoded collection.
 
-    Kernels that count have a column for what occurs in the collection: their columns are not `shared` with others. They
-    `stay` where the columns of one collection can be made for another, feature_map(Z, like=X).
+    Kernels that count have a column for every feature of the collection: their columns are not `shared` with other
+    collections. They `stay` if the columns of one collection can be computed for another, feature_map(Z, like=X).
     """
 
     matrix: Callable[[Encoding, bool], Any]  # (encoding, combined) -> (n, D), dense or CSR
@@ -157,7 +157,7 @@ class Summand(NamedTuple):
     """One term of k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), on one collection."""
 
     kernel: Kernel  # k_t
-    rows: Rows  # what k_t looks at: the collection, some of its columns, or its image under a map
+    rows: Rows  # input of k_t: the collection, some of its columns, or its image under a map
     factor: Floats  # (n,) g_t
 
     def times(self, factor: Floats | float) -> Summand:

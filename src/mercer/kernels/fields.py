@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, shown
+from mercer.kernels.operators import Operators
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -27,14 +28,14 @@ LARGEST_WHOLE = 2**31 - 1
 
 @dataclass(frozen=True)
 class Rule:
-    """What a field may hold: `coerce` returns the stored value or raises ValueError; `words` says the rule."""
+    """What a field may hold: `coerce` returns the stored value or raises ValueError; `words` describes the rule."""
 
     words: str
     coerce: Callable[[Any], Any]
     free: bool = False  # positive numbers that an optimizer may move, as log(value)
 
     def check(self, owner: str, name: str, value: Any) -> Any:
-        """Return the value as stored, or say which rule it breaks."""
+        """Return the value as stored; raise InputError with the rule if it breaks it."""
         try:
             return self.coerce(value)
         except (TypeError, ValueError, OverflowError):
@@ -61,7 +62,7 @@ def real(default: Any = MISSING, *, keyword: bool = True) -> Any:
 
 
 def whole(default: Any = MISSING, *, at_least: int, keyword: bool = True) -> Any:
-    """A whole number with a lower limit; what needs more than 31 bits would never end anyway."""
+    """A whole number with a lower limit; values of more than 31 bits would never finish."""
     return _field(Rule(f"a whole number >= {at_least} (and below 2^31)", lambda v: _whole(v, at_least)), default, keyword)
 
 
@@ -208,14 +209,13 @@ def set_params(kernel: Kernel, params: dict[str, Any]) -> Kernel:
     for number, inner in below.items():
         children[number] = set_params(children[number], inner)
     changed = dataclasses.replace(kernel, **own) if own else kernel  # type: ignore[type-var]
-    return changed._with_children(tuple(children)) if children else changed
+    return changed.with_children(tuple(children)) if children else changed
 
 
 def _as_child(kernel: Kernel, path: str, value: Any) -> Kernel:
-    if not hasattr(value, "_encode"):
+    if not isinstance(value, Operators):
         raise InputError(f"{kernel}: parameter {path!r} is a kernel; got {value!r}.")
-    child: Kernel = value
-    return child
+    return cast("Kernel", value)
 
 
 def free_fields(kernel: Kernel) -> Iterator[tuple[str, Floats]]:
@@ -270,4 +270,4 @@ def with_theta(kernel: Kernel, vector: Floats) -> Kernel:
         children.append(with_theta(child, vector[position : position + step]))
         position += step
     changed = dataclasses.replace(kernel, **own) if own else kernel  # type: ignore[type-var]
-    return changed._with_children(tuple(children)) if children else changed
+    return changed.with_children(tuple(children)) if children else changed

@@ -55,14 +55,14 @@ class Cosines(Kernel):
         object.__setattr__(self, "frequencies", w)
         object.__setattr__(self, "weights", weights)
 
-    def _width(self) -> int:
+    def width(self) -> int:
         return int(self.frequencies.array.shape[1])
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()
-        if X.shape[1] != self._width():
-            raise InputError(f"Cosines: frequencies have {self._width()} columns, but {rows.name} has {X.shape[1]}.")
-        # in float64 whatever the rows are: a phase far from 0 has lost its digits in float32
+        if X.shape[1] != self.width():
+            raise InputError(f"Cosines: frequencies have {self.width()} columns, but {rows.name} has {X.shape[1]}.")
+        # in float64 for float32 rows too: a phase far from 0 has lost its digits in float32
         phase = np.asarray(X.astype(np.float64) @ self.frequencies.array.T)
         root = np.sqrt(self.weights.array)
         return Dots(np.hstack([np.cos(phase) * root, np.sin(phase) * root]).astype(X.dtype))
@@ -85,7 +85,7 @@ class Cosines(Kernel):
         )
         return Derivation("Bochner", f"{BOCHNER}; here all weights are >= 0: {because}")
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -144,15 +144,15 @@ class SpectralMixture(Kernel):
 
     _dense = True
 
-    def _width(self) -> int:
+    def width(self) -> int:
         return len(self.means[0])
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()
         if sp.issparse(X):
             raise InputError(f"SpectralMixture takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")
-        if X.shape[1] != self._width():
-            raise InputError(f"SpectralMixture: means have {self._width()} columns, but {rows.name} has {X.shape[1]}.")
+        if X.shape[1] != self.width():
+            raise InputError(f"SpectralMixture: means have {self.width()} columns, but {rows.name} has {X.shape[1]}.")
         terms = []
         for mean, scale in zip(self.means, self.scales, strict=True):
             phase = X.astype(np.float64) @ np.array(mean)
@@ -188,13 +188,13 @@ class SpectralMixture(Kernel):
         because = "a mixture of normal densities, half of each at +mean and half at -mean, with weights >= 0, on every R^d"
         return Derivation("Bochner", f"{BOCHNER}; here it is {because}")
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         full = frozenset({"stationary", "characteristic", "universal"})
         return full if any(self.weights) else frozenset({"stationary"})
 
     def _pullback(self, pair: Pair, W: Array) -> Floats:
         terms = self._terms(pair)
-        if not all(self.weights):  # a zero has no logarithm: such weights are no free parameters
+        if not all(self.weights):  # a zero has no logarithm: such weights are not free parameters
             return np.empty(0)
         return np.array([weight * np.vdot(W, term) for weight, term in zip(self.weights, terms, strict=True)])
 
@@ -334,11 +334,9 @@ class Periodic(Stationary):
         X = rows.vectors()
         if sp.issparse(X):
             raise InputError(f"Periodic takes dense arrays; {rows.name} is sparse. Use {rows.name}.toarray().")
-        if self._width() not in (None, X.shape[1]):
-            raise InputError(
-                f"Periodic: length_scale has {self._width()} entries, but {rows.name} has {X.shape[1]} columns."
-            )
-        key = ("circles", self.period, self.length_scale if self._width() else None)
+        if self.width() not in (None, X.shape[1]):
+            raise InputError(f"Periodic: length_scale has {self.width()} entries, but {rows.name} has {X.shape[1]} columns.")
+        key = ("circles", self.period, self.length_scale if self.width() else None)
         return rows.remember(key, lambda: self._circles(X))
 
     def _circles(self, X: Array) -> tuple[Points, Dots]:
@@ -372,7 +370,7 @@ class Periodic(Stationary):
     def _spectral(self, width: int) -> CircleLaw:
         return CircleLaw(tuple(s * s for s in self._inverse_scales(width)), self.period)
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
 
     def _derivation(self) -> Derivation:

@@ -38,7 +38,7 @@ def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_callable(value: Any, verb: str, shape: str) -> None:
-    """Refuse what is no function."""
+    """Raise if the value is not a function."""
     if not callable(value):
         raise InputError(f"{verb} takes a function {shape}; got {value!r}.")
 
@@ -48,7 +48,7 @@ def name_of(function: Callable[..., Any]) -> str:
     for name, known in _registered.items():
         if known is function:
             return name
-    if not isinstance(function, type) and hasattr(function, "get_params"):  # a kernel used as a function is its text
+    if isinstance(function, Kernel):  # a kernel used as a function is its text
         return repr(function)
     return str(getattr(function, "__name__", type(function).__name__))
 
@@ -60,7 +60,7 @@ def registered(name: str) -> Callable[..., Any] | None:
 
 @dataclass(frozen=True, repr=False)
 class Function(Kernel):
-    """A function f(X, Z) -> (n, m) of two collections. Whether it is a kernel is for `certificate` to find out.
+    """A function f(X, Z) -> (n, m) of two collections. `certificate` checks whether it is a kernel.
 
     f is called with slices of the collections as they came in, possibly from several threads at once.
 
@@ -72,8 +72,8 @@ class Function(Kernel):
     """
 
     f: Callable[[Any, Any], Any] = field()
-    _domain = "any"
-    _symmetric = False
+    domain = "any"
+    symmetric = False
 
     def __post_init__(self) -> None:
         if not callable(self.f):
@@ -116,8 +116,8 @@ class Precomputed(Kernel):
     True
     """
 
-    _domain = "precomputed"
-    _symmetric = False
+    domain = "precomputed"
+    symmetric = False
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("given", lambda: Given(*rows.given()))

@@ -27,7 +27,7 @@ from mercer.numeric.encodings import Encoding
 
 Plane = tuple[Any, Any]  # P and Q, (n, m) each, or 0
 
-#: What a term that has no such gradient answers.
+#: The result for a term without such a gradient.
 NONE = frozenset({"none"})
 
 
@@ -62,7 +62,7 @@ def _metrics(kernel: Kernel) -> frozenset[Any]:
 
 @singledispatch
 def _plane(kernel: Kernel, pair: Pair) -> Plane:
-    raise CapabilityError(f"{kernel} has no gradient in its argument.")  # pragma: no cover - `differentiable` says so first
+    raise CapabilityError(f"{kernel} has no gradient in its argument.")  # pragma: no cover - see `differentiable`
 
 
 @singledispatch

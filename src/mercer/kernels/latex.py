@@ -1,4 +1,4 @@
-"""Kernels as formulas, for notebooks: each class of kernels says once how it is written in LaTeX."""
+"""Kernels as LaTeX formulas, for notebooks: one rule per class."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _values(kernel: Kernel) -> list[float]:
 
 @singledispatch
 def latex(kernel: Any) -> str:
-    """The formula of a kernel; its name and parameters where none is known."""
+    """The formula of a kernel; its name and parameters if no formula is known."""
     fields = [(f.name, getattr(kernel, f.name)) for f in dataclasses.fields(kernel)]
     shown = ", ".join(rf"\mathtt{{{_plain(name)}}}={_value(value)}" for name, value in fields)
     inside = rf"\left[{shown}\right]" if shown else ""

@@ -12,7 +12,7 @@ from mercer.arrays import Ints
 from mercer.inputs import Rows
 from mercer.inputs.graphs import as_molecule
 from mercer.kernels.base import Derivation
-from mercer.kernels.counting.profile import CountKernel, Profile, Recipe
+from mercer.kernels.counting.profile import CountingRecipe, CountKernel, Profile
 from mercer.kernels.counting.table import FeatureTable, present, table_of_counts, unary_table
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_of, whole
@@ -94,11 +94,11 @@ class CircularSubstructures(CountKernel):
     counts: bool = flag(True)
     chirality: bool = flag(True)
     kind: str = one_of(KINDS, "circular")
-    _domain = "molecules"
+    domain = "molecules"
     _quiet = ("counts", "chirality", "kind")
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("substructures", self), lambda: Profile(self._found(rows), Recipe(self._table, _no_windows)))
+        return rows.remember(("substructures", self), lambda: Profile(self._found(rows), CountingRecipe(self._table)))
 
     def _found(self, rows: Rows) -> Substructures:
         # the same for both values of counts
@@ -166,7 +166,3 @@ class CircularSubstructures(CountKernel):
             else "<phi(x), phi(z)> with phi_s(x) = 1 if the substructure s occurs in x"
         )
         return Derivation("explicit features", because)
-
-
-def _no_windows(found: Substructures) -> None:
-    """Molecules have no windows to compare: their table is always made."""

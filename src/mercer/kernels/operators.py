@@ -1,4 +1,4 @@
-"""The language of kernels: + * ** and the verbs, each a closure rule, and the refusals of what no rule covers."""
+"""Operators and methods that combine kernels, each a closure rule; combinations without a rule raise ClosureError."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 
-#: What the operators make, by name. The classes stand above this module and put themselves in (`node`), so that the
-#: language of kernels needs no import of what is written in it.
+#: Classes that the operators construct, by name. They are defined in modules that import this one and register themselves
+#: with `node`, which avoids a cycle of imports.
 NODES: dict[str, Any] = {}
 
 #: The largest float, as a divisor: whole numbers may be larger.
@@ -25,7 +25,7 @@ Node = TypeVar("Node", bound=Callable[..., Any])
 
 
 def node(maker: Node) -> Node:
-    """Make a class, or a function that makes a kernel, known to the operators."""
+    """Register a class, or a function that returns a kernel, for the operators."""
     NODES[maker.__name__] = maker
     return maker
 
@@ -123,7 +123,7 @@ class Operators:
         return NODES["Centered"](NODES["as_sample"](X), inner=self._self)
 
     def repaired(self, X: Any, method: str = "clip") -> Kernel:
-        """A kernel from a function that is none: its matrix on the sample X with clipped, flipped or shifted eigenvalues.
+        """A kernel from a function that is not one: its matrix on the sample X with clipped, flipped or shifted eigenvalues.
 
         New objects are mapped consistently, as `mercer.repair(K, method).rows` maps their rows.
         """

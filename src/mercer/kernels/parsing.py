@@ -25,7 +25,7 @@ from mercer.kernels.functions import registered
 from mercer.kernels.stationary import Gaussian
 from mercer.registry import public_names
 
-#: Deeper expressions are refused: kernels are walked by functions that call themselves.
+#: Deeper expressions raise an error, because functions on kernels are recursive.
 MAX_DEPTH = 100
 
 #: Whole numbers of more digits are read as floats, which no field for whole numbers takes.
@@ -45,7 +45,7 @@ class Language(Protocol):
     """What an expression means; errors are InputErrors, and get their place in the text here."""
 
     def name(self, name: str) -> Any:
-        """The value of a name that stands alone."""
+        """The value of a name without brackets."""
 
     def call(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """name(…)."""
@@ -54,7 +54,7 @@ class Language(Protocol):
         """owner.verb(…); the owner is a kernel, or the name of a class."""
 
     def problem(self, owner: Any, verb: str) -> str:
-        """What is wrong with a method, before its arguments are read; empty if nothing is."""
+        """The problem with a method, before its arguments are read; empty if there is none."""
 
     def add(self, terms: list[Any]) -> Any:
         """The sum of two or more kernels and numbers, at least one of them a kernel."""
@@ -181,7 +181,7 @@ class Reader:
         return self.guarded(lambda: self.language.multiply(chain), start)
 
     def power(self, depth: int) -> Any:
-        """Signs, what they stand before, and a power, which binds more tightly than they do."""
+        """Signs, their operand, and a power, which binds more tightly than signs."""
         start, minus = self.position, False
         while self.at("+", "-"):
             minus ^= self.token == "-"
@@ -201,7 +201,7 @@ class Reader:
         if not signed:
             return value
         if isinstance(value, bool) or not isinstance(value, (Kernel, int, float)):
-            raise self.fail("a sign stands before a number only", start)
+            raise self.fail("a sign is allowed before a number only", start)
         if not minus:
             return value
         return self.guarded(lambda: self.language.negate(value), start) if isinstance(value, Kernel) else -value
@@ -214,7 +214,7 @@ class Reader:
         return self.guarded(lambda: operation(left, right), start)
 
     def guarded(self, work: Any, where: int) -> Any:
-        """Do something that may be refused, and say where it stands if it is."""
+        """Run `work` and add the position in the text to an error that it raises."""
         try:
             return work()
         except InputError as error:
@@ -291,7 +291,7 @@ class Reader:
         while not self.at(")"):
             where, name = self.position, self.keyword()
             if name is None and keywords:
-                raise self.fail("an argument without a name stands behind one with a name", where)
+                raise self.fail("an argument without a name follows one with a name", where)
             value = self.sum(depth + 1)
             if name is None:
                 arguments.append(value)
@@ -366,7 +366,7 @@ _ELSEWHERE = {
     "whitekernel": "the noise of the model (GaussianProcessRegressor(noise=…), alpha of KernelRidge)",
 }  # fmt: skip
 
-#: Longer texts are refused.
+#: Longer texts raise an error.
 MAX_LENGTH = 5_000_000
 
 
@@ -430,7 +430,7 @@ class Kernels:
         return kind(*arguments, **keywords)
 
     def problem(self, owner: Any, verb: str) -> str:
-        """What is wrong with a method, before its arguments are read; empty if nothing is."""
+        """The problem with a method, before its arguments are read; empty if there is none."""
         if isinstance(owner, ClassName):
             known = owner.name == "Gaussian" and verb in _CONVERSIONS
             return "" if known else f"{owner.name} needs brackets: {owner.name}(…)"
@@ -447,7 +447,7 @@ class Kernels:
         return Sum(tuple(term if isinstance(term, Kernel) else constant(term) for term in _summed(terms)))
 
     def multiply(self, factors: list[Any]) -> Any:
-        # from left to right, as Python does; kernels in a row at once, since each product looks at all its factors
+        # from left to right, as Python does; kernels in a row at once, because each product checks all its factors
         value, row = factors[0], []
         for factor in factors[1:]:
             if isinstance(value, Kernel) and isinstance(factor, Kernel):

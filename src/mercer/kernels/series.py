@@ -59,7 +59,7 @@ class SeriesKernel(Kernel):
     """Abstract: a kernel on series by a recursion over pairs of steps, which a base kernel compares."""
 
     base: Kernel
-    _domain = "series"
+    domain = "series"
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Kernel):
@@ -72,13 +72,13 @@ class SeriesKernel(Kernel):
     def children(self) -> tuple[Kernel, ...]:
         return (self.base,)
 
-    def _with_children(self, children: tuple[Kernel, ...]) -> Kernel:
+    def with_children(self, children: tuple[Kernel, ...]) -> Kernel:
         return dataclasses.replace(self, base=children[0])  # type: ignore[type-var]
 
     def _map_or_lack(self) -> Kernel:
         return self  # features of the base kernel are not its own
 
-    def _width(self) -> None:
+    def width(self) -> None:
         """Channels are not columns."""
 
     def _views(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class SeriesKernel(Kernel):
     def _resolve(self, rows: Rows) -> Kernel:
         table, first = joined_steps(rows.series())
         factor = MEDIAN_FACTOR * float(np.sqrt(np.median(np.diff(first))))
-        return self._with_children((self.base._resolve(Rows(table * factor, f"the steps of {rows.name}")),))
+        return self.with_children((self.base._resolve(Rows(table * factor, f"the steps of {rows.name}")),))
 
     def _values(self, A: Steps, i: int, B: Steps, cols: slice) -> Floats:  # -> (c,)
         """The recursion for series i of A with some series of B, in groups whose base values fit in memory."""
@@ -337,7 +337,7 @@ class SeriesMap(View):
     kind: str = one_of(MAPS, "time", keyword=False)
     inner: Kernel = child()
 
-    def _view(self, rows: Rows) -> Rows:
+    def view(self, rows: Rows) -> Rows:
         return rows.remember(
             ("series map", self.kind),
             lambda: Rows([mapped(self.kind, one) for one in rows.series()], f"{self.kind}({rows.name})", rows.weights),

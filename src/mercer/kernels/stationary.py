@@ -22,6 +22,7 @@ from mercer.kernels.vectors import Bilinear, Linear
 from mercer.numeric.encodings import Encoding, dense
 from mercer.numeric.frozen import FrozenArray
 from mercer.numeric.points import Points, exp_plain, few, median_distance, power_slopes, weighted_sums
+from mercer.numeric.tiles import row_blocks
 
 Exp = Callable[..., Array]
 
@@ -58,7 +59,7 @@ class Stationary(Kernel):
     def _factor(self) -> float:
         return float(self.length_scale) ** -2 if isinstance(self.length_scale, float) else 1.0
 
-    def _width(self) -> int | None:
+    def width(self) -> int | None:
         return len(self.length_scale) if isinstance(self.length_scale, tuple) else None
 
     def _inverse_scales(self, width: int) -> tuple[float, ...]:
@@ -68,11 +69,11 @@ class Stationary(Kernel):
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()
-        if self._width() not in (None, X.shape[1]):
+        if self.width() not in (None, X.shape[1]):
             raise InputError(
-                f"{type(self).__name__}: length_scale has {self._width()} entries, but {rows.name} has {X.shape[1]} columns."
+                f"{type(self).__name__}: length_scale has {self.width()} entries, but {rows.name} has {X.shape[1]} columns."
             )
-        key = self.length_scale if self._width() else None
+        key = self.length_scale if self.width() else None
         return rows.remember(("points", key), lambda: Points(X, self._scales()))
 
     def _distances(self, pair: Pair) -> Array:
@@ -90,7 +91,7 @@ class Stationary(Kernel):
         return np.ones(len(encoding), encoding.dtype)
 
     def _pullback(self, pair: Pair, W: Array) -> Floats:
-        K, each = pair.block(self), self._width() is not None
+        K, each = pair.block(self), self.width() is not None
         d2 = None if each and self._steady else self._distances(pair)
         s = None if d2 is None else d2 * self._factor()
         S = self._slope(s, K) * W  # d<W, K>/ds, and ds/dlog(l) = -2 (x - z)^2 / l^2
@@ -103,19 +104,21 @@ class Stationary(Kernel):
         return np.concatenate([-2.0 * squares, shape])
 
     def _shape_pullback(self, s: Any, W: Array) -> Floats:
-        """The gradient in further parameters of the profile, which stand behind length_scale."""
+        """The gradient in further parameters of the profile, which follow length_scale in theta."""
         return np.empty(0)
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         return FACTS
 
     def by_differences(self) -> bool:
         return True
 
+    @property
+    def unresolved(self) -> bool:
+        return self.length_scale == MEDIAN
+
     def _resolve(self, rows: Rows) -> Kernel:
-        if self.length_scale != MEDIAN:
-            return self
-        return self.set_params(length_scale=self._median(rows))
+        return self.set_params(length_scale=self._median(rows)) if self.unresolved else self
 
     def _median(self, rows: Rows) -> float:
         return median_distance(rows.vectors(), "euclidean", rows.weights)
@@ -184,7 +187,7 @@ class Gaussian(Stationary):
     def _spectral(self, width: int) -> GaussianLaw:
         return GaussianLaw(self._inverse_scales(width))
 
-    def _squares(self, other: Kernel) -> bool:
+    def is_square_of(self, other: Kernel) -> bool:
         if not isinstance(other, Gaussian) or isinstance(other.length_scale, str) or isinstance(self.length_scale, str):
             return False
         own, wide = np.atleast_1d(self.length_scale), np.atleast_1d(other.length_scale)
@@ -255,8 +258,8 @@ def _take_near(S: Array, d2: Array, a: Array, b: Array) -> Floats:
     total = np.zeros(a.shape[1])
     i, j = np.nonzero(d2 < 1e-4 * d2.max())
     step = max(1, 2**18 // a.shape[1])  # in portions, so that a tile full of duplicates stays small
-    for start in range(0, len(i), step):
-        rows, cols = i[start : start + step], j[start : start + step]
+    for part in row_blocks(len(i), step):
+        rows, cols = i[part], j[part]
         total += S[rows, cols] @ (a[rows] - b[cols]) ** 2
     S[i, j] = 0.0
     return total
@@ -294,7 +297,7 @@ class Laplacian(Stationary):
 
     def _pullback(self, pair: Pair, W: Array) -> Floats:
         S = pair.block(self) * W
-        if self._width() is None:
+        if self.width() is None:
             return np.array([self._factor() ** 0.5 * np.vdot(S, pair.manhattan_distances())])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
         return weighted_sums(a, b, S, 1.0)
@@ -528,7 +531,7 @@ class PowerExponential(Stationary):
 
     def _pullback(self, pair: Pair, W: Array) -> Floats:
         S = self._weights(pair, pair.block(self)) * W  # dK / dlog(l_k) = S (|x_k - z_k| / l_k)^p
-        if self._width() is None:
+        if self.width() is None:
             return np.array([np.vdot(S, self._sums(pair))])
         a, b = pair.A.array[pair.rows], pair.B.array[pair.cols]
         return weighted_sums(a, b, S, self.norm)

@@ -67,7 +67,7 @@ class Linear(DotProduct):
     def by_differences(self) -> bool:
         return True
 
-    def _moments(self) -> int:
+    def moment_order(self) -> int:
         return 1
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -99,16 +99,16 @@ class Bilinear(DotProduct):
         object.__setattr__(self, "B", frozen)
 
     @property
-    def _symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:  # type: ignore[override]
         return bool(np.array_equal(self.B.array, self.B.array.T))
 
-    def _width(self) -> int:
+    def width(self) -> int:
         return len(self.B.array)
 
     def _encode(self, rows: Rows) -> Encoding:
         X = rows.vectors()
-        if X.shape[1] != self._width():
-            raise InputError(f"Bilinear: B is for {self._width()} columns, but {rows.name} has {X.shape[1]}.")
+        if X.shape[1] != self.width():
+            raise InputError(f"Bilinear: B is for {self.width()} columns, but {rows.name} has {X.shape[1]}.")
         image = X @ self.B.array.astype(X.dtype)  # x'B once per row; the tile then is a plain inner product
         return super()._encode(rows), Dots(sp.csr_array(image) if sp.issparse(image) else np.ascontiguousarray(image))
 
@@ -121,7 +121,7 @@ class Bilinear(DotProduct):
         return np.einsum("ij,ij->i", X, image)
 
     def _feature_map(self, *terms: FeatureMap) -> FeatureMap | None:
-        if not self._symmetric or not definiteness(self.B).psd:
+        if not self.symmetric or not definiteness(self.B).psd:
             return None
         width = max(1, int(np.count_nonzero(np.diagonal(self.B.array) > 0)))
         return FeatureMap(lambda encoding, combined: self._image(encoding[0].array), lambda encoding: width)
@@ -136,18 +136,18 @@ class Bilinear(DotProduct):
         )
 
     def _derivation(self) -> Derivation | None:
-        found = definiteness(self.B) if self._symmetric else None
+        found = definiteness(self.B) if self.symmetric else None
         if found is None or not found.psd:
             return None
         return Derivation("x'Bz with B psd", f"B is symmetric, and {found.how}; so B = R'R, and x'Bz = <Rx, Rz>")
 
-    def _weak_points(self) -> Floats | None:
-        return definiteness(self.B).point if self._symmetric else None
+    def weak_points(self) -> Floats | None:
+        return definiteness(self.B).point if self.symmetric else None
 
     def by_differences(self) -> bool:
         return True
 
-    def _moments(self) -> int:
+    def moment_order(self) -> int:
         return 1
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -218,7 +218,7 @@ class Polynomial(DotProduct):
         base = Linear() + self.offset if self.offset > 0 else Linear()
         return Derivation("polynomial of the inner product", because, (base**self.degree,))
 
-    def _moments(self) -> int:
+    def moment_order(self) -> int:
         return self.degree
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
@@ -294,7 +294,7 @@ class Constant(Kernel):
     """
 
     value: float = nonnegative(1.0, keyword=False)
-    _domain = "any"
+    domain = "any"
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("ones", lambda: Values(np.ones(len(rows))))
@@ -327,13 +327,13 @@ class Constant(Kernel):
     def _spectral(self, width: int) -> Atoms:
         return Atoms.at_zero(width, self.value)
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         return frozenset({"stationary"})
 
     def by_differences(self) -> bool:
         return True
 
-    def _moments(self) -> int:
+    def moment_order(self) -> int:
         return 0
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:

@@ -27,16 +27,16 @@ from mercer.numeric.frozen import FrozenArray
 
 
 class View(Wrapper):
-    """Abstract: k(phi(x), phi(z)), the inner kernel on what `_view` makes of the rows."""
+    """Abstract: k(phi(x), phi(z)), the inner kernel on what `view` makes of the rows."""
 
     @abc.abstractmethod
-    def _view(self, rows: Rows) -> Rows: ...
+    def view(self, rows: Rows) -> Rows: ...
 
     def _encode(self, rows: Rows) -> Encoding:
-        return self.inner._encode(self._view(rows))
+        return self.inner._encode(self.view(rows))
 
     def _resolve(self, rows: Rows) -> Kernel:
-        return self._with_children((self.inner._resolve(self._view(rows)),))
+        return self.with_children((self.inner._resolve(self.view(rows)),))
 
     def _beyond_unit(self) -> Kernel | None:
         return self.inner._beyond_unit()
@@ -57,7 +57,7 @@ class View(Wrapper):
         return terms[0]
 
     def _summands(self, rows: Rows) -> list[Summand]:
-        return self.inner._summands(self._view(rows))
+        return self.inner._summands(self.view(rows))
 
 
 @node
@@ -91,11 +91,11 @@ class On(View):
         inner = self.inner._views()
         return inner if inner == {"series"} else frozenset({"table"})  # channels of series are chosen like columns
 
-    def _width(self) -> int | None:
+    def width(self) -> int | None:
         numbers = [c if c >= 0 else -c - 1 for c in self.columns if isinstance(c, int)]
         return max(numbers) + 1 if numbers else None
 
-    def _view(self, rows: Rows) -> Rows:
+    def view(self, rows: Rows) -> Rows:
         return rows.columns(self.columns)
 
     def _spectral(self, width: int) -> Measure:
@@ -110,15 +110,15 @@ class On(View):
         chosen = ", ".join(repr(column) for column in self.columns)
         return Derivation("k(phi(x), phi(z))", f"phi(x) keeps the columns {chosen}", (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts() & {"stationary"}  # it sees some columns only, so it cannot tell all laws apart
+    def facts(self) -> frozenset[str]:
+        return self.inner.facts() & {"stationary"}  # it sees some columns only, so it cannot tell all laws apart
 
     def by_differences(self) -> bool:
         return self.inner.by_differences()
 
-    def _weak_points(self) -> Floats | None:
-        parts = self.inner._weak_points()
-        width = self._width()
+    def weak_points(self) -> Floats | None:
+        parts = self.inner.weak_points()
+        width = self.width()
         chosen = [column % width for column in self.columns if isinstance(column, int)] if width else []
         if parts is None or width is None or len(set(chosen)) < len(self.columns):
             return None
@@ -143,7 +143,7 @@ class Mapped(View):
 
     phi: Callable[[Any], Any] = field()
     inner: Kernel = child()
-    _domain = "any"
+    domain = "any"
 
     def __post_init__(self) -> None:
         check_callable(self.phi, "map", "from a collection to a collection of the same length")
@@ -151,10 +151,10 @@ class Mapped(View):
     def _views(self) -> frozenset[str]:
         return frozenset({"any"})
 
-    def _width(self) -> None:
+    def width(self) -> None:
         return None
 
-    def _view(self, rows: Rows) -> Rows:
+    def view(self, rows: Rows) -> Rows:
         return rows.mapped(self.phi)
 
     def _derivation(self) -> Derivation:
@@ -190,13 +190,13 @@ class LinearMap(View):
             raise InputError(f"linear takes finite numbers, S (r, d) or (d,); got an array of shape {frozen.array.shape}.")
         object.__setattr__(self, "S", frozen)
 
-    def _width(self) -> int:
+    def width(self) -> int:
         return int(self.S.array.shape[-1])
 
     def _views(self) -> frozenset[str]:
         return frozenset({"vectors"})
 
-    def _view(self, rows: Rows) -> Rows:
+    def view(self, rows: Rows) -> Rows:
         return rows.remember(("linear", self.S), lambda: self._moved(rows))
 
     def _moved(self, rows: Rows) -> Rows:
@@ -205,8 +205,8 @@ class LinearMap(View):
 
     def _mapped(self, rows: Rows) -> Any:
         X, S = rows.vectors(), self.S.array
-        if X.shape[1] != self._width():
-            raise InputError(f"linear: S has {self._width()} columns, but {rows.name} has {X.shape[1]}.")
+        if X.shape[1] != self.width():
+            raise InputError(f"linear: S has {self.width()} columns, but {rows.name} has {X.shape[1]}.")
         S = S.astype(X.dtype)
         if S.ndim == 2:
             return X @ S.T
@@ -219,17 +219,17 @@ class LinearMap(View):
     def _spectral(self, width: int) -> Measure:
         S = np.diag(self.S.array) if self.S.array.ndim == 1 else self.S.array
         if S.shape[1] != width:
-            raise InputError(f"linear: S has {S.shape[1]} columns; a spectral measure on {width} was asked for.")
+            raise InputError(f"linear: S has {S.shape[1]} columns; the spectral measure was requested for {width}.")
         return LinearImage(self.inner._spectral(len(S)), S)
 
     def _derivation(self) -> Derivation:
         shape = " x ".join(str(size) for size in self.S.array.shape)
         return Derivation("k(phi(x), phi(z))", f"phi(x) = Sx with a fixed S ({shape})", (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
+    def facts(self) -> frozenset[str]:
         S = self.S.array
         injective = bool((S != 0).all()) if S.ndim == 1 else int(np.linalg.matrix_rank(S)) == S.shape[1]
-        return self.inner._facts() if injective else self.inner._facts() & {"stationary"}
+        return self.inner.facts() if injective else self.inner.facts() & {"stationary"}
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         return self.inner._value(self._point(x, m), self._point(z, m), m)

@@ -1,7 +1,7 @@
 """Closure rules that change the features: weights, normalization, Tanimoto, centering, and repair on a sample.
 
-`Repaired` makes a kernel of a similarity that is none. With the similarities K = U diag(s) U' of the sample and k_x those of
-an object against it,
+`Repaired` makes a kernel of a similarity that is not one. With the similarities K = U diag(s) U' of the sample and the
+similarities k_x of an object with it,
 
     clip   phi(x) = diag(s_+)^(-1/2) U_+' k_x       on the sample: U_+ diag(s_+) U_+', the nearest psd matrix
     flip   phi(x) = diag(|s|)^(-1/2) U' k_x         on the sample: U diag(|s|) U'
@@ -68,7 +68,7 @@ class Weighted(Diagonal):
 
     f: Callable[[Any], Any] = field()
     inner: Kernel = child()
-    _domain = "any"
+    domain = "any"
 
     def __post_init__(self) -> None:
         check_callable(self.f, "weighted", "from a collection of n objects to n numbers")
@@ -151,8 +151,8 @@ class Normalized(Diagonal):
         because = "f(x) k(x, z) f(z) with f(x) = 1 / sqrt(k(x, x)), and 0 where k(x, x) = 0"
         return Derivation("normalization", because, (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts() & {"stationary"}
+    def facts(self) -> frozenset[str]:
+        return self.inner.facts() & {"stationary"}
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         norm = m.sqrt(self.inner._value(x, x, m) * self.inner._value(z, z, m))
@@ -215,8 +215,8 @@ class Tanimoto(Wrapper):
         )
         return Derivation("Tanimoto", because, (self.inner,))
 
-    def _facts(self) -> frozenset[str]:
-        return self.inner._facts() & {"stationary"}
+    def facts(self) -> frozenset[str]:
+        return self.inner.facts() & {"stationary"}
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         value = self.inner._value(x, z, m)
@@ -244,7 +244,7 @@ class Sample:
     digest: str
 
     def __init__(self, data: Any) -> None:
-        Rows(data)  # refuses what is no collection
+        Rows(data)  # raises if it is not a collection
         frozen: Any
         if sp.issparse(data):
             frozen = sp.csr_array(data, copy=True)
@@ -321,7 +321,7 @@ class Centered(Wrapper):
         """mean_j k(x_i, s_j) without holding the matrix."""
         pair = Pair.whole(A, B)
         ones = np.full((pair.shape[1], 1), 1.0 / pair.shape[1])
-        symmetric = A is B and self._symmetric
+        symmetric = A is B and self.symmetric
         return tiles.product(lambda r, c: self.inner._block(pair.tile(r, c)), pair.shape, ones, symmetric)[:, 0]
 
     def _block(self, pair: Pair) -> Array:
@@ -401,8 +401,8 @@ class Repaired(Wrapper):
             raise InputError("repaired: given values are repaired by mercer.repair(K), their new rows by .rows(K_new).")
 
     @property
-    def _symmetric(self) -> bool:  # type: ignore[override]
-        return self.method != "shift" or self.inner._symmetric
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.method != "shift" or self.inner.symmetric
 
     def _encode(self, rows: Rows) -> Encoding:
         values, vectors, shift = spectrum(self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
+from mercer.numeric.tiles import row_blocks
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ def _require_finite_matrix(K: Array, name: str) -> None:  # (n, n)
         total = K.sum()
     if np.isfinite(total):
         return
-    for start in range(0, K.shape[0], _ROWS):
-        bad = np.argwhere(~np.isfinite(K[start : start + _ROWS]))
+    for rows in row_blocks(K.shape[0], _ROWS):
+        bad = np.argwhere(~np.isfinite(K[rows]))
         if bad.size:
-            i, j = int(bad[0, 0]) + start, int(bad[0, 1])
+            i, j = int(bad[0, 0]) + rows.start, int(bad[0, 1])
             raise InputError(
                 f"{name}[{i}, {j}] is {K[i, j]}; a Gram matrix must be finite. "
                 "Look at rows of the data with missing or huge values."

@@ -9,15 +9,11 @@ import scipy.linalg.blas as blas
 import scipy.linalg.lapack as lapack
 
 from mercer.arrays import Array
-from mercer.numeric.tiles import onto_lower, onto_upper
+from mercer.numeric.tiles import onto_lower, onto_upper, row_blocks
 
 _TILE = 512  # 2 MiB of float64: the tile and its transpose stay in the cache while they are swapped
 
 _STRIP = 192  # columns of an inverse at a time; narrow, since each of its corners costs a product with itself
-
-
-def _spans(n: int, size: int = _TILE) -> list[slice]:
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def mirror_upper(A: Array, diagonal: Array) -> None:  # A (n, n) in place, diagonal (n,)
@@ -52,7 +48,7 @@ def mirror_lower(A: Array) -> None:  # A (n, n) in place
 
 
 def _tiles_above(n: int) -> Iterator[tuple[slice, slice]]:
-    spans = _spans(n)
+    spans = row_blocks(n, _TILE)
     for i, rows in enumerate(spans):
         for columns in spans[i:]:
             yield rows, columns
@@ -103,7 +99,7 @@ def column_norms(A: Array) -> Array:  # (n, n), lower triangle used -> (n,) floa
     array([ 5., 16.])
     """
     norms = np.empty(A.shape[0])
-    for P in _spans(A.shape[0]):
+    for P in row_blocks(A.shape[0], _TILE):
         corner, below = np.tril(A[P, P]), A[P.stop :, P]
         norms[P] = sum(np.einsum("ij,ij->j", part, part, dtype=np.float64) for part in (corner, below))
     return norms
@@ -119,7 +115,7 @@ def inverse_column_norms(L: Array) -> Array:  # (n, n), lower triangle used -> (
     array([0.25  , 0.0625])
     """
     n = L.shape[0]
-    spans = _spans(n, _STRIP)
+    spans = row_blocks(n, _STRIP)
     trtri = lapack.dtrtri if L.dtype == np.float64 else lapack.strtri
     corners = [np.tril(trtri(np.array(L[P, P], order="F"), lower=1, overwrite_c=1)[0]) for P in spans]
     norms = np.zeros(n)

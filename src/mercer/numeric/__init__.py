@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: memory, threads, tiles, distances and the compiled loops. Nothing here knows a kernel."""
+"""Arrays in, arrays out: memory, threads, tiles, distances and the compiled loops. Nothing here depends on kernels."""

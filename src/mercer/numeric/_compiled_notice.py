@@ -1,4 +1,4 @@
-"""A listener at the compiler: it hears of loops that are compiled, and not of those that come from the cache.
+"""Report compilation of numba functions; functions that come from the cache are not reported.
 
 Every module of compiled loops imports this one.
 """
@@ -19,7 +19,7 @@ class _Notice(event.Listener):
             say_so()
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Report nothing."""
 
 
 event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

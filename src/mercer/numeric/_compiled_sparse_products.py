@@ -1,8 +1,8 @@
-"""Counting what strings share, 256 strings to a step.
+"""Products of sparse rows: counts of equal keys in sets of bits, 256 rows per step, and sums along lists of rows.
 
-For every feature there is a set of the strings that have it, one bit each. The number of features that a string shares
-with each of 256 others is the sum of such sets, and numbers that are kept one binary digit per word are added for 256
-strings by the same few logical operations.
+For every key there is a set of the rows that have it, one bit each. The number of keys that a row shares with each of 256
+others is the sum of such sets. Numbers are kept one binary digit per word, so that a few logical operations add them for
+256 rows. Comments call rows strings and their items windows, after the first use of these loops.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def keys_of(
 
 @numba.njit(cache=True, nogil=True)
 def spell(parts: Marks, lut: Marks, begin: int, out: Marks) -> None:
-    """out = the sum over parts of what the table says of the part; the part itself where there is no table."""
+    """out = the sum over parts of the table entry of the part; the part itself if there is no table."""
     size = out.shape[0]
     column = parts[0, begin : begin + size]
     if lut.shape[1] == 0:

@@ -28,7 +28,7 @@ def worth(steps: int, saved: float) -> bool:
 
 @contextmanager
 def always() -> Iterator[None]:
-    """Take the compiled loops whatever the amount of work, for those who fill the cache beforehand."""
+    """Use compiled loops for any amount of work, in order to fill the cache beforehand."""
     global LOADING
     before, LOADING = LOADING, 0
     try:

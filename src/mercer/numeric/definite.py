@@ -60,7 +60,7 @@ def definiteness(B: FrozenArray) -> Definiteness:
     found = _small_minors(array)
     if found is not None:
         return found
-    kept = np.flatnonzero(np.diagonal(array) > 0)  # the other rows are 0, and say nothing
+    kept = np.flatnonzero(np.diagonal(array) > 0)  # the other rows are 0
     if len(kept) == 0:
         return Definiteness(True, "B = 0")
     inside = array[np.ix_(kept, kept)]

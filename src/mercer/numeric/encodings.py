@@ -17,7 +17,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError
 
 Index: TypeAlias = slice | NDArray[np.integer[Any]]
-Encoding: TypeAlias = Any  # Dots | Points | Counts | Given | Raw | Values | tuple[Encoding, ...]: nodes know which
+Encoding: TypeAlias = Any  # Dots | Points | Counts | Given | Raw | Values | tuple[Encoding, ...]: each node has its own
 
 #: CSR tiles of at most this many columns are multiplied as dense ones, which is faster than a sparse product.
 #: Row: svc-fit-a9a.
@@ -25,7 +25,7 @@ DENSE_WIDTH = 4096
 
 
 class Encoded:
-    """Abstract: what holds of an encoding that says nothing else."""
+    """Abstract: the defaults of an encoding."""
 
     __slots__ = ()
 

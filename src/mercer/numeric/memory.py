@@ -19,12 +19,12 @@ from numpy.typing import DTypeLike
 from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError
 
-#: A control group without a limit says "max", or a number near 2^63.
+#: The limit of a control group without one is "max", or a number near 2^63.
 UNLIMITED = 1 << 60
 
 
 def machine_bytes() -> int | None:
-    """What the machine can give without swapping, or None where it does not say."""
+    """Bytes that the machine can provide without swapping, or None if unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -76,7 +76,7 @@ def _read(name: str) -> str:
 
 
 def _idle(path: str, name: str) -> int:
-    """Pages of files that the system gives back when asked: they count as used."""
+    """Bytes of file pages that the system can free, although they count as used."""
     with suppress(OSError, ValueError):
         for line in _read(path).splitlines():
             if line.startswith(f"{name} "):
@@ -147,7 +147,7 @@ def parse_bytes(value: int | float | str | None) -> int:
 
 
 def available_bytes() -> int | None:
-    """The memory that this process may still take: of the machine, its container and its limits; None if none says."""
+    """Bytes that this process may still allocate: the least of machine, container and limits; None if all are unknown."""
     known = [count for count in (machine_bytes(), limited_bytes()) if count is not None]
     return min(known, default=None)
 
@@ -182,6 +182,6 @@ def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = N
 
 
 def allocate(shape: tuple[int, ...], dtype: DTypeLike, what: str, remedy: str, budget: int | None = None) -> Array:
-    """Return an uninitialized array, or refuse before touching memory."""
+    """Return an uninitialized array; raise MemoryBudgetError before allocating if it does not fit."""
     check_fits(math.prod(shape) * np.dtype(dtype).itemsize, f"{what} of shape {shape}", remedy, budget)
     return np.empty(shape, dtype)

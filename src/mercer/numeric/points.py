@@ -1,4 +1,4 @@
-"""Points: vectors encoded for distances, with a common mean removed so that large offsets do not eat the digits.
+"""Points: vectors encoded for distances, with a common mean removed, because large offsets would cost digits.
 
 ||x - z||^2 = ||x||^2 + ||z||^2 - 2 x'z is one matrix product of the augmented rows [x, ||x||^2, 1] and [-2z, 1, ||z||^2].
 Its rounding error is a few eps (||x||^2 + ||z||^2), harmless for a pair that is far apart and ruinous for near
@@ -41,7 +41,7 @@ def exp_plain(values: Array, factor: float, out: Array | None = None) -> Array:
     return exp_scaled(values, factor, False, out)
 
 
-#: Squared distances below this fraction of ||x||^2 + ||z||^2 are computed from differences when accuracy asks for it.
+#: Squared distances below this fraction of ||x||^2 + ||z||^2 are computed from differences if accuracy requires it.
 #: Row: gaussian-gram-*-narrow.
 NEAR = 0.01
 
@@ -56,7 +56,7 @@ FEW_ROWS = 2
 class Points(FloatRows):
     """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean.
 
-    The shifted and augmented form is made when first asked for: a single new row is compared without it.
+    The shifted and augmented form is computed on first use: a single new row is compared without it.
     """
 
     __slots__ = ("_form", "_shift", "raw", "scale")
@@ -195,7 +195,7 @@ def _by_rows(A: Points, rows: slice, B: Points, cols: slice) -> Array:  # few ro
             difference *= factor
         np.einsum("ij,ij->i", difference, difference, out=values[i])
     if not values.max(initial=0.0) < 0.1 * float(np.finfo(a.dtype).max):
-        A.form, B.form  # noqa: B018 - refuses what overflows, and names it
+        A.form, B.form  # noqa: B018 - raises if values overflow
     return values
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from mercer.arrays import Floats
 from mercer.numeric.compiling import worth
 from mercer.numeric.threads import cpu_count, run
+from mercer.numeric.tiles import row_blocks
 
 #: Numbers of one block of games: its products stay in the cache of a core.
 CACHED_NUMBERS = 2**16
@@ -32,7 +33,7 @@ def product_shapley(p: Floats, q: Floats, weights: Floats) -> Floats:  # (n, m),
     nodes, shares = 0.5 * (1.0 + nodes), 0.5 * shares
     compiled = worth(n * B * m * len(nodes), PER_FACTOR)
     step = max(1, CACHED_NUMBERS // (m * B))
-    parts = [slice(low, min(n, low + step)) for low in range(0, n, step)]
+    parts = row_blocks(n, step)
     threads = min(cpu_count(), len(parts)) if compiled else 1
     totals = np.zeros((threads, m))
 

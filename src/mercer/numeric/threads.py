@@ -1,4 +1,4 @@
-"""A small pool of threads for tiles, with BLAS held to one thread inside and given back afterwards."""
+"""A small pool of threads for tiles; BLAS uses one thread inside and its own setting afterwards."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ from typing import Any, Generic, TypeVar
 Task = TypeVar("Task")
 Progress = Callable[[int, int], None]
 
-#: Seconds after which short tasks are shared with other threads. Waking one takes a tenth of it, but the threads of somebody
-#: else's BLAS turn on for some milliseconds after each call, and are in the way.
+#: Seconds after which short tasks are shared with other threads. Waking a thread takes a tenth of it, but the threads of
+#: another library's BLAS stay busy for some milliseconds after each call and compete for the cores.
 PATIENCE = 2e-3
 
 _lock = threading.Lock()
 _holders = 0
 _limiter: list[tuple[Any, int]] = []  # libraries and the threads they had
-_alone = threading.local()
+
+
+class _OneThread(threading.local):
+    """Nesting depth of `one_thread` in the calling thread."""
+
+    depth = 0
+
+
+_alone = _OneThread()
 
 
 def _start_afresh() -> None:
@@ -35,7 +43,7 @@ if hasattr(os, "register_at_fork"):
 
 def cpu_count() -> int:
     """The number of processors this process may use; 1 inside `one_thread`."""
-    if getattr(_alone, "depth", 0):
+    if _alone.depth:
         return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -70,10 +78,10 @@ def one_blas_thread() -> Iterator[None]:
 def one_thread() -> Iterator[None]:
     """Do what follows on the calling thread alone, BLAS included.
 
-    For many small jobs in a row: waking a second thread costs as much as it brings, and the threads of BLAS keep turning
-    for some milliseconds after each call, in the way of the next.
+    For many small jobs in a row: waking a second thread costs as much as it saves, and the threads of BLAS stay busy
+    for some milliseconds after each call, which delays the next.
     """
-    _alone.depth = getattr(_alone, "depth", 0) + 1
+    _alone.depth += 1
     try:
         with one_blas_thread():
             yield

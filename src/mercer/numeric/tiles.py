@@ -51,11 +51,12 @@ Block = Callable[[slice, slice], Array]
 #: transpose waits for them. Row: gaussian-gram-*.
 SIDE = 240
 
-#: No tile is larger, whatever the number of rows. Row: gaussian-gram-*.
+#: Largest side of a tile, for any number of rows. Row: gaussian-gram-*.
 LARGEST_SIDE = 280
 
 
-#: Up to this many values BLAS is not told how many threads to take, which takes as long. `make bench-small` measures it.
+#: Up to this many values the number of BLAS threads is not set, because setting it takes as long as the product.
+#: `make bench-small` measures it.
 FEW_VALUES = 2**14
 
 
@@ -96,7 +97,7 @@ def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int 
 
 
 def _blas_for(shape: tuple[int, int], n_tiles: int) -> AbstractContextManager[None]:
-    """One thread of BLAS for a matrix of one tile too, as for many: its other threads would turn on after the product."""
+    """One thread of BLAS also for a matrix of one tile: its other threads would stay busy after the product."""
     return one_blas_thread() if n_tiles == 1 and shape[0] * shape[1] > FEW_VALUES else nullcontext()
 
 

@@ -64,7 +64,7 @@ class LawError(MercerError, AssertionError):
 
 @dataclass(frozen=True)
 class Law:
-    """One law: `error` must be at most `bound`. `note` says why it was skipped, or what went wrong."""
+    """One law: `error` must be at most `bound`. `note` is why it was skipped, or what went wrong."""
 
     name: str
     status: str  # "passed", "failed" or "skipped"
@@ -151,7 +151,7 @@ class Case:
 
     @cached_property
     def scale(self) -> float:
-        """The largest number that turns up on the way: rounding errors are relative to it, not to the result."""
+        """The largest intermediate number: rounding errors are relative to it, not to the result."""
         both = [magnitude(self.kernel, Rows(data)) for data in (self.X, self.Z)]
         return max(*both, float(np.abs(self.gram).max()))
 
@@ -166,14 +166,14 @@ class Case:
 
     @cached_property
     def status(self) -> str:
-        """What the certificate says."""
+        """Status of the certificate."""
         return str(self.kernel.certificate().status)
 
 
 def magnitude(kernel: Kernel, rows: Rows) -> float:
     """Return the largest k(x, x) of the kernel or of a term inside it."""
     if isinstance(kernel, View):
-        return magnitude(kernel.inner, kernel._view(rows))
+        return magnitude(kernel.inner, kernel.view(rows))
     own = float(np.abs(kernel.diag(rows)).max())
     if isinstance(kernel, SeriesKernel):
         return own  # its base kernel compares steps
@@ -193,8 +193,8 @@ def check_kernel(kernel: Kernel, X: Any, Z: Any = None, *, twin: Twin | None = N
     >>> report.passed
     True
     """
-    if any(isinstance(node, Precomputed) for node in kernel._walk()):
-        raise InputError(f"{kernel} has no objects to compare, only a given matrix; ask mercer.check_gram(K) about that.")
+    if any(isinstance(node, Precomputed) for node in kernel.walk()):
+        raise InputError(f"{kernel} has no objects to compare, only a given matrix; check that with mercer.check_gram(K).")
     case = Case(kernel, X, Z, twin, tol)
     case.gram.shape  # noqa: B018 - bad input is the caller's error, not a broken law: it raises here as it is
     report = Report(str(kernel), tuple(_outcome(name, law, case) for name, law in LAWS.items()))
@@ -206,7 +206,7 @@ def check_kernel(kernel: Kernel, X: Any, Z: Any = None, *, twin: Twin | None = N
 def _outcome(name: str, law: Callable[[Case], Check | Skip], case: Case) -> Law:
     try:
         result = law(case)
-    except Exception as error:  # a law that cannot even be asked is broken, and the others are still worth asking
+    except Exception as error:  # a law that cannot be checked has failed; the others are still checked
         return Law(name, "failed", np.inf, 0.0, f"{type(error).__name__}: {error}")
     if isinstance(result, Skip):
         return Law(name, "skipped", note=result.reason)
@@ -230,7 +230,7 @@ def symmetric(case: Case) -> Check:
 
 def gram_symmetric(case: Case) -> Check:
     """k(X) is symmetric: exactly, where the formula promises it."""
-    return Check(distance(case.gram, case.gram.T), 0.0 if case.kernel._symmetric else case.tolerance)
+    return Check(distance(case.gram, case.gram.T), 0.0 if case.kernel.symmetric else case.tolerance)
 
 
 def gram_is_cross(case: Case) -> Check:
@@ -276,7 +276,7 @@ def one_object(case: Case) -> Check:
 def cauchy_schwarz(case: Case) -> Check | Skip:
     """|k(x, z)|^2 <= k(x, x) k(z, z)."""
     if case.status == "invalid":
-        return Skip("the certificate says that it is not a kernel")
+        return Skip("by its certificate it is not a kernel")
     limit = np.sqrt(np.abs(np.multiply.outer(case.diag, np.asarray(case.kernel.diag(case.Z)))))
     return Check(float((np.abs(case.cross) - limit).max()), case.tolerance)
 
@@ -284,7 +284,7 @@ def cauchy_schwarz(case: Case) -> Check | Skip:
 def positive(case: Case) -> Check | Skip:
     """The smallest eigenvalue of k(X) is not below the rounding of a psd matrix, -10 n eps max|K|."""
     if case.status == "invalid":
-        return Skip("the certificate says that it is not a kernel")
+        return Skip("by its certificate it is not a kernel")
     K = case.gram.astype(np.float64)
     # a centered kernel is a difference of larger numbers, and has their rounding
     size = case.scale if "centered" in str(case.kernel) else float(np.abs(K).max())
@@ -340,7 +340,7 @@ def gradients(case: Case) -> Check | Skip:
     names = case.kernel.theta_names
     if not names:
         return Skip("no free parameters")
-    # one direction that mixes all parameters is enough to see an error; only then each is asked alone, to name it
+    # one direction that mixes all parameters is enough to see an error; only then each is checked alone, to name it
     mixed = np.cos(np.arange(1.0, len(names) + 1.0))[None]
     worst = max(_gradient_errors(case, Z, m, mixed)[0] for Z, m in ((case.Z, case.m), (case.X, case.n)))
     # the rounding of a value is divided by the step
@@ -368,7 +368,7 @@ def _gradient_errors(case: Case, others: Any, size: int, directions: Array) -> l
 
 
 def theta(case: Case) -> Check:
-    """with_theta is the inverse of theta, and theta_names has one name for each entry, which get_params knows."""
+    """with_theta is the inverse of theta, and theta_names has one name for each entry, which is a name of get_params."""
     kernel, vector = case.kernel, case.kernel.theta
     names = kernel.theta_names
     known = all(name.split("[")[0] in kernel.get_params() for name in names)
@@ -386,15 +386,15 @@ def single_precision(case: Case) -> Check | Skip:
         return Skip("for arrays of float64")
     single = X.astype(np.float32)
     values, exact = case.kernel(single), case.kernel(single.astype(np.float64))
-    # kernels that never look at the numbers, or call the user's own function, have no dtype to keep
+    # kernels that do not read the numbers, or call a user-defined function, have no dtype to keep
     kept = values.dtype == np.float32 or not _reads_vectors(case)
     note = "" if kept else f"dtype {values.dtype}"
     return Check(distance(values, exact) if kept else np.inf, 200 * float(np.finfo(np.float32).eps) * case.scale, note)
 
 
 def _reads_vectors(case: Case) -> bool:
-    leaves = [node for node in case.kernel._walk() if not node.children]
-    return any(leaf._domain == "vectors" for leaf in leaves) and not any(isinstance(leaf, Function) for leaf in leaves)
+    leaves = [node for node in case.kernel.walk() if not node.children]
+    return any(leaf.domain == "vectors" for leaf in leaves) and not any(isinstance(leaf, Function) for leaf in leaves)
 
 
 def untouched(case: Case) -> Check | Skip:
@@ -417,12 +417,12 @@ def _verdict(holds: bool, note: str) -> Check:
 
 def _callables(kernel: Kernel) -> list[Callable[..., object]]:
     kinds = {Function: "f", Mapped: "phi", Weighted: "f"}
-    return [getattr(node, kinds[type(node)]) for node in kernel._walk() if type(node) in kinds]
+    return [getattr(node, kinds[type(node)]) for node in kernel.walk() if type(node) in kinds]
 
 
 def text(case: Case) -> Check | Skip:
     """parse(repr(k)) == k."""
-    if any(isinstance(node, Centered) for node in case.kernel._walk()):
+    if any(isinstance(node, Centered) for node in case.kernel.walk()):
         return Skip("a text cannot hold the sample of centered")
     unknown = [name_of(f) for f in _callables(case.kernel) if registered(name_of(f)) is not f]
     if unknown:
@@ -435,7 +435,7 @@ def equality(case: Case) -> Check:
     """A kernel equals its copy, has the same hash, and differs from the kernel around it."""
     kernel = case.kernel
     copy = dataclasses.replace(kernel)  # type: ignore[type-var]
-    holds = copy == kernel and hash(copy) == hash(kernel) and not copy != kernel  # noqa: SIM202 - both operators are asked
+    holds = copy == kernel and hash(copy) == hash(kernel) and not copy != kernel  # noqa: SIM202 - both operators are checked
     return _verdict(holds and 2.0 * kernel != kernel, "a copy and its hash must be equal")
 
 
@@ -483,7 +483,7 @@ def parameters(case: Case) -> Check:
 
 
 def _moves(kernel: Kernel, name: str, value: float) -> bool:
-    """Whether a number can be set and got; one that stands at a bound of its rule may refuse to move."""
+    """Whether a number can be set and read back; a number at a bound of its rule need not move."""
     for moved in (1.5 * value, 0.9 * value):
         try:
             return bool(kernel.set_params(**{name: moved}).get_params()[name] == moved)

@@ -138,7 +138,7 @@ WEIGHTS = {
 
 @dataclass(frozen=True)
 class Grown:
-    """A kernel and its twin, with what a grower has to know of them."""
+    """A kernel, its twin, and the properties that decide how they may be combined."""
 
     kernel: Kernel
     twin: Twin

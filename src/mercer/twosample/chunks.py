@@ -114,7 +114,7 @@ def open_samples(X: Any, Y: Any, kernels: Sequence[Kernel], test: str, seeded: b
 
 def _kind_of(kernels: Sequence[Kernel]) -> str | None:
     """Return the kind of rows that the kernels compare; None without kernels, where the rows decide."""
-    views = {view for kernel in kernels for view in kernel._views()}
+    views = {view for kernel in kernels for view in kernel.views}
     if any(kernel.given for kernel in kernels):
         raise CapabilityError("mmd_test: Precomputed() does not accept chunks. Give the rows and a kernel.")
     if not kernels:

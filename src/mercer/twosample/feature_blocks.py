@@ -21,6 +21,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric.encodings import dense
 from mercer.numeric.threads import cpu_count, run
+from mercer.numeric.tiles import row_blocks
 from mercer.twosample.default_kernels import Scales
 
 #: Blocks of the smaller sample; the unbiased statistic leaves out one pair in this many.
@@ -116,10 +117,10 @@ def _family(
 
     def work(blocks: slice) -> None:
         index = layout.index[blocks]
-        for start in range(0, layout.size, CACHED_ROWS):
-            rows = index[:, start : start + CACHED_ROWS]  # whole blocks, or a part of one large block
+        for part in row_blocks(layout.size, CACHED_ROWS):
+            rows = index[:, part]  # whole blocks, or a part of one large block
             found = cosines_and_sines((X[rows.ravel()] - center) @ frequencies)
-            cosines, sines = (part.reshape(*rows.shape, count) for part in found)
+            cosines, sines = (values.reshape(*rows.shape, count) for values in found)
             for i in range(len(rows)):
                 add_octaves_of(cosines[i], sines[i], sums[blocks.start + i])
 
@@ -197,8 +198,8 @@ def _by_portions(rows: Rows, layout: BlockLayout, width: int, features: Callable
 
     def work(blocks: slice) -> None:
         index = layout.index[blocks]
-        for start in range(0, layout.size, CACHED_ROWS):
-            part = index[:, start : start + CACHED_ROWS]
+        for portion in row_blocks(layout.size, CACHED_ROWS):
+            part = index[:, portion]
             values = features(rows.take(part.ravel())).reshape(*part.shape, width)
             means[blocks] += values.sum(axis=1, dtype=np.float64)
 

@@ -86,7 +86,7 @@ def _test(X: Any, Y: Any, kernel: Any, chosen: MMDOptions, random_state: Any) ->
     given = _given(kernel)
     if is_chunked(X, Y):
         return chunk_test(X, Y, given, chosen, random_state)
-    pooled = pool(X, Y, tokens=any(node._domain in ("strings", "graphs") for one in given for node in one._walk()))
+    pooled = pool(X, Y, tokens=any(node.domain in ("strings", "graphs") for one in given for node in one.walk()))
     check(chosen, pooled)
     rng = np.random.default_rng(random_state)
     kernels = tuple(one.resolve(pooled.rows) for one in given) or default_kernels(pooled, rng)

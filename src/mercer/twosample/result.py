@@ -241,7 +241,7 @@ class MMDTestResult:
 
     def _compared(self) -> str:
         """Return what the kernels compare, if that is less than the whole distribution."""
-        orders = [detail.kernel._moments() for detail in self.details]
+        orders = [detail.kernel.moment_order() for detail in self.details]
         highest = max((order for order in orders if order is not None), default=0)
         if None in orders:
             return ""

@@ -128,7 +128,7 @@ def refuse_underflow(kernels: Sequence[Kernel], diag: Floats, rows: Rows) -> Non
     if not 0 < largest < 1.0:
         return
     for kernel, values in zip(kernels, diag, strict=True):
-        if kernel._symmetric and not values.any() and np.any(kernel.diag(X / X.dtype.type(largest))):
+        if kernel.symmetric and not values.any() and np.any(kernel.diag(X / X.dtype.type(largest))):
             raise InputError(_underflow(kernel))
 
 

@@ -23,7 +23,7 @@ WHOLE = 2.0**53
 
 
 class UndecidedError(NumericalError):
-    """A value cannot be enclosed: it overflows, divides by an interval round 0, or takes too many operations."""
+    """A value cannot be enclosed: it overflows, divides by an interval that contains 0, or takes too many operations."""
 
 
 def _down(value: float, steps: int = 1) -> float:

@@ -1,4 +1,4 @@
-"""Certificates: a kernel comes with its proof, with a counter-example, or with the word that neither was found."""
+"""Certificates: a proof that a function is a kernel, a counter-example, or a report that neither was found."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Certificate:
 
     def _unproven_text(self) -> str:
         lines = [f"{name(self.kernel)} is unproven: there is neither a proof nor a counter-example."]
-        lines += [f"  No rule says that {name(term)} is a kernel.{term._why_unproven()}" for term in self.lacking]
+        lines += [f"  No rule implies that {name(term)} is a kernel.{term._why_unproven()}" for term in self.lacking]
         return "\n".join([*lines, "  The search:", _indented(f"{self.searched}.")])
 
     @property
@@ -138,9 +138,9 @@ def certify(kernel: Kernel, X: Any = None) -> Certificate:
         raise InputError(f"certify takes a kernel; got {describe(kernel)}.")
     steps = outline(kernel)
     if steps.proven:
-        return Certificate(VALID, kernel, proof=steps, facts=frozenset(kernel._facts()), steps=steps)
+        return Certificate(VALID, kernel, proof=steps, facts=frozenset(kernel.facts()), steps=steps)
     if kernel.unresolved and X is None:
-        why = 'nothing was tried, since length_scale="median" is no number yet: call k.resolve(X) first'
+        why = 'nothing was tried, since length_scale="median" is not a number yet: call k.resolve(X) first'
         return Certificate(UNPROVEN, kernel, searched=why, steps=steps)
     found, searched = search(kernel, X)
     status = UNPROVEN if found is None else INVALID

@@ -42,8 +42,8 @@ SIZES, STARTS, STEPS, PROPOSALS = (1, 2, 3, 5), 2, 10, 8
 
 
 @dataclass
-class Search:
-    """One search: it remembers the values it has seen and how hard it has looked."""
+class CounterExampleSearch:
+    """One search, with the values computed so far and counts of what was tried."""
 
     kernel: Kernel
     seen: list[tuple[Collection, Floats]] = field(default_factory=list)
@@ -71,10 +71,10 @@ class Search:
         return self._downhill()
 
     def describe(self) -> str:
-        """How hard was searched, in words."""
+        """Description of what was tried."""
         if not self.seen:
             if self.kernel.given:
-                return "its values come from outside; ask the matrix itself, check_gram(K)"
+                return "its values are given; check the matrix itself with check_gram(K)"
             return "no points were found at which it can be computed; give some, find_counterexample(k, X)"
         words = list(dict.fromkeys(collection.words for collection, _ in self.seen))
         listed = "; ".join(words if len(words) <= 6 else [*words[:5], f"{len(words) - 5} kinds more"])
@@ -83,11 +83,11 @@ class Search:
         return text + (moved if self.n_moves else "")
 
     def _weak(self) -> CounterExample | None:
-        """Try the points at which a term says that it fails: alone, against their mirror images, and farther out."""
+        """Try the points at which a term is known to fail: alone, against their mirror images, and farther out."""
         for node in nodes(self.kernel):
-            parts = node._weak_points()
+            parts = node.weak_points()
             for stretch in STRETCHES if parts is not None else ():
-                far = _widened(np.asarray(parts) * stretch, self.kernel._width())
+                far = _widened(np.asarray(parts) * stretch, self.kernel.width())
                 pairs = np.vstack([far[:1], -far[:1]])
                 simple = [near for near in rounded(far[:1]) if near.any()]
                 tries = [(near, np.ones(1)) for near in simple]
@@ -122,7 +122,7 @@ class Search:
 
     def _curvature(self) -> None:
         """Add the directions in which k(x, x) bends down most: for x'Bz, the eigenvectors of B."""
-        width = self.kernel._width()
+        width = self.kernel.width()
         free = [c for c, _ in self.seen if c.free]
         if width is None or width > 60 or not free:
             return
@@ -131,7 +131,7 @@ class Search:
         at = np.vstack([np.zeros((1, width)), units, [units[i] + units[j] for i, j in pairs]])
         try:
             q = np.asarray(self.kernel.diag(at), dtype=np.float64)
-        except Exception:  # as in `values`: whatever a user's function raises, these points are simply not there
+        except Exception:  # as in `values`: user-defined functions may raise anything
             return
         H = np.zeros((width, width))
         for (i, j), both in zip(pairs, q[1 + width :], strict=True):
@@ -156,7 +156,7 @@ class Search:
         return self._first(collection, K, -low, list(zip(i.tolist(), j.tolist(), strict=True)))
 
     def _asymmetries(self, collection: Collection, K: Floats) -> CounterExample | None:
-        if self.kernel._symmetric:
+        if self.kernel.symmetric:
             return None
         gap = K.T - K  # > 0 where k(x_i, x_j) < k(x_j, x_i)
         pairs: list[Chosen] = sorted(np.ndindex(K.shape), key=max)
@@ -257,7 +257,7 @@ class Search:
             if K is None:
                 return None
             blocks = [K[s : s + size, s : s + size] for s in range(0, len(K), size)]
-            # a single point has no correlation to look at: its own value has to fall
+            # a single point has no correlations: its own value has to fall
             lows = [float(block[0, 0]) if size == 1 else lowest(block)[0] for block in blocks]
             i = int(np.argmin(lows))
             if lows[i] < (0.0 if size == 1 else -100 * FLOOR):
@@ -326,7 +326,7 @@ def find_counterexample(kernel: Kernel, X: Any = None) -> CounterExample | None:
 
 
 def search(kernel: Kernel, X: Any = None) -> tuple[CounterExample | None, str]:
-    """Search without asking for a proof first; return what was found, and in words how hard was searched."""
+    """Search without looking for a proof first; return the counter-example, or None, and a description of the search."""
     if X is not None:
         kernel = kernel.resolve(X)
     if kernel.unresolved:
@@ -334,7 +334,7 @@ def search(kernel: Kernel, X: Any = None) -> tuple[CounterExample | None, str]:
             f'{kernel} still has length_scale="median": which function it is depends on data. '
             "Give them, find_counterexample(k, X), or call k.resolve(X) first."
         )
-    looking = Search(kernel)
+    looking = CounterExampleSearch(kernel)
     with one_blas_thread():  # thousands of tiny matrices: a second thread only waits
         found = looking.run([given(X, kernel)] if X is not None else generated(kernel))
     return found, looking.describe()
@@ -388,7 +388,7 @@ def simple_vectors(v: Floats, K: Floats) -> Iterator[Floats]:
     tried = 0
     for q in MULTIPLES:
         c = np.rint(q * v)
-        if (c == 0).any():  # a point that is not used would stand there for nothing
+        if (c == 0).any():  # a point with weight 0 is not needed
             continue
         c = c / gcd(*[int(x) for x in c])
         if _rayleigh(c, K) < target:

@@ -13,6 +13,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, NumericalError, check_choice
 from mercer.inputs.vectors import check_dense
 from mercer.numeric.memory import check_fits, format_bytes
+from mercer.numeric.tiles import row_blocks
 
 METHODS = ("clip", "flip", "shift")
 
@@ -22,7 +23,7 @@ ROUNDING = 10.0
 
 @dataclass(frozen=True, eq=False)
 class GramReport:
-    """What a square matrix of kernel values says of itself.
+    """Report on a square matrix of kernel values.
 
     psd means symmetric, and smallest eigenvalue >= -tolerance with tolerance = 10 n eps max|K|, eps that of K's dtype:
     eigenvalues are not known more closely than that. `witness` is a vector c with c'Kc < 0 if there is one.
@@ -183,8 +184,7 @@ def _symmetric_part(K: Array, unit: np.float64) -> Floats:
 def _asymmetry(K: Array, unit: np.float64) -> float:
     """max|K - K'| in units, in portions of rows so that no third matrix is held."""
     step = max(1, 2**20 // len(K))
-    parts = [np.abs(K[s : s + step] / unit - K[:, s : s + step].T / unit).max() for s in range(0, len(K), step)]
-    return float(max(parts))
+    return float(max(np.abs(K[rows] / unit - K[:, rows].T / unit).max() for rows in row_blocks(len(K), step)))
 
 
 def _duplicates(S: Floats, eps: float) -> tuple[tuple[int, ...], ...]:
@@ -213,7 +213,7 @@ class Repair:
     With K = U diag(s) U': clip replaces s by max(s, 0) and flip by |s|; both multiply K, and every new row, by one matrix
     (U diag(s > 0) U', U diag(sign s) U'), so that rows of training objects come out as rows of the repaired matrix. shift
     adds |smallest s| to the diagonal: k(x, z) + shift 1[x is z], which leaves the rows of new objects as they are; rows
-    of training objects lack the shift at their own place, since a row of values does not say whose it is.
+    of training objects lack the shift at their own place, because a row of values does not identify its object.
     """
 
     method: str

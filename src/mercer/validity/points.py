@@ -78,10 +78,10 @@ def given(X: Any, kernel: Kernel) -> list[Collection]:
 
 def generated(kernel: Kernel) -> list[list[Collection]]:
     """Families of points in the kernel's domain; a later family is for kernels that cannot read the ones before."""
-    domains = {node._domain for node in nodes(kernel)}
-    if kernel.given or kernel._views() & {"series", "molecules"}:
+    domains = {node.domain for node in nodes(kernel)}
+    if kernel.given or kernel.views & {"series", "molecules"}:
         return []
-    width = kernel._width()
+    width = kernel.width()
     families = {
         "strings": strings(),
         "graphs": graphs(),

@@ -13,7 +13,7 @@ from mercer.kernels.claims import Named
 class Step:
     """One step of a proof: by `rule`, `kernel` is a kernel, since the premises are; `because` is the argument.
 
-    rule is None where no rule speaks; `proven` is True if there is a rule here and at every premise.
+    rule is None if no rule applies; `proven` is True if there is a rule here and at every premise.
     """
 
     kernel: Kernel = field(repr=False)
@@ -24,7 +24,7 @@ class Step:
 
 
 def outline(kernel: Kernel) -> Step:
-    """Return the steps below a kernel, without recursion; shared and equal terms are looked at once."""
+    """Return the steps below a kernel, without recursion; shared and equal terms are visited once."""
     made: dict[int, Step] = {}
     rules: dict[int, Derivation | None] = {}
     known: dict[str, list[Step]] = {}
@@ -36,7 +36,7 @@ def outline(kernel: Kernel) -> Step:
             waiting.pop()
             continue
         if id(node) not in rules:
-            rules[id(node)] = node._derivation()
+            rules[id(node)] = node.derivation()
         rule = rules[id(node)]
         missing = [p for p in rule.premises if id(p) not in made] if rule else []
         if missing:
@@ -50,13 +50,13 @@ def outline(kernel: Kernel) -> Step:
 
 def _step(node: Kernel, rule: Derivation | None, made: dict[int, Step]) -> Step:
     if rule is None:
-        return Step(node, None, "no rule says that it is a kernel", proven=False)
+        return Step(node, None, "no rule implies that it is a kernel", proven=False)
     premises = tuple(made[id(premise)] for premise in rule.premises)
     return Step(node, rule.rule, rule.because, premises, all(premise.proven for premise in premises))
 
 
 def _same_or_new(step: Step, known: dict[str, list[Step]]) -> Step:
-    """An equal kernel that was derived before, so that a proof says nothing twice.
+    """An equal kernel that was derived before, so that a proof repeats no step.
 
     Premises have been merged by then, so steps are equal if their kernels look alike and their premises are the same;
     two functions may share a name, so the fields are compared as well.
@@ -131,7 +131,7 @@ def label(step: Step, numbers: dict[int, int]) -> str:
         else:
             names = ["…"] * len(kernel.children)
         pairs = zip(kernel.children, names, strict=True)
-        kernel = kernel._with_children(tuple(Named(child, name) for child, name in pairs))
+        kernel = kernel.with_children(tuple(Named(child, name) for child, name in pairs))
     return shortened(repr(kernel))
 
 
@@ -145,4 +145,4 @@ def name(kernel: Kernel) -> str:
     if is_small(kernel):
         return shortened(repr(kernel))
     parts = tuple(Named(child, "…") for child in kernel.children)
-    return shortened(repr(kernel._with_children(parts)))
+    return shortened(repr(kernel.with_children(parts)))

@@ -26,7 +26,7 @@ COUNTS = {1: "One point is", 2: "Two points are", 3: "Three points are"}
 class CounterExample:
     """Points at which a function fails to be a kernel: c'Kc < 0 for the vector c, or k(x, z) != k(z, x).
 
-    kind says how far it is checked: "exact" (in fractions), "interval" (the upper end of an enclosure is below 0),
+    `kind` is how it was checked: "exact" (in fractions), "interval" (the upper end of an enclosure is below 0),
     "numerical" (values of a Python function, far beyond rounding), or "asymmetric": then value = k(x1, x2) - k(x2, x1).
 
     >>> from mercer import Bilinear
@@ -151,7 +151,7 @@ TRIALS, SPREAD = 4, 30.0
 
 DOUBLE, SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 
-#: A violation above LARGE of the values' size, at coordinates up to MODERATE[eps], is believed without moving the points.
+#: A violation above LARGE of the values' size, at coordinates up to MODERATE[eps], is accepted without moving the points.
 LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 
 #: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
@@ -164,13 +164,13 @@ def values(kernel: Kernel, points: Any) -> Floats | None:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             K = np.asarray(kernel(points), dtype=np.float64)
-    except Exception:  # functions of the user's own raise what they like on points they were not made for
+    except Exception:  # user-defined functions may raise anything on points outside their domain
         return None
     return K if np.isfinite(K).all() else None
 
 
 def confirm(kernel: Kernel, points: Any, c: Floats, scale: float = 0.0) -> CounterExample | None:
-    """Return the counter-example if c'Kc < 0 stands up to the check that its kernel allows.
+    """Return the counter-example if c'Kc < 0 passes the check that its kernel allows.
 
     `scale` is the size of values at neighboring points: a 1 x 1 matrix that should be 0 and is -1e-17 looks large beside
     itself.
@@ -230,13 +230,13 @@ def enclose(kernel: Kernel, points: Any, weights: Floats) -> Fraction | Interval
 def _weighted_sum(kernel: Kernel, X: Array, weights: Floats, m: Any) -> Any:
     points = [[m.number(float(v)) for v in row] for row in X]
     total = m.number(0.0)
-    folded = bool(kernel._symmetric)  # then k(x_i, x_j) and k(x_j, x_i) are one number, and half the work is enough
+    folded = bool(kernel.symmetric)  # then k(x_i, x_j) and k(x_j, x_i) are one number, and half the work is enough
     for i, x in enumerate(points):
         for j, z in enumerate(points[: i + 1] if folded else points):
             weight = _weight(weights, i, j, m)
             if folded and i != j:
                 weight = weight + _weight(weights, j, i, m)
-            total = total + weight * kernel._value(x, z, m)
+            total = total + weight * kernel.formula(x, z, m)
     return total
 
 
@@ -299,7 +299,7 @@ def _outlasts(kernel: Kernel, points: Any, weights: Floats, value: float, size: 
     noise = Noise()
     spread = max(abs(_sum(noise.on(kernel), points, weights) - value) for _ in range(TRIALS))
     moderate = -value > LARGE * size and _largest(points) <= MODERATE[noise.unit]
-    # a function may jump, and then cannot bear moved points: a large violation at moderate points is believed without
+    # a function may jump if points move: a large violation at moderate points is accepted without moving them
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and not moderate:
         moved = [points * (1.0 + noise.unit * noise.rng.choice([-1.0, 1.0], points.shape)) for _ in range(TRIALS)]
         spread = max(spread, *[abs(_sum(kernel, at, weights) - value) for at in moved])
@@ -325,7 +325,7 @@ class Noise:
     def on(self, kernel: Kernel) -> Kernel:
         """The same kernel with noise on every term."""
         if kernel.children:
-            kernel = kernel._with_children(tuple(self.on(child) for child in kernel.children))
+            kernel = kernel.with_children(tuple(self.on(child) for child in kernel.children))
         return Disturbed(kernel, self.shake)
 
     def shake(self, exact: Array) -> Array:

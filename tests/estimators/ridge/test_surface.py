@@ -48,7 +48,7 @@ def test_routes() -> None:
 def test_squaring_chains_give_the_same_surface_as_fresh_grams(rng: np.random.Generator) -> None:
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     kernels = [Gaussian(s) for s in length_scale_steps(1.0, -3, 4)]
-    assert all(b._squares(a) for a, b in pairwise(kernels))
+    assert all(b.is_square_of(a) for a, b in pairwise(kernels))
     params = [{} for _ in kernels]
     alphas = PenaltyAxis("alpha", np.array([0.1, 1.0]), True)
     for weights in (None, np.arange(60.0) + 1, np.arange(60.0)):  # the last has a row of weight zero

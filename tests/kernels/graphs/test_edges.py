@@ -38,7 +38,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("make", KERNELS)
 def test_labeled_and_unlabeled_graphs(make: Any) -> None:
-    with pytest.raises(InputError, match="1 of 2 graphs have node labels; label all of them or none, or say what stands"):
+    with pytest.raises(InputError, match="1 of 2 graphs have node labels; label all of them or none, or choose what stands"):
         make()([LABELED, BARE])
     with pytest.raises(InputError, match="of one collection have node labels, those of the other have none"):
         make()([LABELED], [BARE])
@@ -70,7 +70,7 @@ def test_edge_labels_follow_the_same_rule() -> None:
         (lambda: Graphlet(6), "p must be 2, 3, 4 or 5; got 6"),
         (lambda: Graphlet(1), "p must be 2, 3, 4 or 5"),
         (lambda: Graphlet(4, labeled=True), r"labeled=True is for p = 2 and 3; got p=4"),
-        (lambda: Graphlet(3, unlabeled="degree"), "labeled=False looks at none"),
+        (lambda: Graphlet(3, unlabeled="degree"), "labeled=False uses no labels"),
         (lambda: Graphlet(5, samples=3), "samples must be a whole number >= 100"),
         (lambda: VertexHistogram(unlabeled="size"), "unlabeled must be None, 'constant' or 'degree'; got 'size'"),
         (lambda: WeisfeilerLehman(-1), "iterations must be a whole number >= 0"),

@@ -53,7 +53,7 @@ def test_ordered_levels_by_rank() -> None:
     assert np.allclose(kernel(["low", "high"], ["mid"]), np.exp(-0.5))
     assert parse(repr(kernel)) == kernel
     check_kernel(kernel, ["low", "mid", "high", "low"])
-    with pytest.raises(InputError, match="none of the levels"):
+    with pytest.raises(InputError, match="not among the levels"):
         kernel(["low", "huge"])
     with pytest.raises(InputError, match="levels"):
         Ordered(("a", "a"))

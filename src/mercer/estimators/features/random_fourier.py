@@ -19,7 +19,7 @@ from mercer.estimators.summary import Summary
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import columns_of
 from mercer.inputs.chunks import Chunk
-from mercer.kernels.spectral.fourier_map import KINDS, Draw, FourierMap, draw, frequencies_for
+from mercer.kernels.spectral.fourier_map import KINDS, FourierMap, FrequencyDraw, draw, frequencies_for
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
@@ -118,13 +118,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         m = frequencies_for(float(self.eps), data.n, max(mass, 1e-300), phases=phases)
         return m if phases else 2 * m
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[int, Draw, Floats]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[int, FrequencyDraw, Floats]:
         phases, columns, rng = self.form == "phases", self._columns(data), generator(self.random_state)
         m = columns if phases else (columns + 1) // 2
         drawn = draw(data.kernel.spectral(data.X.shape[1]), m, "plain" if self.eps is not None else self.draws, rng)
         return columns, drawn, rng.uniform(0.0, 2.0 * np.pi, m if phases else columns % 2)
 
-    def _store(self, data: TrainingSet, solution: tuple[int, Draw, Floats]) -> None:
+    def _store(self, data: TrainingSet, solution: tuple[int, FrequencyDraw, Floats]) -> None:
         self.n_components_, drawn, self.random_offset_ = solution
         self.random_weights_, self.weights_, self.draws_ = drawn.frequencies.T, drawn.weights, drawn.kind
         self.center_ = mean_of_chunks(data.X) if data.chunked else mean_of_rows(data.X)

@@ -341,7 +341,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         kernel = self._given_kernel()
-        return gp_routes(shape, self.solver, self._settings(), kernel._views(), kernel.given)
+        return gp_routes(shape, self.solver, self._settings(), kernel.views, kernel.given)
 
     def _chunk_targets(self) -> ReadTargets:
         return partial(read_targets, type(self).__name__)

@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import cholesky, definite_factor
 from mercer.linalg.evidence import Evidence, log_evidence, profile
 from mercer.linalg.pivoted_cholesky import pivoted_cholesky
+from mercer.numeric.tiles import row_blocks
 from mercer.registry import record
 
 #: Rows of K_fu made, whitened and multiplied at a time.
@@ -30,11 +31,6 @@ NUGGET = 1e-12
 
 Cross = Callable[[slice], Array]  # rows -> (r, m) of K_fu
 PullCross = Callable[[slice, Array], Array]  # rows, weights (r, m) -> (p,)
-
-
-def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
-    """Return slices of at most ``size`` rows that cover n rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ def bound_sums(  # L (m, m), diag (n,), columns (n, c), d (1,) or (n,), V (n, m)
     """
     m, c = len(L), columns.shape[1]
     S, b, explained = np.zeros((m, m), order="F"), np.zeros((m, c)), 0.0
-    for rows in row_blocks(len(columns)):
+    for rows in row_blocks(len(columns), BLOCK_ROWS):
         here = _rows_of(d, rows)
         v = blas.dtrsm(1.0, L, np.array(cross(rows).T, dtype=np.float64, order="F"), lower=1, overwrite_b=1)  # (m, r)
         if V is not None:
@@ -186,7 +182,7 @@ def cross_gradient(  # targets (n, t), d (1,) or (n,), theta (p,), V (n, m)
 ) -> tuple[Array, float]:
     """Return theta plus the contribution of some rows through K_fu, and their sum of d_i alpha_i^2."""
     fitted, t = 0.0, targets.shape[1]
-    for rows in row_blocks(len(targets)):
+    for rows in row_blocks(len(targets), BLOCK_ROWS):
         here = np.broadcast_to(_rows_of(d, rows), (rows.stop - rows.start,))[:, None]
         v = V[rows].T if V is not None else la.solve_triangular(state.L, cross(rows).T, lower=True)  # (m, r)
         alpha = (targets[rows] - v.T @ state.beta) / here  # (r, t)
@@ -342,7 +338,7 @@ class InducingPosterior:
         K = GramOperator(self.kernel, X, self.Z)
         prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
         out = np.empty(len(prior))
-        for rows in row_blocks(len(prior)):
+        for rows in row_blocks(len(prior), BLOCK_ROWS):
             out[rows] = latent_variance(self.L, self.LB, K.block(rows, slice(None)), prior[rows])
         return out
 

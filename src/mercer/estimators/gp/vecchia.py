@@ -343,10 +343,10 @@ class _Local:
         self._values = Evaluation(kernel, X)
 
     def gram(self, rows: Array) -> Array:  # (s,) -> (s, s)
-        return np.asarray(self._kernel._block(self._pair(rows)), dtype=np.float64)
+        return np.asarray(self._pair(rows).block(self._kernel), dtype=np.float64)
 
     def pull(self, rows: Array, W: Array) -> Array:  # (s,), (s, s) -> (p,)
-        return self._kernel._pullback(self._pair(rows), W)
+        return self._pair(rows).pullback(self._kernel, W)
 
     def _pair(self, rows: Array) -> Pair:
         encoded, whole = gather(self._values.pair.A, rows), slice(0, len(rows))
@@ -461,15 +461,15 @@ class VecchiaPosterior:
 
     def _joint(self, new: Array) -> Callable[[int, Array], tuple[Array, Array, float]]:
         kernel = self.kernel
-        train, fresh = align(kernel._encode(as_rows(self.X)), kernel._encode(as_rows(new)))
+        train, fresh = align(kernel.encode(self.X), kernel.encode(new))
         prior = np.asarray(kernel.diag(new), dtype=np.float64)
         compiled = worth(len(self.X) ** 2, PER_VALUE)  # as in training: the same rows then have the same digits
 
         def joint(i: int, rows: Array) -> tuple[Array, Array, float]:
             near, one = gather(train, rows), gather(fresh, slice(i, i + 1))
             whole, first = slice(0, len(rows)), slice(0, 1)
-            K = kernel._block(Pair(near, near, whole, whole, compiled))
-            cross = kernel._block(Pair(one, near, first, whole))
+            K = Pair(near, near, whole, whole, compiled).block(kernel)
+            cross = Pair(one, near, first, whole).block(kernel)
             return np.asarray(K, dtype=np.float64), np.asarray(cross[0], dtype=np.float64), float(prior[i])
 
         return joint

@@ -249,7 +249,7 @@ def by_lanczos(
 
 def _symmetric(kernel: Kernel, K: Array) -> Array:
     """K itself, or (K + K') / 2 of values from outside, which promise no symmetry."""
-    return K if kernel._symmetric else 0.5 * (K + K.T)
+    return K if kernel.symmetric else 0.5 * (K + K.T)
 
 
 def expanded(values: Array, vectors: Array, w: Array, means: Means, total: float) -> Components:

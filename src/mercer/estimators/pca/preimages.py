@@ -100,7 +100,7 @@ def fixed_point(  # X (n, d), gamma (b, n), start (b, d), anchor (b, d)
 ) -> FixedPoints:
     """Iterate from `start`; a step that raises the error is halved, a point whose denominator vanishes is given up."""
     Y, n_points = start.copy(), len(start)
-    encoded = kernel._encode(Rows(X))
+    encoded = kernel.encode(X)
     best, previous = np.full(n_points, np.inf), Y.copy()
     halved, converged, lost = np.zeros(n_points, int), np.zeros(n_points, bool), np.zeros(n_points, bool)
     active = np.arange(n_points)
@@ -130,7 +130,7 @@ def _sweep(
     kernel: Kernel, encoded: Any, X: Array, gamma: Array, Y: Array, anchor: Array, pull: float
 ) -> tuple[Array, Array, Array]:
     """The error (up to a constant) at Y, the next points, and where the denominator vanishes."""
-    pair = Pair.whole(kernel._encode(Rows(Y)), encoded)
+    pair = Pair.whole(kernel.encode(Y), encoded)
     P, Q = input_gradient(kernel, pair)
     own = kernel._diag(pair.A)
     value = np.asarray(own - 2.0 * np.einsum("ij,ij->i", gamma, pair.block(kernel)), dtype=np.float64)
@@ -325,7 +325,7 @@ def find_preimages(
 def choose_method(kernel: Kernel, anchors: Any, method: str, learned: bool) -> str:
     """The method to use for this kernel; "auto" takes the best that the kernel allows."""
     check_choice("KernelPCA", "preimage", method, METHODS)
-    views = kernel._views()
+    views = kernel.views
     if kernel.given:
         raise CapabilityError(
             "KernelPCA: Cannot fit_inverse_transform with a precomputed kernel: kernel values say nothing about the objects "

@@ -22,6 +22,7 @@ from mercer.grams.products import from_features, to_features
 from mercer.inputs import take
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import format_bytes
+from mercer.numeric.tiles import row_blocks
 from mercer.registry import record
 
 
@@ -259,8 +260,7 @@ class PerceptronModel(DualModel):
         order = np.argsort(known)
         if not np.isin(self._all.rows, known).all():  # compiled code reads by these places
             raise InputError("KernelPerceptron: a mistake was made on a row that is not kept; the model was changed.")
-        for start in range(0, K.shape[0], NEW_ROWS):
-            rows = slice(start, min(start + NEW_ROWS, K.shape[0]))
+        for rows in row_blocks(K.shape[0], NEW_ROWS):
             values = K.block(rows, slice(None)) + float(self.fit_intercept)
             for c in range(out.shape[1]):
                 own = self._all.of(c)

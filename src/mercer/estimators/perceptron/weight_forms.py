@@ -21,6 +21,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.perceptron.epochs import Mistakes
 from mercer.numeric.threads import cpu_count, run
+from mercer.numeric.tiles import row_blocks
 
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
 #: Row: perceptron-*.
@@ -203,7 +204,7 @@ class Online:
     def scores(self) -> Array:
         """The list evaluated at all rows, a block at a time."""
         n = self.Y.shape[1]
-        blocks = [np.arange(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+        blocks = [np.arange(rows.start, rows.stop) for rows in row_blocks(n, BLOCK_ROWS)]
         return np.hstack([self._evaluate(rows) for rows in blocks])
 
 

@@ -37,11 +37,12 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.dual_function import DualFunction
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.grams.products import weighed
-from mercer.inputs import Rows, count
+from mercer.inputs import count
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import has_many
+from mercer.numeric.tiles import row_blocks
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
@@ -220,8 +221,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         with Meter("jackknife+", self.verbose) as meter:
             for columns, influence in influences(self._problem, meter):
                 served = columns[1] if isinstance(columns, tuple) else targets
-                for start in range(0, K.shape[0], size):
-                    rows = slice(start, min(start + size, K.shape[0]))
+                for rows in row_blocks(K.shape[0], size):
                     yield rows, served, influence(K.block(rows, slice(None)))
 
     def polynomial_coefficients(self) -> dict[str, float]:
@@ -382,5 +382,5 @@ def _counted_features(kernel: Kernel, X: Any, n: int) -> int | None:
     features = None if n < COUNTED_ROWS or kernel.unresolved else kernel.features
     if features is None or features.shared or not features.stay:
         return None
-    encoding = kernel._encode(Rows(X))
+    encoding = kernel.encode(X)
     return None if has_many(encoding) else features.count(encoding)

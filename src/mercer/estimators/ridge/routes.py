@@ -30,6 +30,7 @@ from mercer.linalg.ridge.held_out import centered_diagonal, leave_one_out
 from mercer.linalg.ridge.primal import NormalEquations, PrimalFit, minimum_norm, normal_equations, solve_primal
 from mercer.linalg.solution import split_rows
 from mercer.numeric.encodings import dense
+from mercer.numeric.tiles import row_blocks
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows up to which ||f|| is computed from eigenvalues if the factor cannot give it; beyond, it is not available.
@@ -189,8 +190,7 @@ def _diagnose_counts(problem: RidgeProblem) -> Diagnosis:
     equations = normal_equations(_blocks(problem, [(slice(0, problem.n), Z)]), fit_intercept=problem.fit_intercept)
     solved = solve_primal(equations, float(problem.alpha))
     loo, leverage = np.empty(problem.Y.shape), np.empty(problem.n)
-    for start in range(0, problem.n, FEATURE_ROWS):
-        rows = slice(start, min(start + FEATURE_ROWS, problem.n))
+    for rows in row_blocks(problem.n, FEATURE_ROWS):
         own = None if weights is None else weights[rows]
         loo[rows] = solved.leave_one_out(Z[rows], problem.Y[rows], own)
         leverage[rows] = solved.leverage(Z[rows], own)
@@ -295,8 +295,7 @@ def feature_blocks(problem: RidgeProblem) -> Iterator[tuple[slice, Any]]:
     if problem.counts:
         yield slice(0, problem.n), problem.kernel.feature_map(problem.encoded, like=problem.like)
         return
-    for start in range(0, problem.n, FEATURE_ROWS):
-        rows = slice(start, min(start + FEATURE_ROWS, problem.n))
+    for rows in row_blocks(problem.n, FEATURE_ROWS):
         yield rows, problem.kernel.feature_map(as_rows(problem.encoded).take(rows))
 
 

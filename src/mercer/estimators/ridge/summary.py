@@ -59,9 +59,9 @@ def summarize(model: Any) -> Summary:
 def _function(model: Any) -> str:
     """The function as a polynomial, where it is one of few terms."""
     X, kernel = model.X_fit_, model.kernel_
-    if kernel._moments() is None or not isinstance(X, np.ndarray) or X.ndim != 2 or model.dual_coef_.ndim != 1:
+    if kernel.moment_order() is None or not isinstance(X, np.ndarray) or X.ndim != 2 or model.dual_coef_.ndim != 1:
         return ""
-    if (kernel.n_features(X[:1]) or MOST_TERMS + 1) > MOST_TERMS or kernel._views() != {"vectors"}:
+    if (kernel.n_features(X[:1]) or MOST_TERMS + 1) > MOST_TERMS or kernel.views != {"vectors"}:
         return ""
     try:
         return written(model.polynomial_coefficients())
@@ -147,7 +147,7 @@ def coefficients(kernel: Kernel, X: Any, dual: Array, intercept: Any, primal: Ar
     >>> coefficients(Polynomial(2, offset=1.0), np.array([[2.0]]), np.array([1.0]), 0.0)
     {'x0^2': 4.0, 'x0': 4.0..., '1': 1.0}
     """
-    if kernel.features is None or kernel._moments() is None or np.ndim(dual) != 1:
+    if kernel.features is None or kernel.moment_order() is None or np.ndim(dual) != 1:
         raise CapabilityError(f"{kernel}: only one target of a kernel with monomials as features is a polynomial.")
     names = kernel.feature_names(X)
     if not all(isinstance(name, str) for name in names):

@@ -20,6 +20,7 @@ from mercer.linalg.ridge.dual import cholesky_held_out
 from mercer.linalg.ridge.eigen import EigenFit, EigenPath
 from mercer.linalg.ridge.tridiagonal import TridiagonalPath
 from mercer.numeric.encodings import dense
+from mercer.numeric.tiles import row_blocks
 from mercer.selection.scoring import Scores, Scoring
 from mercer.selection.surface import PenaltyAxis, Surface, over_targets
 
@@ -76,7 +77,7 @@ def surface(
         here = data if index == 0 else replace(data, rows=data.rows.branch())
         if buffer is not None:
             # after the Cholesky route the Gram is whole again, and squaring it is cheaper than a new exponential
-            if index > 0 and _kept_whole(route, data) and kernel._squares(kernels[index - 1]):
+            if index > 0 and _kept_whole(route, data) and kernel.is_square_of(kernels[index - 1]):
                 np.multiply(buffer, buffer, out=buffer)
             else:
                 gram(kernel, here.rows, out=buffer)
@@ -131,7 +132,7 @@ def _settings(
     size = max(1, NUMBERS_AT_A_TIME // (len(columns) * len(alphas)))
     if scoring.joint:  # a score that compares targets with each other needs them all at once
         size = columns.shape[1]
-    parts = [slice(j, j + size) for j in range(0, columns.shape[1], size)]
+    parts = row_blocks(columns.shape[1], size)
     results = [_path_portion(path, columns[:, part], data, folds, alphas, scoring, keep) for part in parts]
     loo = np.concatenate([r[1] for r in results if r[1] is not None], axis=2) if keep else None
     if data.Y.ndim == 1:

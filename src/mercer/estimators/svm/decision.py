@@ -95,7 +95,7 @@ def worth_screening(functions: SupportFunctions, new: Any) -> bool:
     dense = all(isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 for X in (new, support))
     if not dense or len(new) * len(support) < LEAST or len(new) < 8 * ROWS_MEASURED:
         return False
-    return "stationary" in kernel._facts() and kernel._views() == {"vectors"}
+    return "stationary" in kernel.facts() and kernel.views == {"vectors"}
 
 
 def screened_classes(functions: SupportFunctions, new: Array) -> Array | None:  # (m, d) -> (m,)

@@ -91,7 +91,7 @@ for instance with StandardScaler().
 
 def _columns(kernel: Kernel, rows: Rows) -> Floats | None:  # -> (c,) the ranges above zero
     """Ranges of the columns that vary, for kernels that look at vectors with one measure for all columns."""
-    if kernel._views() != {"vectors"} or kernel._width() is not None:
+    if kernel.views != {"vectors"} or kernel.width() is not None:
         return None  # other objects have no columns, and a kernel made for its columns knows their scales
     chosen = _draw(len(rows), COMPARED)
     X = rows.take(chosen).vectors()

@@ -32,6 +32,7 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.linalg.cholesky import definite_factor
 from mercer.numeric.memory import within
+from mercer.numeric.tiles import row_blocks
 from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
 
 #: Landmarks of a pair of classes where n_components is not given.
@@ -168,8 +169,7 @@ class Features:
         if not _held(n, m, memory):
             return cls(features, rows, None)
         Z, step = np.empty((n, m), np.float32), max(64, BLOCK // m)
-        for start in range(0, n, step):
-            part = slice(start, min(start + step, n))
+        for part in row_blocks(n, step):
             R = _values(features, rows.take(part).data)
             Z[part] = la.solve_triangular(features.triangle, R.T, lower=True, overwrite_b=True, check_finite=False).T
         return cls(features, rows, Z)

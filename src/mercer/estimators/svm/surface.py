@@ -230,8 +230,8 @@ class _Matrices:
         """The Gram matrix of a kernel, in the buffer of that number; `halfway` may be its root and the last one's square."""
         out, steps = self.buffers[place], 0
         if self.last is not None:
-            steps = 1 if kernel._squares(self.last[0]) else 0
-            if halfway is not None and kernel._squares(halfway) and halfway._squares(self.last[0]):
+            steps = 1 if kernel.is_square_of(self.last[0]) else 0
+            if halfway is not None and kernel.is_square_of(halfway) and halfway.is_square_of(self.last[0]):
                 steps = 2
         if self.last is not None and 0 < steps <= SQUARINGS - self.squared:
             np.multiply(self.last[1], self.last[1], out=out)

@@ -53,11 +53,15 @@ class DirectProducts(Protocol):
         """Inner product of each object with itself."""
 
 
-class Recipe(NamedTuple):
+def _none(items: Any) -> None:
+    """No products without the table."""
+
+
+class CountingRecipe(NamedTuple):
     """How objects are counted: their table, and, if that is cheaper, products without making it."""
 
     table: Callable[[Any], FeatureTable]
-    direct: Callable[[Any], DirectProducts | None]
+    direct: Callable[[Any], DirectProducts | None] = _none
 
 
 class Profile(Encoded):
@@ -65,7 +69,9 @@ class Profile(Encoded):
 
     blockwise = True
 
-    def __init__(self, items: Any, recipe: Recipe, shared: SharedTable | None = None, rows: Index | None = None) -> None:
+    def __init__(
+        self, items: Any, recipe: CountingRecipe, shared: SharedTable | None = None, rows: Index | None = None
+    ) -> None:
         self.items, self.recipe = items, recipe
         self.shared = SharedTable(items, recipe) if shared is None else shared
         self.rows = slice(0, len(items)) if rows is None else rows  # rows of these objects in the shared table
@@ -151,7 +157,7 @@ class Profile(Encoded):
 class SharedTable:
     """The table of one or two collections; each part is computed once, on first use by any thread."""
 
-    def __init__(self, items: Countable, recipe: Recipe) -> None:
+    def __init__(self, items: Countable, recipe: CountingRecipe) -> None:
         self._items = items
         self._recipe = recipe
         self._table: FeatureTable | None = None

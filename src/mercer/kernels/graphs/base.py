@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any, ClassVar
 
 from mercer.inputs import Graph, Rows
-from mercer.kernels.counting.profile import CountKernel, Profile, Recipe
+from mercer.kernels.counting.profile import CountingRecipe, CountKernel, Profile
 from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.fields import one_of
 from mercer.kernels.graphs.batch import Batch
@@ -25,13 +25,13 @@ def unlabeled_rule() -> Any:
 class GraphCounts(CountKernel):
     """Abstract: the inner product of explicit features of a graph, which `_table` counts for many graphs at once."""
 
-    _domain = "graphs"
+    domain = "graphs"
     _quiet = ("labeled", "edge_labels")
     unlabeled: str | None
-    _reads: ClassVar[tuple[str, ...]] = ("node",)  # the labels it looks at: of nodes, of edges
+    _reads: ClassVar[tuple[str, ...]] = ("node",)  # labels that it uses: of nodes, of edges
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("graph profile", self), lambda: Profile(self._batch_of(rows), Recipe(self._table, _nothing)))
+        return rows.remember(("graph profile", self), lambda: Profile(self._batch_of(rows), CountingRecipe(self._table)))
 
     def _batch_of(self, rows: Rows) -> Batch:
         """The graphs of a collection end to end, shared by all terms that read the same labels by the same rule."""
@@ -49,10 +49,6 @@ class GraphCounts(CountKernel):
     @abc.abstractmethod
     def _table(self, batch: Batch) -> FeatureTable:
         """phi(x) of every graph."""
-
-
-def _nothing(batch: Batch) -> None:
-    """Graphs have no windows to compare: their table is always made."""
 
 
 def label_text(label: Hashable) -> str:

@@ -27,7 +27,7 @@ class Unlabeled:
 
 UNLABELED = Unlabeled()
 
-REMEDY = 'or say what stands for a missing label: unlabeled="constant" or unlabeled="degree".'
+REMEDY = 'or choose what stands for a missing label: unlabeled="constant" or unlabeled="degree".'
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Degrees:
 class Batch(Encoded):
     """A collection of graphs under one rule for those without labels: None, "constant" or "degree".
 
-    `reads` names the labels that are looked at: ("node",), ("edge",), both or none.
+    `reads` names the labels that are used: ("node",), ("edge",), both or none.
     """
 
     def __init__(self, graphs: Sequence[Graph], unlabeled: str | None, reads: tuple[str, ...], name: str = "X") -> None:
@@ -103,9 +103,9 @@ class Batch(Encoded):
     # -- arrays ------------------------------------------------------------------------------------------------------
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is stored under `key`, making it on the first question.
+        """Return the value stored under `key`, computing it on first use.
 
-        Made without the lock: `make` may wait for threads that ask for other arrays.
+        `make` runs without the lock, because it may wait for threads that need other arrays.
         """
         if key not in self._memo:
             made = make()
@@ -204,7 +204,7 @@ class Batch(Encoded):
         own, words = stand_ins()
         used, place = np.unique(own[bare], return_inverse=True)
         codes[bare] = len(number) + place
-        # numbered by first use, so that the labels of some graphs come in the same order whatever graphs follow them
+        # numbered by first use, so that the order of labels does not depend on the graphs that follow
         names = [*number, *(words[i] for i in used.tolist())]
         distinct, some, back = np.unique(codes, return_index=True, return_inverse=True)
         order = np.argsort(some)

@@ -23,7 +23,7 @@ from mercer.kernels.graphs.batch import Batch, by_chunks
 from mercer.kernels.graphs.subgraphs import canonical, classes, induced_counts, pairs
 from mercer.numeric.encodings import Dots, Encoding
 
-#: Sets of nodes whose places `explain` looks at one by one.
+#: Largest number of node sets that `explain` enumerates.
 MOST_PLACES = 2_000_000
 
 
@@ -34,7 +34,7 @@ class Graphlet(GraphCounts):
     k(x, z) = sum over classes c of isomorphic graphs with p nodes of (sets of p nodes of x that induce c) (the same of z).
     Counts are exact, by formulas up to four nodes and by enumeration of connected sets for five; counts of classes that
     are not connected follow from those of the connected ones. A graph with fewer than p nodes has none: its values are 0.
-    Counts grow like n^p, so that `.normalized()` is what models usually want. Labels do not matter unless asked for.
+    Counts grow like n^p, so that `.normalized()` is what models usually want. Labels count only with labeled=True.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Graphlet(GraphCounts):
     labeled : bool, default False
         Classes of graphs whose node labels agree too, for p = 2 and 3.
     samples : int, optional
-        For p = 5, graphs with too many connected sets to enumerate (about 10^11) are refused. With `samples` such graphs,
+        For p = 5, graphs with too many connected sets to enumerate (about 10^11) raise an error. With `samples` such graphs,
         and only those, get estimates from that many sets of nodes drawn at random (with a fixed seed): (n choose 5) times
         the share of each class, with standard error at most (n choose 5) / (2 sqrt(samples)).
     unlabeled : None, "constant" or "degree"
@@ -72,7 +72,7 @@ class Graphlet(GraphCounts):
         if self.labeled and self.p > 3:
             raise InputError(f"Graphlet: labeled=True is for p = 2 and 3; got p={self.p}.")
         if self.unlabeled is not None and not self.labeled:
-            raise InputError("Graphlet: unlabeled= says what stands for a label, and labeled=False looks at none.")
+            raise InputError("Graphlet: unlabeled= replaces missing labels, but labeled=False uses no labels.")
 
     def _labels_read(self) -> tuple[str, ...]:
         return ("node",) if self.labeled else ()
@@ -105,7 +105,7 @@ class Graphlet(GraphCounts):
         if comb(item.n_nodes, self.p) > MOST_PLACES:
             raise CapabilityError(
                 f"explain: {self}: a graph of {item.n_nodes} nodes has {comb(item.n_nodes, self.p)} sets of {self.p} nodes, "
-                f"more than {MOST_PLACES} to look at one by one; take a smaller p."
+                f"more than {MOST_PLACES} to enumerate; take a smaller p."
             )
         found = list(self._places(item))
         count = Counter(name for name, _ in found) if self.presence else {}

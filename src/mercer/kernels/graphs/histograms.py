@@ -25,8 +25,8 @@ class VertexHistogram(GraphCounts):
     ----------
     unlabeled : None, "constant" or "degree"
         What stands for the label of a node without one. "constant": one label that no node of the user's has; "degree":
-        the number of neighbors. None is "constant" where no graph has labels, and refuses labeled and unlabeled graphs
-        together.
+        the number of neighbors. None is "constant" if no graph has labels, and raises for a mix of labeled and
+        unlabeled graphs.
 
     >>> from mercer import Graph
     >>> water, methane = Graph(3, [(0, 1), (0, 2)], node_labels="OHH"), Graph(5, node_labels="CHHHH")

@@ -81,7 +81,7 @@ class RandomWalk(Kernel):
     [[6.0, 10.0], [10.0, 17.0]]
     """
 
-    _domain = "graphs"
+    domain = "graphs"
 
     decay: float = positive(0.1, keyword=False, free=False)
     steps: int = whole(10, at_least=0)

@@ -23,7 +23,7 @@ class ShortestPath(GraphCounts):
     k(x, z) = sum over labels a, b and distances d >= 1 of (pairs in x) (pairs in z), where a pair is two different nodes u,
     v with labels a, b and a shortest path of d edges (Borgwardt and Kriegel 2005). Pairs are ordered: (u, v) and (v, u) both
     count, so that values are four times those over unordered pairs where all labels are equal. Nodes without a path
-    between them are no pair.
+    between them do not count.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from mercer.kernels.fields import flag, whole
 from mercer.kernels.graphs.base import GraphCounts, label_text, unlabeled_rule
 from mercer.kernels.graphs.batch import Batch
 from mercer.numeric.threads import cpu_count, run
+from mercer.numeric.tiles import row_blocks
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,10 +211,10 @@ def refine(batch: Batch, iterations: int, bonds: bool = False) -> Colors:
     around, marks = np.empty(len(neighbors), np.int64), np.empty(N, np.uint64)
     for level in range(1, iterations + 1):
         before, out = found[level - 1], found[level]
-        parts = [(low, min(low + CHUNK, N)) for low in range(0, N, CHUNK)]
+        parts = row_blocks(N, CHUNK)
 
-        def work(part: tuple[int, int], worker: int, before: Codes = before) -> None:
-            signatures(indptr, neighbors, arcs, n_bonds, before, *part, around, marks)
+        def work(part: slice, worker: int, before: Codes = before) -> None:
+            signatures(indptr, neighbors, arcs, n_bonds, before, part.start, part.stop, around, marks)
 
         run(parts, work, min(cpu_count(), len(parts)))
         some.append(refined(indptr, before, around, marks, out))

@@ -154,7 +154,7 @@ class Convolution(Measure):
         return np.sum([factor.covariance() for factor in self.factors], axis=0)
 
     def _apart(self) -> bool:
-        """Whether every factor looks at columns of its own, and together they look at all."""
+        """Whether the factors depend on disjoint columns that together are all columns."""
         apart = sum(len(factor.columns) for factor in self.factors) == self.width == len(self.columns)
         return apart and all(isinstance(factor, LinearImage) and factor.has_own_density for factor in self.factors)
 
@@ -244,7 +244,7 @@ class LinearImage(Measure):
 
     @property
     def has_own_density(self) -> bool:
-        """Whether there is a density in the columns that the measure looks at, as for columns of a table."""
+        """Whether there is a density in the columns on which the measure depends, as for columns of a table."""
         own = self.matrix[:, sorted(self.columns)]
         return LinearImage(self.inner, own).has_density
 

@@ -29,6 +29,7 @@ from mercer.kernels.spectral.measures import Atoms, Measure
 from mercer.numeric import threads
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
+from mercer.numeric.tiles import row_blocks
 
 #: A float32 phase above this has lost more digits than the features may: it is made in float64 and reduced to one turn.
 #: Above the float64 limit the compiled loops would lose digits of their own.
@@ -92,15 +93,15 @@ class FourierMap:
         """Write z(x) for every row; blocks of rows on all cores."""
         step = max(16, CACHED_NUMBERS // max(self.n_columns, 1))
         projection = self.projection(out.dtype, X.shape[0])
-        starts = range(0, X.shape[0], step)
-        crew = min(threads.cpu_count(), len(starts))
+        parts = row_blocks(X.shape[0], step)
+        crew = min(threads.cpu_count(), len(parts))
         # one per thread for all its blocks: Dask's workers give freed memory back at once, and new pages cost time
         spare = [np.empty((min(step, X.shape[0]), len(self.weights)), out.dtype) for _ in range(crew)]
 
-        def work(start: int, worker: int) -> None:
-            self.fill(X[start : start + step], out[start : start + step], projection, spare[worker])
+        def work(part: slice, worker: int) -> None:
+            self.fill(X[part], out[part], projection, spare[worker])
 
-        threads.run(starts, work, crew)
+        threads.run(parts, work, crew)
 
     def fill(self, X: Any, out: Array, projection: Projection, spare: Array) -> None:  # (n, d) -> (n, D)
         """Write z(x) for some rows into an array of the caller's; `spare` has as many rows, one column per frequency."""
@@ -157,7 +158,7 @@ SOBOL_MOST = 21201
 
 
 @dataclass(frozen=True)
-class Draw:
+class FrequencyDraw:
     """Frequencies w_j and weights, with k(x, z) near sum_j weights_j cos(w_j'(x - z))."""
 
     frequencies: Floats  # (m, d)
@@ -165,22 +166,22 @@ class Draw:
     kind: str  # how they were drawn; several words for a sum whose terms differ
 
 
-def draw(measure: Measure, m: int, kind: str, rng: np.random.Generator) -> Draw:
+def draw(measure: Measure, m: int, kind: str, rng: np.random.Generator) -> FrequencyDraw:
     """Draw m frequencies."""
     check_choice("RandomFourierFeatures", "draws", kind, KINDS)
     if measure.mass == 0:
-        return Draw(np.zeros((m, measure.width)), np.zeros(m), "plain")
+        return FrequencyDraw(np.zeros((m, measure.width)), np.zeros(m), "plain")
     parts = measure.parts()
     if kind == "plain" or len(parts) > m:  # too few frequencies for a share of every term: the terms are drawn too
         low_discrepancy = kind in ("auto", "sobol") and measure.n_uniforms <= SOBOL_MOST
         uniforms = _sobol(m, measure.n_uniforms, rng) if low_discrepancy else rng.random((m, measure.n_uniforms))
-        return Draw(measure.sample(uniforms), np.full(m, measure.mass / m), "sobol" if low_discrepancy else "plain")
+        return FrequencyDraw(measure.sample(uniforms), np.full(m, measure.mass / m), "sobol" if low_discrepancy else "plain")
     found = [_draw_part(part, count, kind, rng) for part, count in zip(parts, _shares(parts, m), strict=True)]
-    missing = m - sum(len(part.weights) for part in found)  # single frequencies only, and fewer than asked for
+    missing = m - sum(len(part.weights) for part in found)  # single frequencies only, and fewer than requested
     if missing:
-        found.append(Draw(np.zeros((missing, measure.width)), np.zeros(missing), "exact"))
+        found.append(FrequencyDraw(np.zeros((missing, measure.width)), np.zeros(missing), "exact"))
     kinds = list(dict.fromkeys(part.kind for part in found if part.kind != "exact")) or ["exact"]
-    return Draw(
+    return FrequencyDraw(
         np.vstack([part.frequencies for part in found]),
         np.concatenate([part.weights for part in found]),
         " and ".join(kinds),
@@ -206,19 +207,19 @@ def _shares(parts: Sequence[Measure], m: int) -> list[int]:
     return exact
 
 
-def _draw_part(part: Measure, m: int, kind: str, rng: np.random.Generator) -> Draw:
+def _draw_part(part: Measure, m: int, kind: str, rng: np.random.Generator) -> FrequencyDraw:
     if isinstance(part, Atoms) and len(part.weights) == m:
-        return Draw(part.frequencies.copy(), part.weights.copy(), "exact")
+        return FrequencyDraw(part.frequencies.copy(), part.weights.copy(), "exact")
     if isinstance(part, LinearImage):
         inner = _draw_part(part.inner, m, kind, rng)
-        return Draw(inner.frequencies @ part.matrix, inner.weights, inner.kind)
+        return FrequencyDraw(inner.frequencies @ part.matrix, inner.weights, inner.kind)
     weights = np.full(m, part.mass / m)
     if kind == "auto":
         kind = "orthogonal" if part.radius() is not None and part.width > SOBOL_COLUMNS else "sobol"
     if kind == "sobol" and part.n_uniforms > SOBOL_MOST:
-        return Draw(part.sample(rng.random((m, part.n_uniforms))), weights, "plain")
+        return FrequencyDraw(part.sample(rng.random((m, part.n_uniforms))), weights, "plain")
     if kind == "sobol":
-        return Draw(part.sample(_sobol(m, part.n_uniforms, rng)), weights, kind)
+        return FrequencyDraw(part.sample(_sobol(m, part.n_uniforms, rng)), weights, kind)
     if part.radius() is None:
         raise CapabilityError(
             f"draws={kind!r} needs a measure that is isotropic up to scales, and {type(part).__name__} is not one "
@@ -226,9 +227,9 @@ def _draw_part(part: Measure, m: int, kind: str, rng: np.random.Generator) -> Dr
         )
     further, scales = part.radius() or (0, np.ones(part.width))
     if kind == "structured":
-        return Draw(_structured(part, m, further, rng) * scales, weights, kind)
+        return FrequencyDraw(_structured(part, m, further, rng) * scales, weights, kind)
     uniforms = _stratified(m, rng) if not further else _sobol(m, 1 + further, rng)
-    return Draw(_orthogonal(m, part.width, rng) * part.radii(uniforms)[:, None] * scales, weights, kind)
+    return FrequencyDraw(_orthogonal(m, part.width, rng) * part.radii(uniforms)[:, None] * scales, weights, kind)
 
 
 def _sobol(m: int, d: int, rng: np.random.Generator) -> Floats:  # -> (m, d)
@@ -246,10 +247,10 @@ def _stratified(m: int, rng: np.random.Generator) -> Floats:  # -> (m, 1)
 def _orthogonal(m: int, d: int, rng: np.random.Generator) -> Floats:  # -> (m, d)
     """Unit vectors, uniformly distributed each, orthogonal within blocks of d."""
     out = np.empty((m, d))
-    for start in range(0, m, d):
+    for rows in row_blocks(m, d):
         q, r = np.linalg.qr(rng.standard_normal((d, d)))
         q *= np.sign(np.diagonal(r))  # without it the law is not uniform
-        out[start : start + d] = q.T[: min(d, m - start)]
+        out[rows] = q.T[: rows.stop - rows.start]
     return out
 
 
@@ -259,11 +260,11 @@ def _structured(part: Measure, m: int, further: int, rng: np.random.Generator) -
     size = 1 << max(0, (d - 1).bit_length())
     H = linalg.hadamard(size) / np.sqrt(size)
     out = np.empty((m, size))
-    for start in range(0, m, size):
+    for rows in row_blocks(m, size):
         block = np.eye(size)
         for _ in range(3):
             block = H @ (rng.choice([-1.0, 1.0], size)[:, None] * block)
-        out[start : start + size] = np.sqrt(size) * block[: min(size, m - start)]
+        out[rows] = np.sqrt(size) * block[: rows.stop - rows.start]
     if further:  # the factor of a mixture stays random; only the length of the normal law is frozen
         u = np.column_stack([np.full(m, 0.5), _stratified(m, rng)])
         out *= (part.radii(u) / np.sqrt(2.0 * special.gammaincinv(d / 2.0, 0.5)))[:, None]

@@ -12,7 +12,7 @@ from scipy import special
 from mercer.arrays import Floats
 from mercer.errors import CapabilityError
 
-#: Quantiles are asked for strictly inside (0, 1): at the ends a normal law is infinite.
+#: Quantiles are computed strictly inside (0, 1): at the ends a normal law is infinite.
 EDGE = 2.0**-54
 
 #: Frequencies stay finite: a law without moments has draws whose cosine could not be computed.
@@ -43,7 +43,7 @@ class Measure(abc.ABC):
         """Return E[w w'] under the measure divided by its mass; inf where it does not exist."""
 
     def density(self, frequencies: Any) -> Floats:  # (m, d) -> (m,)
-        """Return the density per (radian per unit)^d; it integrates to the mass. CapabilityError where there is none."""
+        """Return the density per (radian per unit)^d; it integrates to the mass. CapabilityError if there is none."""
         raise CapabilityError(f"{self} has no density: {self._why_no_density()}")
 
     def _why_no_density(self) -> str:
@@ -51,7 +51,7 @@ class Measure(abc.ABC):
 
     @property
     def has_density(self) -> bool:
-        """Whether `density` can be asked."""
+        """Whether there is a density."""
         return False
 
     def parts(self) -> tuple[Measure, ...]:
@@ -73,7 +73,7 @@ class Measure(abc.ABC):
 
     @property
     def columns(self) -> frozenset[int]:
-        """The columns of x that the measure looks at: the others have frequency 0."""
+        """The columns of x on which the measure depends: the others have frequency 0."""
         return frozenset(range(self.width))
 
 

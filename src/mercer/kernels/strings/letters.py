@@ -1,7 +1,7 @@
 """Letters: strings as whole numbers, end to end, with the place where each begins.
 
 A letter is a code point of a `str`, or any token of a list. Codes follow the order of the alphabet, so that the order of
-codes is the order of substrings, whatever other letters an alphabet holds.
+codes is the order of substrings, for every alphabet that has these letters.
 """
 
 from __future__ import annotations

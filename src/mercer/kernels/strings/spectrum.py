@@ -11,7 +11,7 @@ from typing import Any
 from mercer.errors import InputError
 from mercer.inputs import Rows
 from mercer.kernels.base import Derivation
-from mercer.kernels.counting.profile import CountKernel, DirectProducts, Profile, Recipe
+from mercer.kernels.counting.profile import CountingRecipe, CountKernel, DirectProducts, Profile
 from mercer.kernels.counting.table import FeatureTable, present, scaled, side_by_side
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import flag, one_or_more, whole, whole_or_none
@@ -23,11 +23,11 @@ from mercer.numeric.encodings import Encoding
 class SubstringKernel(CountKernel):
     """Abstract: the inner product of explicit features of a string, which `_table` counts for many strings at once."""
 
-    _domain = "strings"
+    domain = "strings"
     _quiet = ("reverse_complement",)
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("profile", self), lambda: Profile(letters_of(rows), Recipe(self._table, self._direct)))
+        return rows.remember(("profile", self), lambda: Profile(letters_of(rows), CountingRecipe(self._table, self._direct)))
 
     @abc.abstractmethod
     def _table(self, letters: Letters) -> FeatureTable:

@@ -51,7 +51,7 @@ class Subsequence(Kernel):
 
     p: int = whole(at_least=1, keyword=False)
     decay: float = positive(0.5, free=False)
-    _domain = "strings"
+    domain = "strings"
 
     def _encode(self, rows: Rows) -> Encoding:
         return letters_of(rows)

@@ -1,4 +1,4 @@
-"""Kernels on aligned strings: what stands at the same place."""
+"""Kernels on aligned strings: equal substrings at the same place."""
 
 from __future__ import annotations
 

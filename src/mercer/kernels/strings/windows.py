@@ -38,7 +38,7 @@ PART = 4096
 #: The largest number of codes that an array may stand for.
 MOST_CODES = 2**24
 
-#: Two codes of a byte are needed for what is no letter, and counts of agreements are bytes too.
+#: Letters are bytes of which two codes are reserved, and counts of agreements are bytes as well.
 MOST_LETTERS, MOST_PLACES = 254, 254
 
 #: A pair of windows takes some 0.3 ns, and a window with one mask some 100 ns by sets of bits if these have an array of all
@@ -61,9 +61,9 @@ def masked_windows(
     opposite: Codes | None = None,
     known: NDArray[np.bool_] | None = None,
 ) -> KeyedRows | None:
-    """The windows of a collection; None where a table is better: few letters, few columns, or too many codes for an array.
+    """The windows of a collection; None if a table is better: few letters, few columns, or too many codes for an array.
 
-    `known` says of every letter of the alphabet whether windows with it count.
+    `known` is True for the letters of the alphabet whose windows count.
     """
     base = len(letters.alphabet)
     columns = sum(base ** len(mask) for mask in masks.masks)
@@ -97,7 +97,7 @@ def _cuts(base: int, width: int) -> list[tuple[int, int]]:
     size = 1
     while size < width and base ** (size + 1) <= PART:
         size += 1
-    return [(start, min(start + size, width)) for start in range(0, width, size)]
+    return [(part.start, part.stop) for part in row_blocks(width, size)]
 
 
 def _part(codes: Codes, place: Ints, size: int, base: int, step: int = 1) -> Marks:

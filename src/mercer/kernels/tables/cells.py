@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,14 +72,14 @@ def _similarity(value: Any) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Categorical(Kernel):
-    """1 if two categories are equal, else `similarity`, a number in [0, 1]; unseen categories are no special case.
+    """1 if two categories are equal, else `similarity`, a number in [0, 1]; unseen categories are compared in the same way.
 
     >>> Categorical(similarity=0.25)(["red", "blue", "red"]).tolist()
     [[1.0, 0.25, 1.0], [0.25, 1.0, 0.25], [1.0, 0.25, 1.0]]
     """
 
     similarity: float = field(default=0.0, metadata={"rule": Rule("a number in [0, 1]", _similarity)})
-    _domain = "categories"
+    domain = "categories"
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember("categories", lambda: Codes.of(as_categories(rows._items("categories"), rows.name)))
@@ -118,7 +118,7 @@ class Categorical(Kernel):
 
 
 def _levels(value: Any) -> tuple[Hashable, ...]:
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError
     levels = tuple(item.item() if isinstance(item, np.generic) else item for item in value)
     if not levels or len(set(levels)) != len(levels):
@@ -136,7 +136,7 @@ class Ordered(Kernel):
 
     levels: tuple[Hashable, ...] = field(metadata={"rule": Rule("a sequence of different levels in order", _levels)})
     length_scale: float = positive(1.0)
-    _domain = "categories"
+    domain = "categories"
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember(("ranks", self.levels), lambda: Points(self._ranks(rows)))
@@ -147,7 +147,7 @@ class Ordered(Kernel):
         unknown = [cell for cell in cells if cell not in number]
         if unknown:
             known = ", ".join(map(repr, self.levels[:8]))
-            raise InputError(f"{rows.name} holds {unknown[0]!r}, which is none of the levels of Ordered: {known}.")
+            raise InputError(f"{rows.name} holds {unknown[0]!r}, which is not among the levels of Ordered: {known}.")
         return np.array([number[cell] for cell in cells])[:, None]
 
     def _block(self, pair: Pair) -> Array:
@@ -183,13 +183,13 @@ class Dated(View):
 
     inner: Kernel = field(metadata={"child": True})
 
-    def _width(self) -> None:
+    def width(self) -> None:
         return None
 
     def _views(self) -> frozenset[str]:
         return frozenset({"any"})
 
-    def _view(self, rows: Rows) -> Rows:
+    def view(self, rows: Rows) -> Rows:
         return rows.remember("days", lambda: Rows(as_days(rows._items("dates"), rows.name), f"days of {rows.name}"))
 
     def _derivation(self) -> Derivation:
@@ -229,7 +229,7 @@ class Missing(Wrapper):
         if missing_cells(Rows(self.sample.data)._items("cells")).any():
             raise InputError("missing: the sample holds observed values only; it has holes itself.")
 
-    def _width(self) -> None:
+    def width(self) -> None:
         return None
 
     def _views(self) -> frozenset[str]:
@@ -269,12 +269,12 @@ class Missing(Wrapper):
         """mean_j k(x_i, b_j) without holding the matrix."""
         pair = Pair.whole(A, B)
         ones = np.full((pair.shape[1], 1), 1.0 / pair.shape[1])
-        symmetric = A is B and self._symmetric
+        symmetric = A is B and self.symmetric
         return tiles.product(lambda r, c: self.inner._block(pair.tile(r, c)), pair.shape, ones, symmetric)[:, 0]
 
     def _resolve(self, rows: Rows) -> Kernel:
-        sample = Rows(self.sample.data, "the sample")  # stand-ins are no observations
-        return self._with_children((self.inner._resolve(sample),))
+        sample = Rows(self.sample.data, "the sample")  # stand-ins are not observations
+        return self.with_children((self.inner._resolve(sample),))
 
     # -- values ------------------------------------------------------------------------------------------------------
 

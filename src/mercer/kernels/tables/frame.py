@@ -42,8 +42,8 @@ def frame_kernel(frame: Any, *, exclude: tuple[str, ...] = ()) -> Kernel:
     columns = [column for column in noted(read_columns(frame, "frame")) if column.name not in exclude]
     used = [column for column in columns if not column.note]
     if not used:
-        said = "; ".join(f"{column.name!r} is {column.note}" for column in columns[:8])
-        raise InputError(f"frame_kernel: no column of the frame says anything: {said}.")
+        reasons = "; ".join(f"{column.name!r} is {column.note}" for column in columns[:8])
+        raise InputError(f"frame_kernel: the frame has no usable column: {reasons}.")
     return column_product(used)
 
 

@@ -30,6 +30,7 @@ from mercer.linalg.solution import (
     split_rows,
     targets,
 )
+from mercer.numeric.tiles import row_blocks
 
 _LARGEST = 32_766  # syevd counts its 2 n^2 + 6 n + 1 numbers of workspace in 32 bits
 _WIDE = 16  # from this many targets on, alphas are taken one by one: the product with U is large enough by itself
@@ -174,11 +175,11 @@ class EigenPath:
         shrunk, _ = self.shrink(values)
         small = shrunk.astype(self.vectors.dtype)
         left = np.empty((self.active.size, values.size))
-        for start in range(0, self.active.size, _ROWS):
-            squares = self.vectors[start : start + _ROWS] ** 2
-            left[start : start + _ROWS] = squares @ small
+        for rows in row_blocks(self.active.size, _ROWS):
+            squares = self.vectors[rows] ** 2
+            left[rows] = squares @ small
             if not self.complete:
-                left[start : start + _ROWS] += np.maximum(1.0 - squares.sum(axis=1), 0.0)[:, None]
+                left[rows] += np.maximum(1.0 - squares.sum(axis=1), 0.0)[:, None]
         taken: Array | float = 0.0
         if self.fit_intercept:
             norms = self.intercept_norm(values, shrunk)
