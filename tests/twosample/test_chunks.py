@@ -11,8 +11,7 @@ from tests.twosample import naive
 
 import mercer
 from mercer.errors import CapabilityError, InputError, MemoryBudgetError
-from mercer.grams.chunks import journal
-from mercer.grams.chunks import rows as chunked
+from mercer.grams.chunks import journal, tasks
 from mercer.twosample.quadratic_forms import Permutations, Swaps
 
 RNG = np.random.default_rng(5)
@@ -142,7 +141,7 @@ def test_the_witness_is_there_and_what_looks_at_rows_is_not() -> None:
 
 
 def test_a_test_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, seen, inner = tmp_path / "kept", 0, chunked.Ledger.add  # type: ignore[attr-defined]
+    kept, seen, inner = tmp_path / "kept", 0, tasks.RunningSums.add
     monkeypatch.setattr(journal, "PATIENCE", 0.0)
 
     def add(self: Any, *given: Any) -> None:
@@ -156,7 +155,7 @@ def test_a_test_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         return mercer.mmd_test(mercer.chunks(X, rows=31, checkpoint=kept), cut(SHORT), GAUSSIAN, 99, seed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
+        patch.setattr(tasks.RunningSums, "add", add)
         with pytest.raises(KeyboardInterrupt):
             run()
     assert (kept / "under-way.npz").exists()

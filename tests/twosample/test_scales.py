@@ -116,7 +116,18 @@ def test_hsic_refuses_beyond(scale):
     X, Y = samples(40, 40)
     for kernel in (None, Linear()):
         with pytest.raises(MercerError):
-            hsic_test(X * scale, Y, kernel, kernel, n_permutations=B, random_state=0)
+            hsic_test(X * scale, Y, kernel, kernel, n_permutations=B, random_state=0, scale=False)
+
+
+@pytest.mark.parametrize("scale", EXTREME)
+def test_hsic_in_units_of_columns_refuses_or_agrees(scale):
+    X, Y = samples(40, 40)
+    expected = hsic_test(X, Y, n_permutations=B, random_state=0).pvalue
+    try:
+        found = hsic_test(X * scale, Y, n_permutations=B, random_state=0)
+    except MercerError:
+        return
+    assert found.pvalue == expected
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-60, 1e60, 1e200])

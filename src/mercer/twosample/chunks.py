@@ -61,14 +61,16 @@ class ChunkedSamples:
         (total,) = self.rows.sum(_witness_of, kernel, Z, each=self.rows.split(weights))
         return np.asarray(total)
 
-    def scales(self, rng: np.random.Generator) -> Scales:
+    def scales(self, rng: np.random.Generator, scale: bool) -> Scales:
         """Return the length scales of the rows that a test in memory would use."""
         drawn = np.sort(rows_for_scales(self.rows.n, rng))
-        return scales_of(dense(self.rows.take(drawn).X))
+        return scales_of(dense(self.rows.take(drawn).X), scale=scale and self.kind != "sparse")
 
-    def default_kernels(self, rng: np.random.Generator) -> tuple[Kernel, ...]:
+    def default_kernels(self, rng: np.random.Generator, scale: bool) -> tuple[Kernel, ...]:
         """Return the default kernels for these samples."""
-        return object_kernels(self.rows.head.X) if self.kind == "objects" else scale_kernels(self.scales(rng), self.kind)
+        if self.kind == "objects":
+            return object_kernels(self.rows.head.X)
+        return scale_kernels(self.scales(rng, scale), self.kind)
 
     @property
     def chunk_count(self) -> str:
@@ -289,12 +291,12 @@ def chunk_feature_test(
     blocks = np.full(samples.rows.n, -1)
     blocks[layout.index.ravel()] = np.repeat(np.arange(len(layout.index)), layout.size)
     if kernels is None and samples.kind == "numbers":
-        scales = feature_blocks.octaves(samples.scales(rng))
+        scales = feature_blocks.octaves(samples.scales(rng, chosen.scale))
         kernels = scales.kernels()
         arrays = _fourier_grams(samples, scales, layout, blocks, chosen.n_features, rng)
         how = f"{chosen.n_features} random frequencies per family"
     else:
-        kernels = samples.default_kernels(rng) if kernels is None else kernels
+        kernels = samples.default_kernels(rng, chosen.scale) if kernels is None else kernels
         arrays = [_of_kernel(k, samples, layout, blocks, chosen.n_features, rng) for k in kernels]
         how = f"explicit features or {chosen.n_features} landmarks"
     head = Rows(samples.rows.head.X, "the pooled sample")
@@ -407,7 +409,7 @@ def chunk_test(X: Any, Y: Any, given: tuple[Kernel, ...], chosen: MMDOptions, ra
     samples = open_samples(X, Y, given, f"mmd_test {given!r} {chosen!r} {random_state!r}", seeded)
     check(chosen, samples)
     rng = np.random.default_rng(random_state)
-    kernels = tuple(resolved(one, samples.rows) for one in given) or samples.default_kernels(rng)
+    kernels = tuple(resolved(one, samples.rows) for one in given) or samples.default_kernels(rng, chosen.scale)
     seed = int(rng.integers(2**63))
     if choose_method(chosen, samples, len(kernels)) == "features":
         found = chunk_feature_test(samples, kernels if given else None, chosen, rng, seed)

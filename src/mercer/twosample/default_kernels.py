@@ -1,7 +1,9 @@
 """Default kernels of a two-sample test: Gaussian and Laplacian kernels at a range of length scales.
 
 Length scales run geometrically from half the 5 % quantile to twice the 95 % quantile of the distances within the pooled
-sample (at most 500 rows, drawn at random). The choice does not use the labels and therefore keeps the level.
+sample (at most 500 rows, drawn at random). Columns are divided by a robust spread of the same rows first, unless
+`scale=False`: p-values then do not depend on the units of columns. The choice does not use the labels and therefore keeps
+the level.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
 from mercer.numeric.points import in_units
+from mercer.numeric.spread import column_spread
 from mercer.twosample.samples import Pooled
 
 #: Largest number of rows whose distances are used.
@@ -30,22 +33,43 @@ SCALES = 10
 #: Range of length scales whose squares are floats without loss of digits.
 SMALLEST, LARGEST = 1e-140, 1e140
 
+#: Length scale of a column that is ignored.
+IGNORED = 1e140
+
 
 @dataclass(frozen=True)
 class Scales:
-    """Length scales of the two families, ascending, in the units of the data."""
+    """Length scales of the two families, ascending; in units of `units` (d,), or of the data if it is None.
+
+    A unit of 0 belongs to a column that is constant in the rows that were looked at; the kernels ignore it.
+    """
 
     gaussian: tuple[float, ...]
     laplacian: tuple[float, ...]
+    units: tuple[float, ...] | None = None
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """Return the Gaussian kernels, then the Laplacian ones."""
-        return tuple(Gaussian(s) for s in self.gaussian) + tuple(Laplacian(s) for s in self.laplacian)
+        """Return the Gaussian kernels, then the Laplacian ones, in the units of the data."""
+        gaussian = tuple(Gaussian(self._of_columns(s)) for s in self.gaussian)
+        return gaussian + tuple(Laplacian(self._of_columns(s)) for s in self.laplacian)
+
+    def divisors(self, width: int) -> Floats:  # -> (d,)
+        """Return the number by which each column is divided; infinite for columns that are ignored."""
+        if self.units is None:
+            return np.ones(width)
+        units = np.array(self.units)
+        return np.where(units > 0, units, np.inf)
+
+    def _of_columns(self, scale: float) -> float | tuple[float, ...]:
+        if self.units is None:
+            return scale
+        lengths = tuple(scale * unit if unit > 0 else IGNORED for unit in self.units)
+        return lengths[0] if len(lengths) == 1 else lengths
 
 
-def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES) -> Scales:  # (N, d)
-    """Return length scales for both families from the distances within a pooled sample."""
-    return scales_of(dense(X[rows_for_scales(X.shape[0], rng)]), count)
+def length_scales(X: Any, rng: np.random.Generator, count: int = SCALES, scale: bool = False) -> Scales:  # (N, d)
+    """Return length scales for both families from the distances within a pooled sample; `scale` divides by spreads."""
+    return scales_of(dense(X[rows_for_scales(X.shape[0], rng)]), count, scale)
 
 
 def rows_for_scales(n: int, rng: np.random.Generator) -> Indices:
@@ -53,20 +77,30 @@ def rows_for_scales(n: int, rng: np.random.Generator) -> Indices:
     return np.arange(n) if n <= ROWS_FOR_SCALES else rng.choice(n, ROWS_FOR_SCALES, replace=False)
 
 
-def scales_of(rows: Array, count: int = SCALES) -> Scales:  # (r, d)
-    """Return length scales of both families from all distances between these rows."""
+def scales_of(rows: Array, count: int = SCALES, scale: bool = False) -> Scales:  # (r, d)
+    """Return length scales of both families from all distances between these rows, divided by spreads if `scale`."""
     from scipy.spatial.distance import pdist
 
+    units = None
+    if scale:
+        spread = column_spread(rows)
+        units = tuple(spread.tolist())
+        rows = np.where(spread > 0, rows / np.where(spread > 0, spread, 1.0), 0.0)
+        if any(0 < one < SMALLEST or one > LARGEST for one in units):
+            raise InputError(_OUT_OF_RANGE.format(max(units)))
     sample, unit = in_units(rows)
     # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are compared with distances
     widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)
     manhattan = _grid(unit * pdist(sample, "cityblock"), count)
     if min(widths[0], manhattan[0]) < SMALLEST or not max(widths[-1], manhattan[-1]) < LARGEST:
-        raise InputError(
-            f"mmd_test: distances within the pooled sample are about {widths[len(widths) // 2]:.1e}; their squares leave "
-            "the range of floats. Multiply both samples by the same constant."
-        )
-    return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()))
+        raise InputError(_OUT_OF_RANGE.format(widths[len(widths) // 2]))
+    return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()), units)
+
+
+_OUT_OF_RANGE = (
+    "mmd_test: distances within the pooled sample are about {:.1e}; their squares leave the range of floats. Multiply both "
+    "samples by the same constant."
+)
 
 
 def _grid(distances: Floats, count: int) -> Floats:
@@ -77,11 +111,11 @@ def _grid(distances: Floats, count: int) -> Floats:
     return np.geomspace(low / 2.0, high * 2.0, count)
 
 
-def default_kernels(pooled: Pooled, rng: np.random.Generator) -> tuple[Kernel, ...]:
-    """Return the default kernels for a pooled sample."""
+def default_scales(pooled: Pooled, rng: np.random.Generator, scale: bool) -> Scales | None:
+    """Return the length scales of the default kernels for a pooled sample; None for strings and other objects."""
     if pooled.kind == "objects":
-        return object_kernels(pooled.rows.data)
-    return scale_kernels(length_scales(pooled.rows.vectors(), rng), pooled.kind)
+        return None
+    return length_scales(pooled.rows.vectors(), rng, scale=scale and pooled.kind != "sparse")
 
 
 def scale_kernels(scales: Scales, kind: str) -> tuple[Kernel, ...]:
@@ -99,10 +133,10 @@ def object_kernels(data: Any) -> tuple[Kernel, ...]:
     )
 
 
-def as_float32(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kernel, ...], Rows]:
+def as_float32(pooled: Pooled, scales: Scales) -> tuple[tuple[Kernel, ...], Rows]:
     """Return kernels and centered float32 vectors, both divided by the largest absolute entry.
 
-    Values of the default kernels are the same as before. Scaling keeps all data within the range of float32.
+    Values are those of `scales.kernels()` on the data. Scaling keeps all data within the range of float32.
     """
     X = pooled.rows.vectors()
     if pooled.kind == "sparse":
@@ -110,9 +144,10 @@ def as_float32(pooled: Pooled, kernels: tuple[Kernel, ...]) -> tuple[tuple[Kerne
         light = X / unit
     else:
         light = X - X.mean(axis=0, dtype=np.float64)
+        light /= scales.divisors(X.shape[1])
         light[:, (X[0] == X).all(axis=0)] = 0.0  # a constant column would keep the rounding error of its mean
         unit = float(np.abs(light).max()) or 1.0
         light /= unit
         light = light.astype(np.float32)
-    scaled = tuple(kernel.set_params(length_scale=kernel.get_params()["length_scale"] / unit) for kernel in kernels)
-    return scaled, Rows(light, "the pooled sample")
+    scaled = Scales(tuple(s / unit for s in scales.gaussian), tuple(s / unit for s in scales.laplacian))
+    return scale_kernels(scaled, pooled.kind), Rows(light, "the pooled sample")

@@ -82,8 +82,9 @@ def fourier_grams(X: Any, scales: Scales, layout: BlockLayout, count: int, rng: 
 def draw_frequencies(width: int, scales: Scales, count: int, rng: np.random.Generator) -> tuple[tuple[Floats, int], ...]:
     """Draw the (d, count) frequencies of each family for its largest length scale, with the number of doublings."""
     draws = rng.standard_normal((width, count)), rng.standard_cauchy((width, count))
+    units = scales.divisors(width)[:, None]
     families = scales.gaussian, scales.laplacian
-    return tuple((drawn / family[-1], len(family)) for drawn, family in zip(draws, families, strict=True))
+    return tuple((drawn / units / family[-1], len(family)) for drawn, family in zip(draws, families, strict=True))
 
 
 def grams_of_sums(sums: Floats, layout: BlockLayout, count: int) -> list[Array]:  # (blocks, L, 2 count)
@@ -135,7 +136,7 @@ def octaves(scales: Scales) -> Scales:
         count = 1 + int(np.ceil(np.log2(family[-1] / family[0]) - 1e-9)) if len(family) > 1 else 1
         return tuple(family[-1] / 2.0**level for level in range(min(count, 10)))[::-1]
 
-    return Scales(steps(scales.gaussian), steps(scales.laplacian))
+    return Scales(steps(scales.gaussian), steps(scales.laplacian), scales.units)
 
 
 def gram_of_kernel(kernel: Kernel, rows: Rows, layout: BlockLayout, count: int, rng: np.random.Generator) -> Array:

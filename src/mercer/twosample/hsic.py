@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats, Ints
 from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
@@ -19,8 +20,10 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
+from mercer.numeric.spread import column_spread
 from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.chunks import is_chunked
+from mercer.twosample.default_kernels import IGNORED
 from mercer.twosample.feature_blocks import landmark_features
 from mercer.twosample.pvalues import by_quantiles
 from mercer.twosample.relabeling import TIES
@@ -103,6 +106,7 @@ def hsic_test(
     *,
     method: str = "auto",
     n_features: int = 64,
+    scale: bool = True,
 ) -> HSICTestResult:
     """Test whether paired rows of X and Y are independent, by the Hilbert-Schmidt norm of their cross-covariance.
 
@@ -120,8 +124,12 @@ def hsic_test(
         The number of permutations and their seed.
     method : "auto", "exact" or "features"
         "features" needs memory and time linear in the rows, with `n_features` landmarks for each side.
+    scale : bool
+        Without a kernel, divide columns by their interquartile range / 1.349 (the standard deviation, if that is 0;
+        constant columns are ignored). P-values then do not depend on units of columns.
 
     >>> import numpy as np
+    import scipy.sparse as sp
     >>> from mercer import hsic_test
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
     >>> hsic_test(x, x**2, random_state=0).pvalue  # uncorrelated, and far from independent
@@ -134,7 +142,7 @@ def hsic_test(
         )
     left, right = Rows(X, "X"), Rows(Y, "Y")
     _check(left, right, n_permutations, method)
-    pairs = _pairs(kernel, kernel_y, left, right)
+    pairs = _pairs(kernel, kernel_y, left, right, scale)
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**63))
     exact = method == "exact" or (method == "auto" and len(left) <= EXACT_ROWS)
@@ -222,12 +230,11 @@ def _by_features(left: Array, right: Array, count: int, seed: int) -> tuple[Floa
     return out / n**2, scale
 
 
-def _pairs(kernel: Any, kernel_y: Any, X: Rows, Y: Rows) -> list[tuple[Kernel, Kernel]]:
+def _pairs(kernel: Any, kernel_y: Any, X: Rows, Y: Rows, scale: bool) -> list[tuple[Kernel, Kernel]]:
     sides: list[list[Kernel]] = []
     for given, rows in ((kernel, X), (kernel_y, Y)):
         if given is None:
-            median = Gaussian("median").resolve(rows).get_params()["length_scale"]
-            sides.append([Gaussian(factor * median) for factor in FACTORS])
+            sides.append(_default_kernels(rows, scale))
         else:
             several = given if isinstance(given, (list, tuple)) else [given]
             sides.append([as_kernel(one).resolve(rows) for one in several])
@@ -239,6 +246,21 @@ def _pairs(kernel: Any, kernel_y: Any, X: Rows, Y: Rows) -> list[tuple[Kernel, K
             f"hsic_test: {len(first)} kernels on X and {len(second)} on Y. Give equal numbers, or one for one side."
         )
     return list(zip(first, second, strict=True))
+
+
+def _default_kernels(rows: Rows, scale: bool) -> list[Kernel]:
+    """Return Gaussian kernels at multiples of the median distance, of columns divided by their spread if `scale`."""
+    X = rows.vectors()
+    if not scale or sp.issparse(X):
+        median = float(Gaussian("median").resolve(rows).get_params()["length_scale"])
+        return [Gaussian(factor * median) for factor in FACTORS]
+    spread = column_spread(X)
+    used = spread > 0
+    scaled = X[:, used] / spread[used] if used.any() else np.zeros((len(rows), 1))
+    median = float(Gaussian("median").resolve(Rows(scaled, rows.name)).get_params()["length_scale"])
+    columns = np.where(used, spread * median, IGNORED)
+    lengths = [tuple((factor * columns).tolist()) for factor in FACTORS]
+    return [Gaussian(one[0] if len(one) == 1 else one) for one in lengths]
 
 
 def _check(X: Rows, Y: Rows, count: Any, method: str) -> None:

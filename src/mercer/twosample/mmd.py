@@ -11,8 +11,16 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.parsing import as_kernel
 from mercer.twosample.chunks import chunk_test, is_chunked
-from mercer.twosample.default_kernels import as_float32, default_kernels
-from mercer.twosample.relabeling import MMDOptions, check, choose_labels, choose_method, feature_test, relabeling_test
+from mercer.twosample.default_kernels import as_float32, default_scales, object_kernels, scale_kernels
+from mercer.twosample.relabeling import (
+    MMDOptions,
+    check,
+    choose_labels,
+    choose_method,
+    feature_test,
+    relabeling_test,
+    with_units,
+)
 from mercer.twosample.result import MMDTestResult
 from mercer.twosample.samples import pool
 from mercer.twosample.scaled_grams import ScaledGrams, refuse_underflow, widened
@@ -32,6 +40,7 @@ def mmd_test(
     level: float = 0.05,
     early_stopping: bool = False,
     n_features: int = 128,
+    scale: bool = True,
 ) -> MMDTestResult:
     """Test whether X and Y come from one distribution, by the squared distance of their mean feature vectors.
 
@@ -67,6 +76,9 @@ def mmd_test(
         are then aggregated by the smallest p-value, measured against 499 relabelings drawn first.
     n_features : int
         Size of the approximation of method="features".
+    scale : bool
+        Without a kernel, divide columns by their pooled interquartile range / 1.349 (the standard deviation, if that is 0;
+        constant columns are ignored and named in the result). P-values then do not depend on units of columns.
 
     >>> import numpy as np
     >>> from mercer import Linear, mmd_test
@@ -78,7 +90,7 @@ def mmd_test(
     >>> result.pvalue
     0.0005
     """
-    chosen = MMDOptions(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features)
+    chosen = MMDOptions(n_permutations, biased, aggregation, resampling, method, level, early_stopping, n_features, scale)
     return _test(X, Y, kernel, chosen, random_state)
 
 
@@ -89,18 +101,22 @@ def _test(X: Any, Y: Any, kernel: Any, chosen: MMDOptions, random_state: Any) ->
     pooled = pool(X, Y, tokens=any(node.domain in ("strings", "graphs") for one in given for node in one.walk()))
     check(chosen, pooled)
     rng = np.random.default_rng(random_state)
-    kernels = tuple(one.resolve(pooled.rows) for one in given) or default_kernels(pooled, rng)
+    scales = None if given else default_scales(pooled, rng, chosen.scale)
+    if given:
+        kernels = tuple(one.resolve(pooled.rows) for one in given)
+    else:
+        kernels = object_kernels(pooled.rows.data) if scales is None else scale_kernels(scales, pooled.kind)
     seed = int(rng.integers(2**63))
     if choose_method(chosen, pooled, len(kernels)) == "features":
         return feature_test(pooled, None if kernel is None else kernels, chosen, rng, seed)
     # ranks of the default vector kernels need no digits beyond float32
-    light = kernel is None and pooled.kind != "objects"
-    bundle = Bundle(*(as_float32(pooled, kernels) if light else (kernels, widened(pooled.rows))))
+    bundle = Bundle(*((kernels, widened(pooled.rows)) if scales is None else as_float32(pooled, scales)))
     check_symmetric(bundle)
     matrices = ScaledGrams(bundle, kernels)
     refuse_underflow(kernels, matrices.diag(), pooled.rows)
     labels = choose_labels(chosen.resampling, pooled.m, pooled.n)
-    return relabeling_test(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
+    found = relabeling_test(pooled, matrices, labels, chosen, rng, seed, "all pairs of rows")
+    return with_units(found, scales, pooled)
 
 
 def _given(kernel: Any) -> tuple[Kernel, ...]:

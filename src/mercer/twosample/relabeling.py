@@ -13,7 +13,7 @@ from mercer.errors import InputError, NumericalError, check_choice, check_whole,
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.twosample import feature_blocks
-from mercer.twosample.default_kernels import default_kernels, length_scales
+from mercer.twosample.default_kernels import Scales, default_scales, object_kernels, scale_kernels
 from mercer.twosample.pvalues import JointPvalue, PilotMeasure, by_quantiles, by_soft_maximum, sequential, stopping_count
 from mercer.twosample.quadratic_forms import ROUNDING, Forms, ObservedSums, Permutations, QuadraticForms, Relabelings, Swaps
 from mercer.twosample.result import KernelDetail, MMDTestResult, MonteCarlo, estimate_power
@@ -45,6 +45,7 @@ class MMDOptions:
     level: float
     early_stopping: bool
     n_features: int
+    scale: bool
 
 
 def relabeling_test(
@@ -56,13 +57,17 @@ def relabeling_test(
     seed: int,
     route: str,
     forms: QuadraticForms | None = None,
+    row_diag: Floats | None = None,
 ) -> MMDTestResult:
-    """Return the test result for Gram matrices under relabelings; `forms` defaults to forms over tiles of the matrices."""
+    """Return the test result for Gram matrices under relabelings; `forms` defaults to forms over tiles of the matrices.
+
+    `row_diag` (q,) is the mean of k(x, x) over rows, if the rows of the matrices are blocks.
+    """
     sample = RelabeledStatistics(
         Forms(matrices, labels, hold=chosen.early_stopping) if forms is None else forms, labels, chosen
     )
     joint, drawn = sample.draw(rng)
-    return _assemble(pooled, matrices, sample, joint, drawn, seed, route)
+    return _assemble(pooled, matrices, sample, joint, drawn, seed, route, row_diag)
 
 
 class RelabeledStatistics:
@@ -170,6 +175,7 @@ def _assemble(
     drawn: int,
     seed: int,
     route: str,
+    row_diag: Floats | None,
 ) -> MMDTestResult:
     """Assemble the result; the leading kernel has the smallest p-value, then the largest standardized MMD^2."""
     labels, chosen, kernels, units = sample.labels, sample.chosen, matrices.kernels, matrices.unit
@@ -187,10 +193,13 @@ def _assemble(
     cutoff = min(chosen.level, max(joint.cutoff, 1e-6))
     power = estimate_power(float(unbiased[lead]), witness, labels.m, (pooled.m, pooled.n), null, cutoff)
     power = replace(power, unit=float(units[lead]))
+    size = labels.m + labels.n
+    diag = float(sample.moments.diag[lead].mean() if row_diag is None else row_diag[lead])
+    variance = diag - float(sample.moments.sums[lead, :, 1].sum()) / (size * (size - 1))
     monte = MonteCarlo(labels.name, drawn, chosen.n_permutations, chosen.level)
     return MMDTestResult(
         joint.statistic, joint.pvalue, kernels[lead], details, joint.null, monte, _method_text(route, kernels, chosen),
-        power, pooled, seed,
+        power, pooled, seed, variance * float(units[lead]),
     )  # fmt: skip
 
 
@@ -206,6 +215,15 @@ def _method_text(route: str, kernels: Sequence[Kernel], chosen: MMDOptions) -> s
         return f"one kernel, {route}"
     rule = {"quantile": "smallest p-value", "softmax": "soft maximum"}[chosen.aggregation]
     return f"{len(kernels)} kernels with one joint level ({rule}), {route}"
+
+
+def with_units(result: MMDTestResult, scales: Scales | None, samples: Pooled) -> MMDTestResult:
+    """Return a result with the units of columns of the default kernels, and the names of ignored columns."""
+    if scales is None or scales.units is None:
+        return result
+    names = samples.column_names() or range(len(scales.units))
+    ignored = tuple(str(name) for name, unit in zip(names, scales.units, strict=True) if unit == 0)
+    return replace(result, units=scales.units, ignored=ignored)
 
 
 def choose_labels(resampling: str, m: int, n: int) -> Relabelings:
@@ -245,17 +263,19 @@ def feature_test(
 ) -> MMDTestResult:
     """Return the test on mean features of blocks of rows; None stands for the default kernels."""
     layout = feature_blocks.lay_out(pooled.m, pooled.n, rng)
-    if kernels is None and pooled.kind in ("numbers", "frame"):
-        X = pooled.rows.vectors()
-        scales = feature_blocks.octaves(length_scales(X, rng))
+    scales = default_scales(pooled, rng, chosen.scale) if kernels is None else None
+    if scales is not None and pooled.kind != "sparse":
+        scales = feature_blocks.octaves(scales)
         kernels = scales.kernels()
-        arrays = feature_blocks.fourier_grams(X, scales, layout, chosen.n_features, rng)
+        arrays = feature_blocks.fourier_grams(pooled.rows.vectors(), scales, layout, chosen.n_features, rng)
         how = f"{chosen.n_features} random frequencies per family"
     else:
-        kernels = default_kernels(pooled, rng) if kernels is None else kernels
+        if kernels is None:
+            kernels = object_kernels(pooled.rows.data) if scales is None else scale_kernels(scales, pooled.kind)
         arrays = [feature_blocks.gram_of_kernel(k, pooled.rows, layout, chosen.n_features, rng) for k in kernels]
         how = f"explicit features or {chosen.n_features} landmarks"
-    return compare_blocks(pooled, pooled.rows, StoredGrams(kernels, arrays), layout, chosen, rng, seed, how)
+    found = compare_blocks(pooled, pooled.rows, StoredGrams(kernels, arrays), layout, chosen, rng, seed, how)
+    return with_units(found, scales, pooled)
 
 
 def compare_blocks(
@@ -275,6 +295,8 @@ def compare_blocks(
     left = samples.m + samples.n - layout.index.size
     left_out = "" if left == 0 else f", {left} rows left out"
     route = f"{layout.m} + {layout.n} blocks of {layout.size} rows{left_out}, {how}"
-    result = relabeling_test(samples, matrices, labels, chosen, rng, seed, route)
+    some = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), 1000)).astype(int))
+    diag = np.array([np.mean(kernel.diag(some)) for kernel in grams.kernels]) / matrices.unit
+    result = relabeling_test(samples, matrices, labels, chosen, rng, seed, route, row_diag=diag)
     monte = replace(result.monte_carlo, resampling=f"{labels.name} of blocks")
     return replace(result, monte_carlo=monte)

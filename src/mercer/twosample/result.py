@@ -145,6 +145,9 @@ class MMDTestResult:
     power: PowerEstimate = field(repr=False)
     samples: Samples = field(repr=False)
     seed: int = field(repr=False)
+    variance: float = field(repr=False)  # of the features of `kernel` in the pooled sample
+    units: tuple[float, ...] | None = field(default=None, repr=False)  # by which the default kernels divide columns
+    ignored: tuple[str, ...] = ()  # constant columns
 
     def __iter__(self) -> Any:
         return iter((self.statistic, self.pvalue))
@@ -174,6 +177,24 @@ class MMDTestResult:
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Return a normal interval for the population MMD^2 of `kernel`; accurate if the samples differ."""
         return ConfidenceInterval(*interval(self.power, confidence_level))
+
+    @property
+    def effect_size(self) -> float:
+        """Share of the variance of the features of `kernel` between the samples: m n / (m + n)^2 MMD^2 / variance.
+
+        It is 0 for equal distributions and 1 for samples that consist of one point each. The estimate is unbiased up to
+        the ratio and may be slightly negative.
+        """
+        return self._share(self.mmd2)
+
+    def effect_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Return a normal interval for `effect_size`, limited to [0, 1]."""
+        low, high = interval(self.power, confidence_level)
+        return ConfidenceInterval(*(min(max(self._share(end), 0.0), 1.0) for end in (low, high)))
+
+    def _share(self, mmd2: float) -> float:
+        m, n = self.samples.m, self.samples.n
+        return m * n / (m + n) ** 2 * mmd2 / self.variance if self.variance > 0 else 0.0
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Return the Clopper-Pearson interval for the p-value of infinitely many relabelings."""
@@ -231,13 +252,26 @@ class MMDTestResult:
             f"Two samples of {self.samples.m} and {self.samples.n}: they {found} at level {level:g}, p = {self.pvalue:.4g}",
             f"  p-value      {drawn}; 95 % Monte Carlo interval {chance.low:.4g} to {chance.high:.4g}",
             f"  method       {self.method}",
-            f"  kernel       {self.kernel}"
-            + (f", smallest p-value of {len(self.details)}" if len(self.details) > 1 else ""),
+            f"  kernel       {self._kernel()}" + f", smallest p-value of {len(self.details)}" * (len(self.details) > 1),
             f"  MMD^2        {best.unbiased:.6g} unbiased, {best.biased:.6g} biased",
+            f"  effect size  {self.effect_size:.3g} of the variance of features, 95 % interval {self._effect()}",
+            *([f"  ignored      constant columns: {', '.join(self.ignored)}"] if self.ignored else []),
             *([f'  it compares  {self._compared()}; Gaussian("median") sees all differences'] if self._compared() else []),
             f"  power        {self.power.achieved:.2f} at these sizes; for {self.power.target:g}: {self._needed()}",
         ]
         return lines
+
+    def _kernel(self) -> str:
+        """Return the kernel as text; one with a length scale per column by its length scale in units of their spread."""
+        if self.units is None or len(self.units) < 2:
+            return str(self.kernel)
+        lengths = self.kernel.get_params()["length_scale"]
+        scale = next((one / unit for one, unit in zip(lengths, self.units, strict=True) if unit > 0), 1.0)
+        return f"{type(self.kernel).__name__}, length scale {scale:.3g} times the spread of each column"
+
+    def _effect(self) -> str:
+        limits = self.effect_interval()
+        return f"{limits.low:.3g} to {limits.high:.3g}"
 
     def _compared(self) -> str:
         """Return what the kernels compare, if that is less than the whole distribution."""
