@@ -7,6 +7,7 @@ from mercer import testing as testing
 from mercer.changes import change_points as change_points
 from mercer.estimators.features.nystroem import Nystroem as Nystroem
 from mercer.estimators.features.random_fourier import RandomFourierFeatures as RandomFourierFeatures
+from mercer.estimators.gp.classifier import GaussianProcessClassifier as GaussianProcessClassifier
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor as GaussianProcessRegressor
 from mercer.estimators.gp.suggest import suggest as suggest
 from mercer.estimators.logistic.kernel_logistic import KernelLogisticRegression as KernelLogisticRegression

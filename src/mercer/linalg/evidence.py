@@ -79,7 +79,7 @@ class Evidence:
 
     value: float
     kernel_gradient: Array | None = None  # (p,) with respect to the logarithms of the kernel's parameters
-    noise_gradient: float | None = None  # with respect to log(noise)
+    noise_gradient: Array | float | None = None  # with respect to log(noise), or all logarithms of the likelihood
     jitter: float = 0.0
 
 

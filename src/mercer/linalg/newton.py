@@ -143,11 +143,11 @@ def laplace_evidence(  # K (n, n)
     K: Floats,
     pullback: Callable[[Tile, Tile], Array],
     extra: Callable[[], list[tuple[Floats, Floats, Floats]]] | None = None,
-) -> tuple[Evidence, Floats]:
+) -> Evidence:
     """Return Laplace's log marginal likelihood with its gradient; it consumes the factor of the mode.
 
     `extra` returns, for every parameter of the likelihood, the derivatives in this parameter of log p (n,), of its
-    slope g (n,) and of W (n,) at fixed f. The second result is the gradient in these parameters.
+    slope g (n,) and of W (n,) at fixed f; the gradient in these parameters is `noise_gradient`.
     """
     value, a, root = mode.evidence, mode.dual, np.sqrt(mode.W)
     v = mode.M(np.ones(len(a))) if mode.with_intercept else None
@@ -177,7 +177,7 @@ def laplace_evidence(  # K (n, n)
     if extra is not None:
         # df/dp = (I - K M)(K dg), whose product with s is dg' K q; W enters log det B through S
         further = np.array([float(log_p.sum() - 0.5 * variance @ dW + (K @ dg) @ q) for log_p, dg, dW in extra()])
-    return Evidence(value, pullback(tile, values), 0.0, jitter), further
+    return Evidence(value, pullback(tile, values), further, jitter)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _times_m(blocks: Sequence[Floats], total: Factor, X: Floats) -> Floats:  # (
     return EX - np.column_stack([E @ middle for E in blocks])
 
 
-def _class_blocks(K: Floats, D: Floats) -> tuple[tuple[Floats, ...], float, Factor]:  # (n, n), (n, C)
+def class_blocks(K: Floats, D: Floats) -> tuple[tuple[Floats, ...], float, Factor]:  # (n, n), (n, C)
     """Return E_c of every class, sum_c log det B_c, and the factor of T = sum_c E_c."""
     blocks, logdet, T = [], 0.0, np.zeros(K.shape, order="F")
     for root in np.sqrt(D).T:
@@ -259,7 +259,7 @@ def find_softmax_mode(  # K (n, n), Y (n, C) one-hot, weights (n,) > 0
     for n_iter in range(max_iter + 1):
         P = np.exp(log_softmax(F))
         D = np.maximum(w[:, None] * P, LEAST * w[:, None])
-        blocks, logdet, total = _class_blocks(K, D)
+        blocks, logdet, total = class_blocks(K, D)
         if converged or n_iter == max_iter:
             break
         G = w[:, None] * (Y - P)

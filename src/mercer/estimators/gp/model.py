@@ -144,7 +144,7 @@ class GPDiagnosis:
 
 
 def diagnose_fit(
-    problem: AnyProblem, parameters: GPParameters, climb: Climb, posterior: Posterior, route: Route, value: float
+    problem: AnyProblem, parameters: GPParameters, climb: Climb, posterior: Any, route: Route, value: float
 ) -> GPDiagnosis:
     """Return the diagnosis of a finished fit."""
     value_of, start, low, high = (
@@ -163,7 +163,7 @@ def diagnose_fit(
     )  # fmt: skip
 
 
-def _data_notes(problem: AnyProblem, noise: float, posterior: Posterior) -> list[str]:
+def _data_notes(problem: AnyProblem, noise: Any, posterior: Any) -> list[str]:
     notes = []
     flat = problem.flat
     if problem.n == 1:

@@ -229,7 +229,7 @@ class AnyProblem(Protocol):
 
     def starting_rows(self, fit: bool) -> Any: ...
 
-    def part(self, rows: Indices) -> GPProblem: ...
+    def part(self, rows: Indices) -> AnyProblem: ...
 
 
 class Posterior(Protocol):
@@ -264,8 +264,8 @@ class Posterior(Protocol):
         """cov(f(x), f(x')), without noise."""
 
 
-class Engine(Protocol):
-    """One way to evaluate a process: exact, inducing rows, neighbors, frequencies. An engine serves one fit.
+class Evaluator(Protocol):
+    """One way to evaluate a marginal likelihood: exact, inducing rows, neighbors, frequencies, Laplace. It serves one fit.
 
     Problems have rows in memory, or in chunks if the engine works on chunks.
     """
@@ -275,11 +275,15 @@ class Engine(Protocol):
     tol_per_row: float  # the search stops if a step gains less per row
     max_steps: int  # at most this many steps per round; 0 for no limit
 
-    def prepare(self, problem: Any, kernel: Kernel, noise: float) -> None:
+    def prepare(self, problem: Any, kernel: Kernel, noise: Any) -> None:
         """Choose what depends on a rough kernel (inducing points, neighbors) before an ascent starts from it."""
 
-    def evidence(self, problem: Any, kernel: Kernel, noise: float, gradient: bool) -> Evidence:
+    def evidence(self, problem: Any, kernel: Kernel, noise: Any, gradient: bool) -> Evidence:
         """Return the log marginal likelihood at this setting; raise NumericalError if G cannot be factored."""
+
+
+class Engine(Evaluator, Protocol):
+    """An evaluator for Gaussian noise, whose process can be conditioned on the columns T."""
 
     def posterior(self, problem: Any, kernel: Kernel, noise: float) -> Posterior:
         """Return the process conditioned on T."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.problem import AnyProblem, Engine
+from mercer.estimators.gp.problem import AnyProblem, Evaluator
 from mercer.estimators.progress import Meter
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
@@ -81,11 +81,12 @@ class GPParameters:
         """Mask of the entries that are length scales."""
         return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
 
-    def setting(self, vector: Floats) -> tuple[Kernel, float]:  # (p,)
-        """Return the kernel and the noise at a vector."""
+    def setting(self, vector: Floats) -> tuple[Kernel, Any]:  # (p,)
+        """Return the kernel and the noise at a vector; several parameters of a likelihood are an array."""
         p = len(self.kernel.theta)
         kernel = self.kernel.with_theta(vector[:p]) if p else self.kernel
-        return kernel, float(np.exp(vector[p])) if self.noise_is_parameter else self.noise
+        rest = np.exp(vector[p:])
+        return kernel, self.noise if not len(rest) else float(rest[0]) if len(rest) == 1 else rest
 
     def log_prior(self, vector: Floats) -> tuple[float, Floats]:  # (p,) -> value, (p,)
         """Return the log density of the priors up to a constant, and its gradient; fixed entries are left out."""
@@ -128,8 +129,12 @@ def read_parameters(
     bounds: Mapping[str, Sequence[float]] | None,
     fixed: Sequence[str],
     priors: Any,
+    extras: Mapping[str, float] | None = None,
 ) -> GPParameters:
-    """Return the parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`."""
+    """Return the parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`.
+
+    `extras` are the starts of the positive parameters of another likelihood, instead of the noise.
+    """
     asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     template, strip = kernel, False
     if fit and kernel.amplified(2.0) is None and "scale" not in asked:
@@ -138,7 +143,11 @@ def read_parameters(
     theta = template.theta
     # if nothing is fitted, the data are not searched for typical values
     typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
-    if noise is None or noise > 0:
+    if extras is not None:
+        names += list(extras)
+        theta, typical = (np.append(part, np.log(list(extras.values()))) for part in (theta, typical))
+        reach = np.vstack([reach, np.tile(np.log(REACH["other"]), (len(extras), 1))])
+    elif noise is None or noise > 0:
         names.append("noise")
         theta = np.append(theta, math.log(NOISE_START * unit if noise is None else noise))
         typical = np.append(typical, math.log(NOISE_START * unit))
@@ -330,24 +339,29 @@ class Climb:
 def climb(
     problem: AnyProblem,
     parameters: GPParameters,
-    engine: Engine,
+    engine: Evaluator,
     *,
     n_restarts: int,
     seed: int,
     tol: float,
     max_iter: int,
     meter: Meter,
+    parts: Callable[[], Evaluator] | None = None,
 ) -> Climb:
-    """Maximize the log marginal likelihood plus the log priors over the entries that are not fixed."""
+    """Maximize the log marginal likelihood plus the log priors over the entries that are not fixed.
+
+    `parts` makes the engine of a part of the rows, an exact one if it is not given.
+    """
     if parameters.fixed.all():
         return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
     starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
     attempts: list[ClimbAttempt] = []
+    make = parts or (lambda: ExactEngine(of=problem.n))
     if problem.n >= SUBSET:
-        starts = _on_a_part(problem, parameters, starts, seed, attempts, min(SUBSET, problem.n // 2))
+        starts = _on_a_part(problem, parameters, make, starts, seed, attempts, min(SUBSET, problem.n // 2))
         starts = _better(problem, parameters, engine, starts)
         for size in steps_up(min(engine.part_rows or problem.n, problem.n), problem.n):
-            starts = _on_a_part(problem, parameters, starts, seed, attempts, size)
+            starts = _on_a_part(problem, parameters, make, starts, seed, attempts, size)
     tol, max_iter = max(tol, engine.tol_per_row * problem.n), min(max_iter, engine.max_steps or max_iter)
     watched = _watched(_objective(problem, parameters, engine), meter, max_iter)
     ends: list[Ascent] = []
@@ -382,7 +396,7 @@ def steps_up(top: int, n: int) -> list[int]:
 def _rounds(
     problem: AnyProblem,
     parameters: GPParameters,
-    engine: Engine,
+    engine: Evaluator,
     objective: Objective,
     start: Start,
     tol: float,
@@ -400,7 +414,7 @@ def _rounds(
     return replace(end, vector=vector)
 
 
-def _objective(problem: AnyProblem, parameters: GPParameters, engine: Engine) -> Objective:
+def _objective(problem: AnyProblem, parameters: GPParameters, engine: Evaluator) -> Objective:
     """Return the log marginal likelihood plus log priors as a function of the free entries."""
     free = ~parameters.fixed
 
@@ -450,6 +464,7 @@ def _whole(parameters: GPParameters, values: Floats) -> Floats:
 def _on_a_part(
     problem: AnyProblem,
     parameters: GPParameters,
+    make: Callable[[], Evaluator],
     starts: list[Start],
     seed: int,
     attempts: list[ClimbAttempt],
@@ -457,7 +472,7 @@ def _on_a_part(
 ) -> list[Start]:
     """Return the ends of rough climbs on a seeded part of the rows, best first."""
     rows = np.sort(np.random.default_rng(seed).choice(problem.n, size, replace=False))
-    objective = _remembered(_objective(problem.part(rows), parameters, ExactEngine(of=problem.n)))
+    objective = _remembered(_objective(problem.part(rows), parameters, make()))
     grown = size / problem.n  # the curvature is proportional to the number of rows
     tol = ROUGH_TOL * size / SUBSET
     begun = [replace(start, curvature=None if start.curvature is None else start.curvature * grown) for start in starts]
@@ -520,7 +535,7 @@ def _remembered(objective: Objective) -> Objective:
     return remembered
 
 
-def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, starts: list[Start]) -> list[Start]:
+def _better(problem: AnyProblem, parameters: GPParameters, engine: Evaluator, starts: list[Start]) -> list[Start]:
     """Return the one of the two best maxima found on the part that is higher on all rows."""
     rivals = [start for start in starts[1:] if np.abs(start.vector - starts[0].vector).max() > SAME][:1]
     if not rivals:
@@ -540,7 +555,7 @@ def _better(problem: AnyProblem, parameters: GPParameters, engine: Engine, start
 
 
 def log_likelihood(
-    problem: AnyProblem, parameters: GPParameters, engine: Engine, vector: Floats, gradient: bool
+    problem: AnyProblem, parameters: GPParameters, engine: Evaluator, vector: Floats, gradient: bool
 ) -> tuple[float, Floats | None]:
     """Return the log marginal likelihood without priors at a vector, and its gradient in all entries."""
     kernel, noise = parameters.setting(vector)

@@ -1,0 +1,251 @@
+"""Gaussian process classification by Laplace's approximation: probabilities with the uncertainty of the latent function."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from mercer.arrays import Array, Floats
+from mercer.errors import InputError, check_choice, check_number, check_whole
+from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
+from mercer.estimators.gp.model import GPDiagnosis, diagnose_fit
+from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
+from mercer.estimators.progress import Meter
+from mercer.estimators.summary import Summary
+from mercer.inputs import widened
+from mercer.inputs.labels import classes_of, encode, read_labels
+from mercer.planning import Route, Shape, gemm_rate
+from mercer.registry import estimator
+
+#: A typical variance of the latent function: probabilities then range from about .02 to .98.
+UNIT = 4.0
+
+#: Evaluations with gradient in a typical fit, and Newton steps in one evaluation, for time estimates.
+EVALUATIONS, STEPS = 25, 4
+
+
+@dataclass(frozen=True)
+class ClassifierFit:
+    """Result of a fit."""
+
+    classes: Array
+    problem: LatentProblem
+    parameters: GPParameters
+    climb: Climb
+    posterior: Any
+    value: float
+    notes: tuple[str, ...]
+
+
+@estimator
+class GaussianProcessClassifier(ClassifierMixin, DualModel):
+    """Classes from latent functions f ~ GP(0, k): P(y = 1 | f) = 1 / (1 + exp(-f)), softmax for more than two classes.
+
+    The posterior of f is approximated by a normal distribution around its mode (Laplace). Hyper-parameters maximize the
+    approximate log marginal likelihood with its exact gradient. Probabilities integrate over the posterior of f, so they
+    approach the prior far from the data.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+        The search starts at its positive parameters. A kernel without an overall scale gets one, unless nothing is fitted
+        or `fixed` names "scale". All classes share the kernel.
+    n_restarts : int, default 1
+        Further starts: one from the data, the others random. From 400 rows on they are compared on half, at most 400.
+    bounds, fixed, priors : as in GaussianProcessRegressor
+    optimizer : "bfgs" or None
+        None fits no hyper-parameters.
+    tol, max_iter : float, int
+        Of the search.
+    memory : bytes or text such as "4 GB", optional
+    random_state : int, default 0
+    verbose : bool or None
+
+    Attributes
+    ----------
+    classes_, kernel_, theta_ (logarithms, in the order of theta_names_), log_marginal_likelihood_value_ (without priors),
+    dual_coef_, X_fit_, route_, n_iter_; diagnosis_ reports how the fit went.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, GaussianProcessClassifier
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> gp = GaussianProcessClassifier(4.0 * Gaussian(1.5), optimizer=None).fit(X, X[:, 0] > 3)
+    >>> gp.predict([[0.5], [6.5]]).tolist(), round(float(gp.predict_proba([[100.0]])[0, 1]), 6)
+    ([False, True], 0.5)
+    """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "rows n d",
+        "classes_": "labels (C,)",
+        "dual_coef_": "float (n, *functions(C))",
+        "intercept_": "absent | real",
+        "theta_": "float (p,)",
+        "theta_names_": "absent | each p: text",
+        "_parameters": "a GPParameters",
+        "_parameters.start": "real (p,)",
+        "_posterior": "a LaplacePosterior, SoftmaxPosterior",
+        "_posterior.X": "rows n d",
+        "_posterior.dual": "float (n, *functions(C))",
+        "_codes": "int (n,) codes C",
+        "diagnosis_": "absent | a GPDiagnosis",
+        "log_marginal_likelihood_value_": "absent | real",
+        "n_iter_": "absent | int",
+    }
+
+    diagnosis_: GPDiagnosis
+    classes_: Array
+    _posterior: Any
+    _parameters: GPParameters
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        *,
+        n_restarts: int = 1,
+        bounds: Any = None,
+        fixed: Any = (),
+        priors: Any = "weak",
+        optimizer: str | None = "bfgs",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        memory: int | float | str | None = None,
+        random_state: int | None = 0,
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_restarts = n_restarts
+        self.bounds = bounds
+        self.fixed = fixed
+        self.priors = priors
+        self.optimizer = optimizer
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> GaussianProcessClassifier:
+        """Fit to rows X with class labels y."""
+        fitted: GaussianProcessClassifier = self._fit(X, y)
+        return fitted
+
+    # -- predictions -------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return class probabilities, (m, C), integrated over the posterior of the latent functions."""
+        check_is_fitted(self)
+        mean, spread = self._posterior.latent(self._read(X, reset=False))
+        if mean.ndim == 2:
+            return expected_softmax(mean, spread)
+        p = expected_sigmoid(mean, spread)
+        return np.column_stack([1.0 - p, p])
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of the class probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class; ties go to the first class."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2:  # the probability is above 1/2 where the latent mean is positive
+            return self.classes_[(self._posterior.mean(self._read(X, reset=False)) > 0).astype(np.intp)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[Floats, Floats]:
+        """Return mean and variance of the latent functions, (m,) for two classes and (m, C) for more."""
+        check_is_fitted(self)
+        mean, spread = self._posterior.latent(self._read(X, reset=False))
+        return mean, spread if mean.ndim == 1 else np.einsum("icc->ic", spread).copy()
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """Return Laplace's log marginal likelihood at theta (default: `theta_`), without priors, and its gradient.
+
+        theta holds logarithms in the order of `theta_names_`.
+        """
+        check_is_fitted(self)
+        vector = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
+        if vector.shape != self.theta_.shape:
+            raise InputError(f"theta has shape {vector.shape}; it must have the {len(self.theta_)} entries of theta_names_.")
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        problem = LatentProblem(self.X_fit_, self._codes, "classes", len(self.classes_), unit=UNIT, intercept=False)
+        value, gradient = log_likelihood(problem, self._parameters, LaplaceEngine(), vector, eval_gradient)
+        return (value, gradient) if eval_gradient else value
+
+    # -- the fit -----------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        what = type(self).__name__
+        if self.optimizer is not None:
+            check_choice(what, "optimizer", self.optimizer, ("bfgs",))
+        check_whole(what, "n_restarts", self.n_restarts, 0)
+        check_whole(what, "max_iter", self.max_iter, 0)
+        check_number(what, "tol", self.tol, "a number > 0", lambda v: v > 0)
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        return widened(super()._read(X, reset))
+
+    def _read_y(self, y: Any, n: int) -> Array:
+        return read_labels(type(self).__name__, y, n)
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ClassifierFit:
+        what = type(self).__name__
+        classes = classes_of(what, data.y)
+        problem = LatentProblem(data.X, encode(what, data.y, classes), "classes", len(classes), unit=UNIT, intercept=False)
+        fit = self.optimizer is not None
+        parameters = read_parameters(
+            data.kernel, data.X, UNIT, noise=None, fit=fit, bounds=self.bounds, fixed=self.fixed, priors=self.priors,
+            extras={},
+        )  # fmt: skip
+        engine = LaplaceEngine()
+        found = climb(
+            problem, parameters, engine, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
+            max_iter=self.max_iter, meter=meter, parts=lambda: LaplaceEngine(of=problem.n),
+        )  # fmt: skip
+        posterior, mode = engine.posterior(problem, *parameters.setting(found.vector))
+        return ClassifierFit(classes, problem, parameters, found, posterior, mode.evidence, tuple(check_mode(what, mode)))
+
+    def _store(self, data: TrainingSet, solution: ClassifierFit) -> None:
+        self.classes_, self._posterior, self._parameters = solution.classes, solution.posterior, solution.parameters
+        self._codes = solution.problem.y
+        self.kernel_, self.X_fit_ = solution.posterior.kernel, solution.posterior.X
+        self.dual_coef_, self.intercept_ = solution.posterior.dual, 0.0
+        self.theta_, self.theta_names_ = solution.climb.vector, list(solution.parameters.names)
+        self.n_iter_, self.log_marginal_likelihood_value_ = solution.climb.n_iter, solution.value
+        found = diagnose_fit(
+            solution.problem, solution.parameters, solution.climb, solution.posterior, self.route_, solution.value
+        )
+        self.diagnosis_ = dataclasses.replace(found, notes=found.notes + solution.notes)
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X)
+        return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        n, k = float(shape.n), 1 if shape.n_targets <= 2 else shape.n_targets
+        arrays = 4 if k == 1 else 4 * k + 4
+        work = n**3 * (STEPS + 1.0 if k == 1 else 2.0 * k * (STEPS + 2.0))
+        reason = "Laplace's approximation on one Gram matrix, with a factor per Newton step" + (
+            " and class" if k > 1 else ""
+        )
+        return (Route("laplace", int(8 * arrays * n * n), EVALUATIONS * work / gemm_rate(), reason),)
+
+    def _summary(self) -> Summary:
+        d = self.diagnosis_
+        lines = [
+            ("kernel", str(self.kernel_)),
+            ("classes", ", ".join(str(name) for name in self.classes_)),
+            ("log marginal likelihood", f"{self.log_marginal_likelihood_value_:.6g} (Laplace)"),
+            ("rows", str(d.rows)),
+            ("fit", f"{d.message}; {d.n_evaluations} evaluations on all rows"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            *[("note", note) for note in d.notes],
+        ]
+        numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
+        return Summary(repr(self), tuple(lines), numbers)
