@@ -19,6 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIAL = Path(__file__).with_name("try_installed.py")
+#: Most bytes of site-packages, without pip, that loading a model and predicting may need. LLVM (numba) is the largest part.
+LARGEST_CORE = 600e6
 
 
 def main() -> None:
@@ -79,9 +81,32 @@ def install_and_try(archive: Path, place: Path, expected: set[str]) -> None:
         for command in (install, [str(TRIAL), extra or "core"]):
             if code := subprocess.run([python, "-I", *command], cwd=work, check=False).returncode:
                 sys.exit(f"{archive.name}: {' '.join(command)} ended with {code}")
+        if not extra:
+            check_footprint(home)
     (package,) = home.rglob("site-packages/mercer")
     paths = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
     same(f"{archive.name}, installed", {path.as_posix() for path in paths if "__pycache__" not in path.parts}, expected)
+
+
+def check_footprint(home: Path) -> None:
+    """Print the size of the environment that loads a model and predicts, and stop if it exceeds `LARGEST_CORE`."""
+    (packages,) = home.rglob("site-packages")
+    sizes = {
+        entry.name: folder_size(entry) for entry in packages.iterdir() if not entry.name.startswith(("pip", "setuptools"))
+    }
+    total = sum(sizes.values())
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:6]
+    shares = ", ".join(f"{name} {sizes[name] / 1e6:.0f} MB" for name in largest)
+    print(f"site-packages to load a model and predict: {total / 1e6:.0f} MB ({shares})", flush=True)
+    if total > LARGEST_CORE:
+        sys.exit(f"the core dependencies take {total / 1e6:.0f} MB; the stated limit is {LARGEST_CORE / 1e6:.0f} MB")
+
+
+def folder_size(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder except Python's compiled copies."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(item.stat().st_size for item in path.rglob("*") if item.is_file() and "__pycache__" not in item.parts)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,39 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def install_command(extra: str) -> str:
+    """Return the pip command that adds an extra to this installation of mercer, by how it was installed.
+
+    From a clone, an archive or a version-control address, the command names that place: the name alone could be another
+    package of an index.
+    """
+    from pathlib import Path
+
+    root = Path(_PACKAGE).parents[1]  # of a source tree: src/mercer is two folders below
+    if (root / "pyproject.toml").is_file():
+        return f'pip install -e "{root}[{extra}]"'
+    return f'pip install "{_requirement(extra)}"'
+
+
+def _requirement(extra: str) -> str:
+    """Return what pip was told to install, with an extra: a path, an address, or the name if it came from an index."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        origin = json.loads(distribution("mercer").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    address = str(origin.get("url", ""))
+    if "vcs_info" in origin:
+        return f"mercer[{extra}] @ {origin['vcs_info']['vcs']}+{address}"
+    if not address.startswith("file:"):
+        return f"mercer[{extra}] @ {address}" if address else f"mercer[{extra}]"
+    path = unquote(urlsplit(address).path)
+    return f"{path}[{extra}]" if _os.path.exists(path) else f".[{extra}]"  # moved: run it in the source folder
+
+
 def check_whole(owner: str, name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`; raise InputError for anything else."""
     if isinstance(value, bool) or not isinstance(value, _Integral) or value < least:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mercer.cli.app import app
+from mercer.errors import install_command
 
 runner = CliRunner()
 
@@ -29,4 +30,4 @@ def test_bad_input_is_refused(arguments: list[str], words: str) -> None:
 def test_without_bokeh_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bokeh", None)
     answer = runner.invoke(app, ["lab", "--no-browser"])
-    assert answer.exit_code == 69 and 'pip install "mercer[lab]"' in answer.output
+    assert answer.exit_code == 69 and install_command("lab") in answer.output

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer.errors import install_command
 from mercer.inputs.reading import read_table
 from mercer.numeric.threads import one_thread
 from mercer.workflow.cluster import train_on_chunks
@@ -164,7 +165,7 @@ def test_without_the_extra(data: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = invoke("fit", data, "--target", "y", "--scheduler", "local", "--out", tmp_path / "out")
     assert result.exit_code == 69
-    assert 'pip install "mercer[dask]"' in result.stderr and len(result.stderr.splitlines()) == 1
+    assert install_command("dask") in result.stderr and len(result.stderr.splitlines()) == 1
 
 
 def test_an_error_on_a_worker_is_said_as_here(client: Any, tmp_path: Path) -> None:

@@ -80,5 +80,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "finufft", None)
-    with pytest.raises(MissingExtraError, match=r"mercer\[large\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[large\]"):
         grid_for([Gaussian()], np.zeros(1), np.ones(1))

@@ -106,7 +106,7 @@ def test_missing_rdkit_is_said_kindly(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"pip install 'mercer\[graphs\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[graphs\]"):
         Graph.from_smiles("C")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    matplotlib = pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "mercer[plots]"')
+    matplotlib = pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install ".[plots]"')
     matplotlib.use("Agg")
     yield
     import matplotlib.pyplot as plt

@@ -60,5 +60,5 @@ def test_the_ranking():
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match=r"mercer\[plots\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[plots\]"):
         NullDisplay.from_result(_result(1))

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import mercer
 from tests.site.pages import ROOT
 
 pytestmark = pytest.mark.site
@@ -22,7 +21,9 @@ def test_the_line_for_the_shell_writes_a_model_and_a_report(tmp_path: Path) -> N
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^mercer fit .*$", readme, re.MULTILINE)
     assert len(lines) == 1
-    shutil.copy(mercer.datasets.load_penguins().path, tmp_path / "penguins.csv")
+    table = Path(shlex.split(lines[0])[2])  # as a reader in the clone types it
+    (tmp_path / table).parent.mkdir(parents=True)
+    shutil.copy(ROOT / table, tmp_path / table)
     source = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "mercer.cli", *shlex.split(lines[0])[1:]]
     environment = {**os.environ, "PYTHONPATH": source}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from mercer.cli.exit_codes import UNAVAILABLE
+from mercer.errors import install_command
 
 
 def main() -> None:
@@ -16,7 +17,7 @@ def main() -> None:
         if error.name is None or error.name.split(".")[0] == "mercer":
             raise
         print(
-            f'The mercer command needs the package {error.name!r}, which is not installed: pip install "mercer[cli]"',
+            f"The mercer command needs the package {error.name!r}, which is not installed: {install_command('cli')}",
             file=sys.stderr,
         )
         sys.exit(UNAVAILABLE)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mercer.cli.output import note, print_text
-from mercer.errors import InputError, MissingExtraError
+from mercer.errors import InputError, MissingExtraError, install_command
 
 Tour = Annotated[
     str | None,
@@ -40,7 +40,7 @@ def lab(tour: Tour = None, state: Start = None, port: Port = None, no_browser: N
     try:
         import bokeh  # noqa: F401
     except ImportError:
-        raise MissingExtraError('the lab needs bokeh, which is not installed: pip install "mercer[lab]"') from None
+        raise MissingExtraError(f"the lab needs bokeh, which is not installed: {install_command('lab')}") from None
     from mercer.lab.page import build
     from mercer.lab.server import LabServer
 

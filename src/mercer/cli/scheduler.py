@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from mercer.errors import InputError, MercerError, MissingExtraError
+from mercer.errors import InputError, MercerError, MissingExtraError, install_command
 
 #: A cluster of processes on this machine, instead of an address.
 LOCAL = "local"
@@ -25,7 +25,7 @@ def connected(address: str) -> Iterator[Any]:
         import distributed
         from distributed.comm import CommClosedError
     except ImportError:
-        raise MissingExtraError('--scheduler needs dask.distributed: pip install "mercer[dask]"') from None
+        raise MissingExtraError(f"--scheduler needs dask.distributed: {install_command('dask')}") from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # the error message reports the failure
     with _cluster(address) as place:
         client = _client(distributed, place, address)

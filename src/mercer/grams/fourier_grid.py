@@ -19,7 +19,7 @@ import scipy.linalg as la
 from scipy import fft
 
 from mercer.arrays import Array
-from mercer.errors import CapabilityError, InputError, MissingExtraError
+from mercer.errors import CapabilityError, InputError, MissingExtraError, install_command
 from mercer.inputs import is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectral.measures import Measure
@@ -358,6 +358,6 @@ def _finufft() -> Any:
     except ImportError:
         raise MissingExtraError(
             'Fourier features on a grid (solver="fourier" in one to three columns) need the package finufft: '
-            'pip install "mercer[large]"'
+            f"{install_command('large')}"
         ) from None
     return finufft

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MissingExtraError
+from mercer.errors import InputError, MissingExtraError, install_command
 from mercer.inputs import duck
 from mercer.inputs.delimited import Header, read_header
 from mercer.inputs.reading import ARROW, CSV, PARQUET, SQLITE, opened, refuse_unknown
@@ -126,7 +126,7 @@ def _mapped(path: str) -> Any:
         import pyarrow as pa
         from pyarrow import ipc
     except ImportError:
-        raise MissingExtraError(f'{path}: reading Arrow needs pyarrow: pip install "mercer[cli]"') from None
+        raise MissingExtraError(f"{path}: reading Arrow needs pyarrow: {install_command('cli')}") from None
     try:
         return ipc.open_file(pa.memory_map(path))
     except pa.ArrowInvalid:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, MissingExtraError, describe
+from mercer.errors import InputError, MissingExtraError, describe, install_command
 from mercer.inputs.chunk_files import file_parts
 from mercer.inputs.rows import Rows, count, take
 from mercer.inputs.vectors import as_vectors, columns_of, is_frame
@@ -364,7 +364,7 @@ def dask_parts(
     try:
         import dask.delayed  # noqa: F401
     except ImportError:
-        raise MissingExtraError('Dask collections need dask: pip install "mercer[dask]"') from None
+        raise MissingExtraError(f"Dask collections need dask: {install_command('dask')}") from None
     if hasattr(X, "columns") and hasattr(X, "map_partitions"):
         X, y, sample_weight = _from_frame(X, y, sample_weight, target, weight, columns)
     elif target is not None or weight is not None or columns is not None:

@@ -17,7 +17,7 @@ from urllib.request import pathname2url
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
+from mercer.errors import InputError, MemoryBudgetError, MissingExtraError, install_command
 from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, checked_names, not_utf8, typed
 from mercer.inputs.tables import Table
 
@@ -65,7 +65,7 @@ def connected(memory: int | None = None) -> Any:
     try:
         import duckdb
     except ImportError:
-        raise MissingExtraError('reading tables needs duckdb: pip install "mercer[cli]"') from None
+        raise MissingExtraError(f"reading tables needs duckdb: {install_command('cli')}") from None
     folder = os.path.join(tempfile.gettempdir(), f"mercer-duckdb-{os.getpid()}")
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.arrays import Ints
-from mercer.errors import InputError, MissingExtraError, describe
+from mercer.errors import InputError, MissingExtraError, describe, install_command
 
 
 class Graph:
@@ -354,7 +354,7 @@ def read_molecule(text: Any, where: str) -> Any:
         from rdkit.rdBase import BlockLogs
     except ImportError:
         raise MissingExtraError(
-            f"{where} is a text, which is read as a molecule in SMILES by RDKit: pip install 'mercer[graphs]'."
+            f"{where} is a text, which is read as a molecule in SMILES by RDKit: {install_command('graphs')}"
         ) from None
     if len(text) > LONGEST_SMILES:
         raise InputError(f"{where}: the SMILES has {len(text)} characters; at most {LONGEST_SMILES} are read.")

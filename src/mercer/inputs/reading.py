@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MemoryBudgetError, MissingExtraError
+from mercer.errors import InputError, MemoryBudgetError, MissingExtraError, install_command
 from mercer.inputs import duck
 from mercer.inputs.delimited import (
     Header,
@@ -311,7 +311,7 @@ def _arrow(found: FileSource) -> Any:
         import pyarrow as pa
         from pyarrow import ipc
     except ImportError:
-        raise MissingExtraError(f'{found.name}: reading Arrow needs pyarrow: pip install "mercer[cli]"') from None
+        raise MissingExtraError(f"{found.name}: reading Arrow needs pyarrow: {install_command('cli')}") from None
     parts = []
     for path in found.files:
         with pa.memory_map(str(path)) as file:

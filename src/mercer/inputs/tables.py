@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError, MissingExtraError, describe
+from mercer.errors import InputError, MissingExtraError, describe, install_command
 from mercer.inputs.delimited import MISSING, read_cells, read_header
 from mercer.inputs.sequences import read_fasta
 
@@ -250,7 +250,7 @@ def _read_parquet(path: Path) -> Table:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise MissingExtraError(f'{path}: reading Parquet needs pyarrow: pip install "mercer[cli]"') from None
+        raise MissingExtraError(f"{path}: reading Parquet needs pyarrow: {install_command('cli')}") from None
     with path.open("rb") as file:
         try:
             table = pq.read_table(file)

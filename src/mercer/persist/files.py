@@ -1,9 +1,10 @@
 """Model files: written whole or not at all, and read without ever running code.
 
-A model file is a skops file that holds plain data only: a text (JSON) and a list of arrays. `load` refuses a file that
-names any other type before skops builds anything, and then rebuilds the model from the text by the tables of `packing`:
-classes by name from a list of our own, kernels through `mercer.parse`, functions by the names given to
-`mercer.register`. An estimator joins by registering itself, and the values it holds (`mercer.registry`).
+A model file holds plain data only: a text (JSON) and a list of arrays. It is a zip archive in the layout of skops, written
+and read here without that package: `schema.json` describes the data, and each array is a .npy member. `load` refuses a file
+that names any other type, and then rebuilds the model from the text by the tables of `packing`: classes by name from a list
+of our own, kernels through `mercer.parse`, functions by the names given to `mercer.register`. An estimator joins by
+registering itself, and the values it holds (`mercer.registry`).
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mercer.errors import InputError, MissingExtraError
 from mercer.writing import write_whole
 
 FORMAT, VERSION = "mercer model", 1
 
-#: All that a model file may be made of: skops' own node, and the type it builds. skops itself trusts far more.
-PLAIN = frozenset(
-    {
-        ("DictNode", "builtins", "dict"),
-        ("ListNode", "builtins", "list"),
-        ("JsonNode", "builtins", "str"),  # strings and numbers
-        ("TypeNode", "builtins", "str"),  # the type of a dictionary's keys
-        ("NdArrayNode", "numpy", "ndarray"),
-    }
-)
+#: All that a model file may be made of: the name of a node of skops, and the module and class that it builds.
+PLAIN = {
+    "DictNode": ("builtins", "dict"),
+    "ListNode": ("builtins", "list"),
+    "JsonNode": ("builtins", "str"),  # strings and numbers
+    "TypeNode": ("builtins", "str"),  # the type of a dictionary's keys
+    "NdArrayNode": ("numpy", "ndarray"),
+}
 
 
 def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> int:
@@ -74,30 +76,23 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 def to_bytes(model: Any, notes: Mapping[str, Any] | None = None) -> bytes:
     """The content of a model file."""
-    skops = _skops("saving")
     from importlib.metadata import version
 
-    from mercer.persist.packing import Packer  # it knows half of scikit-learn, which `import mercer` must not wait for
+    from mercer.persist.packing import Packer  # deferred: it imports much of scikit-learn
 
     packer = Packer()
     body = {"model": packer.pack(model, type(model).__name__), "notes": packer.pack(dict(notes or {}), "notes")}
     text = json.dumps({**body, "lists": packer.lists})
     document = {"format": FORMAT, "version": VERSION, "mercer": version("mercer"), "text": text, "arrays": packer.arrays}
-    return bytes(skops.dumps(document))
+    return written(document)
 
 
 def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, Any]]:
     """The model and the notes in the content of a model file."""
-    skops = _skops("loading")
-    _refuse_all_but_plain_data(content, name)
+    document = _document(content, name)
     try:
-        if skops.get_untrusted_types(data=content):  # the second lock
-            raise _foreign(name)
-        document = skops.loads(content, trusted=[])
         kind, version, text, arrays = (document[key] for key in ("format", "version", "text", "arrays"))
-    except InputError:
-        raise
-    except Exception:  # a damaged file can fail in any way; whatever it is, there is no model in it
+    except Exception:  # plain data of another shape
         raise _damaged(name) from None
     if kind != FORMAT:
         raise _foreign(name)
@@ -106,9 +101,44 @@ def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, A
     if version > VERSION:
         raise InputError(
             f"{name}: written by mercer {document.get('mercer')} in format {version}, and this mercer reads formats up to "
-            f"{VERSION}: pip install --upgrade mercer"
+            f"{VERSION}. Install a newer mercer to read it."
         )
     return _rebuilt(text, arrays, name)
+
+
+def written(document: Mapping[str, Any]) -> bytes:
+    """The content of a file that holds a dictionary of texts, numbers and lists of arrays; equal data give equal bytes."""
+    members: list[bytes] = []
+    numbers = count(1)  # skops takes two nodes of one number for the same object
+
+    def node(value: Any) -> dict[str, Any]:
+        if isinstance(value, dict):
+            keys = [_node("TypeNode", next(numbers)) for _ in value]
+            content = {key: node(item) for key, item in value.items()}
+            return _node(
+                "DictNode", next(numbers), content=content, key_types=_node("ListNode", next(numbers), content=keys)
+            )
+        if isinstance(value, list):
+            return _node("ListNode", next(numbers), content=[node(item) for item in value])
+        if isinstance(value, np.ndarray):
+            stream = io.BytesIO()
+            np.save(stream, value, allow_pickle=False)
+            members.append(stream.getvalue())
+            return _node("NdArrayNode", next(numbers), type="numpy", file=f"{len(members)}.npy")
+        return _node("JsonNode", next(numbers), content=json.dumps(value), is_json=True)
+
+    schema = json.dumps({**node(dict(document)), "protocol": 2, "_skops_version": "0.13.0"})
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for number, member in enumerate(members, 1):
+            archive.writestr(zipfile.ZipInfo(f"{number}.npy"), member)
+        archive.writestr(zipfile.ZipInfo("schema.json"), schema)
+    return stream.getvalue()
+
+
+def _node(loader: str, number: int, **parts: Any) -> dict[str, Any]:
+    module, kind = PLAIN[loader]
+    return {"__class__": kind, "__module__": module, "__loader__": loader, **parts, "__id__": number}
 
 
 def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, Any]]:
@@ -127,8 +157,8 @@ def _rebuilt(text: str, arrays: list[Any], name: str) -> tuple[Any, dict[str, An
         raise _damaged(name) from None
 
 
-def _refuse_all_but_plain_data(content: bytes, name: str) -> None:
-    """Read the plan of a skops file, and nothing else, and refuse every type that is not plain data."""
+def _document(content: bytes, name: str) -> Any:
+    """Return the plain data of a file, and raise InputError before building anything if it names another type."""
     if not content.startswith(b"PK"):
         raise InputError(
             f"{name}: not a mercer model file; nothing in it was run. Models are written by mercer fit and mercer.save."
@@ -139,27 +169,45 @@ def _refuse_all_but_plain_data(content: bytes, name: str) -> None:
                 raise _foreign(name)  # ours are not compressed, so that no file is larger inside than outside
             if sum(item.file_size for item in archive.infolist()) > len(content):
                 raise _foreign(name)  # entries that share their bytes
+            if "schema.json" not in archive.namelist():  # a zip archive of something else
+                raise _foreign(name)
             schema = json.loads(archive.read("schema.json"))
-        members = [node["file"] for node in _nodes(schema) if "file" in node]
-        plain = _is_plain(schema) and len(set(members)) == len(members)  # each member is read once, however large
+            members = [node["file"] for node in _nodes(schema) if "file" in node]
+            if not _is_plain(schema) or len(set(members)) < len(members):  # each member is read once, however large
+                raise _foreign(name)
+            return _value(schema, archive)
     except InputError:
         raise
-    except KeyError:  # a zip archive of something else
-        raise _foreign(name) from None
-    except Exception:
+    except Exception:  # a damaged file can fail in any way; whatever it is, there is no model in it
         raise _damaged(name) from None
-    if not plain:
-        raise _foreign(name)
 
 
 def _is_plain(node: Any) -> bool:
-    if not isinstance(node, dict) or (node.get("__loader__"), node.get("__module__"), node.get("__class__")) not in PLAIN:
+    """Whether a node and all nodes inside are of the types in `PLAIN`."""
+    if not isinstance(node, dict):
         return False
-    if node["__loader__"] == "NdArrayNode":  # the other type is a list of objects
+    loader = node.get("__loader__")
+    if not isinstance(loader, str) or PLAIN.get(loader) != (node.get("__module__"), node.get("__class__")):
+        return False
+    if loader == "NdArrayNode":  # the other type is a list of objects
         return node.get("type") == "numpy"
-    if node["__loader__"] == "DictNode":
+    if loader == "DictNode":
         return _is_plain(node["key_types"]) and all(_is_plain(item) for item in node["content"].values())
-    return node["__loader__"] != "ListNode" or all(_is_plain(item) for item in node["content"])
+    return loader != "ListNode" or all(_is_plain(item) for item in node["content"])
+
+
+def _value(node: dict[str, Any], archive: zipfile.ZipFile) -> Any:
+    """The plain data of a node that `_is_plain`."""
+    match node["__loader__"]:
+        case "DictNode":
+            return {key: _value(item, archive) for key, item in node["content"].items()}
+        case "ListNode":
+            return [_value(item, archive) for item in node["content"]]
+        case "NdArrayNode":
+            return np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False)
+        case "JsonNode":
+            return json.loads(node["content"])
+    raise InputError("holds a type where a value belongs.")
 
 
 def _nodes(node: Any) -> Iterator[dict[str, Any]]:
@@ -182,11 +230,3 @@ def _foreign(name: str) -> InputError:
 
 def _damaged(name: str) -> InputError:
     return InputError(f"{name}: the file is damaged or cut short. Copy it again, or save the model again.")
-
-
-def _skops(verb: str) -> Any:
-    try:
-        import skops.io
-    except ImportError:
-        raise MissingExtraError(f'{verb} a model needs the package skops: pip install "mercer[cli]"') from None
-    return skops.io

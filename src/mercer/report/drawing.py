@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MissingExtraError
+from mercer.errors import InputError, MissingExtraError, install_command
 
 # The palette of Okabe and Ito: distinct with every kind of color vision, and in gray.
 BLUE, VERMILLION, GREEN, ORANGE, SKY, GRAY, BLACK = (
@@ -45,7 +45,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise MissingExtraError('Pictures need matplotlib, which is not installed: pip install "mercer[plots]"') from None
+        raise MissingExtraError(f"Pictures need matplotlib, which is not installed: {install_command('plots')}") from None
     return plt
 
 

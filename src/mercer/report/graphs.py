@@ -5,7 +5,7 @@
 | GraphDisplay | a graph whose nodes are colored by what they add to a decision |
 | AtlasDisplay | all classes of graphs with p nodes, as `Graphlet(p)` counts them |
 
-They need matplotlib: pip install "mercer[plots]". `GraphExplanation.svg()` draws without it.
+They need matplotlib: the extra `plots`. `GraphExplanation.svg()` draws without it.
 """
 
 from __future__ import annotations

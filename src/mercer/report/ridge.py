@@ -10,7 +10,7 @@
 | RobustDisplay | squared loss against Huber's loss, with outliers |
 
 Each has `from_estimator` and a second constructor, `plot(ax=None)`, and the attributes `ax_` and `figure_` (`axes_` if there
-are several panels). They need matplotlib: pip install "mercer[plots]".
+are several panels). They need matplotlib: the extra `plots`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 | SurfaceDisplay | cross-validated error over C and the length scale, the chosen point, points within one standard error |
 
 Each has `from_estimator`, `plot(ax=None)`, and the attributes `ax_` and `figure_`. They need matplotlib:
-pip install "mercer[plots]".
+the extra `plots`.
 """
 
 from __future__ import annotations

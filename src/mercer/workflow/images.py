@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MissingExtraError
+from mercer.errors import InputError, MissingExtraError, install_command
 
 
 @dataclass(frozen=True)
@@ -115,5 +115,5 @@ def _image_module() -> Any:
     try:
         import matplotlib.image
     except ImportError:
-        raise MissingExtraError('PNG files need matplotlib, which is not installed: pip install "mercer[plots]"') from None
+        raise MissingExtraError(f"PNG files need matplotlib, which is not installed: {install_command('plots')}") from None
     return matplotlib.image

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError, MissingExtraError
+from mercer.errors import InputError, MissingExtraError, install_command
 from mercer.grams.chunks.tasks import GROUP, Kernels, Task, Work, apply, product_of, rows_of, total_of
 from mercer.inputs.chunks import Chunk, ChunkReader, DaskPart
 from mercer.numeric.threads import one_thread
@@ -29,7 +29,7 @@ class Workers:
         try:
             import distributed
         except ImportError:
-            raise MissingExtraError('work on a cluster needs dask.distributed: pip install "mercer[dask]"') from None
+            raise MissingExtraError(f"work on a cluster needs dask.distributed: {install_command('dask')}") from None
         if not isinstance(client, distributed.Client):
             raise InputError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
         if client.status != "running":
