@@ -38,6 +38,7 @@ from mercer.explanations import explain as explain
 from mercer.grams import GramOperator as GramOperator
 from mercer.grams import gram as gram
 from mercer.independence import ci_test as ci_test
+from mercer.independence import joint_hsic_test as joint_hsic_test
 from mercer.inputs import Graph as Graph
 from mercer.inputs.chunks import chunks as chunks
 from mercer.inputs.sequences import read_fasta as read_fasta
@@ -91,6 +92,8 @@ from mercer.planning import plan as plan
 from mercer.translation import from_sklearn as from_sklearn
 from mercer.twosample import hsic_test as hsic_test
 from mercer.twosample import mmd_test as mmd_test
+from mercer.twosample import relative_test as relative_test
+from mercer.twosample import stein_test as stein_test
 from mercer.validity.counterexamples import find_counterexample as find_counterexample
 from mercer.validity.grams import check_gram as check_gram
 from mercer.validity.grams import repair as repair

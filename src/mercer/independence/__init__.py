@@ -2,3 +2,5 @@
 
 from mercer.independence.conditional import CITestResult as CITestResult
 from mercer.independence.conditional import ci_test as ci_test
+from mercer.independence.joint import JointHSICTestResult as JointHSICTestResult
+from mercer.independence.joint import joint_hsic_test as joint_hsic_test

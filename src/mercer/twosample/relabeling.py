@@ -23,8 +23,8 @@ from mercer.twosample.scaled_grams import ScaledGrams, StoredGrams, refuse_under
 #: Ties within this, in units of the largest kernel value, count as >=.
 TIES = 1e-12
 
-#: Largest product of kernels, pairs of rows and relabelings for which all pairs are evaluated: about a minute.
-EXACT_WORK = 2e13
+#: Largest product of kernels, pairs of rows and relabelings for which all pairs are evaluated: about ten seconds.
+EXACT_WORK = 4e12
 
 #: Relabelings of the pilot set of an aggregated test with early stopping.
 PILOT = 499
