@@ -1,0 +1,238 @@
+"""`KernelKMeans`: clusters whose centers are means in feature space, with `predict` for new rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.arrays import Floats, Indices
+from mercer.errors import InputError, check_whole, describe, warn
+from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
+from mercer.estimators.clusters.lloyd import Partition, best_partition, center_distances, lloyd, prediction_strength
+from mercer.estimators.progress import Meter
+from mercer.estimators.summary import Summary
+from mercer.grams import GramOperator, gram
+from mercer.grams.low_rank import LandmarkFeatures, landmark_features
+from mercer.inputs import count
+from mercer.numeric.memory import format_bytes
+from mercer.planning import Route, Shape, entry_rate, gemm_rate
+from mercer.registry import estimator
+
+#: Landmarks of the route for many rows.
+LANDMARKS = 1000
+
+#: The largest number of clusters that "auto" tries, the strength it asks for, and how often rows are cut in halves.
+MOST_CLUSTERS, STRENGTH, SPLITS = 10, 0.8, 5
+
+#: Rows that "auto" looks at.
+AUTO_ROWS = 1500
+
+
+@estimator
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
+    """Clusters around means in feature space: minimize the sum of squared distances ||phi(x) - center||^2.
+
+    Distances come from kernel values alone, so that strings, graphs, molecules, series and tables are clustered too. With
+    a normalized kernel this is spectral clustering with a rule for new rows.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default Gaussian(length_scale="median")
+    n_clusters : int or "auto", default 8
+        "auto" takes the largest number, 1 included, whose clusters of one random half of the rows are those of the other
+        half with a prediction strength of at least 0.8.
+    init : "k-means++" or (k,) row numbers
+        Rows that are the first centers.
+    n_init : int, default 10
+        Random starts; the best is kept.
+    max_iter : int, default 300
+    tol : float, default 1e-6
+        Stop when the inertia falls by less than this share.
+    memory : bytes or text such as "4 GB", optional
+        If the Gram matrix does not fit, rows are replaced by their features on 1,000 landmarks.
+    random_state : int or None
+
+    Attributes
+    ----------
+    labels_ : (n,) cluster of every training row
+    inertia_ : float, weighted sum of squared distances to the nearest center
+    n_clusters_ : int
+    n_iter_ : int
+    sizes_ : (k,) rows of every cluster, by weight
+
+    >>> import numpy as np
+    >>> from mercer import KernelKMeans, Linear
+    >>> X = np.array([[0.0, 0.1], [0.2, 0.0], [5.0, 5.1], [5.2, 5.0]])
+    >>> model = KernelKMeans(Linear(), n_clusters=2, random_state=0).fit(X)
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2] == model.labels_[3])
+    True
+    """
+
+    _stored: ClassVar[dict[str, str]] = {
+        "n_clusters_": "size k",
+        "labels_": "int (n,) < k",
+        "inertia_": "real",
+        "n_iter_": "int",
+        "sizes_": "float (k,)",
+        "_members": "float (m, k)",
+        "_center_norms": "float (k,)",
+        "_features": "None | a LandmarkFeatures",
+    }
+
+    def __init__(
+        self,
+        kernel: Any = DEFAULT_KERNEL,
+        n_clusters: int | str = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        memory: int | float | str | None = None,
+        random_state: int | None = 0,
+        verbose: bool | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
+        """Find the clusters of X; y is ignored."""
+        fitted: KernelKMeans = self._fit(X, None, sample_weight)
+        return fitted
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters != "auto":
+            check_whole("KernelKMeans", "n_clusters", self.n_clusters, 1)
+        check_whole("KernelKMeans", "n_init", self.n_init, 1)
+        check_whole("KernelKMeans", "max_iter", self.max_iter, 1)
+        if not (isinstance(self.tol, (int, float)) and 0.0 <= self.tol < 1.0):
+            raise InputError(f"KernelKMeans: tol must be a number from 0 to 1; got {describe(self.tol)}.")
+
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Partition, LandmarkFeatures | None]:
+        rng = np.random.default_rng(self.random_state)
+        weights = data.counted
+        if self.n_clusters != "auto" and int(self.n_clusters) > np.count_nonzero(weights):
+            raise InputError(
+                f"KernelKMeans: {self.n_clusters} clusters were asked for, but only {np.count_nonzero(weights)} rows have "
+                "weight; choose fewer clusters."
+            )
+        if route.solver == "gram":
+            K = np.asarray(gram(data.kernel, data.rows), dtype=np.float64)
+        else:
+            features, _ = landmark_features(data.kernel, data.X, min(LANDMARKS, data.n), rng)
+            return self._of_features(features(data.X), weights, rng), features
+        k = self._number(K if len(K) <= AUTO_ROWS else _part(K, rng), rng)
+        return self._from_gram(K, weights, k, rng), None
+
+    def _number(self, K: Floats, rng: np.random.Generator) -> int:
+        """The number of clusters: as given, or by prediction strength on some rows."""
+        if self.n_clusters != "auto":
+            return int(self.n_clusters)
+        n = len(K)
+        splits = [np.array_split(rng.permutation(n), 2) for _ in range(SPLITS)]
+        halves = [(np.sort(first), np.sort(second)) for first, second in splits]
+        best = 1
+        for k in range(2, min(MOST_CLUSTERS, n // 4) + 1):
+            strength = prediction_strength(K, np.ones(n), k, halves, rng)
+            if strength.mean() + strength.std(ddof=1) / np.sqrt(SPLITS) >= STRENGTH:
+                best = k
+        return best
+
+    def _from_gram(self, K: Floats, weights: Floats, k: int, rng: np.random.Generator) -> Partition:
+        if isinstance(self.init, str):
+            if self.init != "k-means++":
+                raise InputError(f"KernelKMeans: init must be 'k-means++' or row numbers; got {describe(self.init)}.")
+            return best_partition(K, weights, k, self.n_init, self.max_iter, self.tol, rng)
+        seeds = np.asarray(self.init)
+        if seeds.shape != (k,) or seeds.dtype.kind not in "iu" or seeds.min() < 0 or seeds.max() >= len(K):
+            most = len(K) - 1
+            raise InputError(f"KernelKMeans: init must hold {k} row numbers from 0 to {most}; got {describe(self.init)}.")
+        return lloyd(K, weights, seeds.astype(np.intp), self.max_iter, self.tol)
+
+    def _of_features(self, Z: Floats, weights: Floats, rng: np.random.Generator) -> Partition:
+        """Clusters of features on landmarks, by scikit-learn's k-means, which is exact there."""
+        from sklearn.cluster import KMeans
+
+        k = self._number(_sample_gram(Z, rng), rng)
+        found = KMeans(
+            k, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol, random_state=int(rng.integers(2**31 - 1))
+        ).fit(Z, sample_weight=weights)
+        centers = found.cluster_centers_.T  # (r, k)
+        norms = np.einsum("rc,rc->c", centers, centers)
+        return Partition(found.labels_.astype(np.intp), centers, norms, float(found.inertia_), int(found.n_iter_), True)
+
+    def _store(self, data: TrainingSet, solution: tuple[Partition, LandmarkFeatures | None]) -> None:
+        partition, self._features = solution
+        if not partition.converged:
+            warn(
+                f"KernelKMeans: labels still changed after {partition.n_iter} iterations; raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        self.labels_, self.inertia_, self.n_iter_ = partition.labels, partition.inertia, partition.n_iter
+        self._members, self._center_norms = partition.members, partition.center_norms
+        self.n_clusters_ = len(partition.center_norms)
+        self.sizes_ = np.bincount(partition.labels, data.counted, minlength=self.n_clusters_)
+        self._n_features_out = self.n_clusters_
+
+    def transform(self, X: Any) -> Floats:
+        """Return the distance of every row to every center in feature space, (n, k)."""
+        return np.sqrt(self._squared(X))
+
+    def predict(self, X: Any) -> Indices:
+        """Return the cluster of the nearest center for every row."""
+        return np.asarray(self._squared(X).argmin(axis=1))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Indices:
+        """Fit to X and return the cluster of every row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return minus the sum of squared distances to the nearest centers."""
+        return -float(self._squared(X).min(axis=1).sum())
+
+    def _squared(self, X: Any) -> Floats:  # -> (n, k)
+        check_is_fitted(self)
+        new = self._read(X, reset=False)
+        if self._features is not None:
+            Z = self._features(new)
+            return center_distances(Z @ self._members, np.einsum("ij,ij->i", Z, Z), self._center_norms)
+        cross = np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ self._members)
+        return center_distances(cross, np.asarray(self.kernel_.diag(new), dtype=np.float64), self._center_norms)
+
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        n = shape.n
+        m = min(LANDMARKS, n)
+        whole = Route("gram", 8 * n * n + 24 * n, n * n / entry_rate(), "the Gram matrix in memory")
+        seconds = n * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
+        return whole, Route("nystroem", 8 * m * (2 * n + 3 * m), seconds, f"features on {m} landmarks", exact=False)
+
+    def _summary(self) -> Summary:
+        lines = (
+            ("kernel", str(self.kernel_)),
+            ("rows", str(count(self.labels_))),
+            ("clusters", f"{self.n_clusters_}, of {', '.join(f'{size:g}' for size in self.sizes_[:12])} rows"),
+            ("inertia", f"{self.inertia_:.6g}"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            ("memory of the fit", format_bytes(self.route_.bytes)),
+        )
+        return Summary(repr(self), lines, {"inertia": self.inertia_, "n_clusters": self.n_clusters_})
+
+
+def _part(K: Floats, rng: np.random.Generator) -> Floats:
+    chosen = np.sort(rng.choice(len(K), AUTO_ROWS, replace=False))
+    return K[np.ix_(chosen, chosen)]
+
+
+def _sample_gram(Z: Floats, rng: np.random.Generator) -> Floats:
+    part = Z if len(Z) <= AUTO_ROWS else Z[np.sort(rng.choice(len(Z), AUTO_ROWS, replace=False))]
+    return part @ part.T

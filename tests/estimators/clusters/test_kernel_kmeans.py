@@ -1,0 +1,147 @@
+"""Kernel k-means: equal to scikit-learn's on explicit features, on any input, and the number of clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer import Gaussian, Graph, KernelKMeans, Linear, Polynomial, Spectrum, WeisfeilerLehman
+from mercer.errors import InputError
+from mercer.estimators.clusters import kernel_kmeans
+from mercer.estimators.clusters.lloyd import best_partition, lloyd, membership, plus_plus
+
+RNG = np.random.default_rng(0)
+BLOBS = np.concatenate([RNG.normal(size=(40, 3)) + center for center in ([0, 0, 0], [6, 0, 0], [0, 6, 0])])
+TRUTH = np.repeat([0, 1, 2], 40)
+
+
+DRAWS = "random starts of repeated and of weighted rows differ; with given starts the results are equal, tested below"
+EXCUSED = {f"check_sample_weight_equivalence_on_{kind}_data": DRAWS for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [KernelKMeans(n_clusters=3), KernelKMeans(Linear(), n_clusters=2, n_init=2)],
+    expected_failed_checks=lambda estimator: EXCUSED,
+)
+def test_sklearn_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), Linear() + 1.0], ids=repr)
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_to_k_means_on_explicit_features(kernel: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, new, weights = rng.normal(size=(70, 2)), rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 70)
+    seeds = rng.choice(70, 4, replace=False)
+    phi = np.asarray(kernel.feature_map(X))
+    theirs = KMeans(4, init=phi[seeds], n_init=1, tol=0.0, max_iter=500).fit(phi, sample_weight=weights)
+    ours = KernelKMeans(kernel, 4, init=seeds, tol=0.0, max_iter=500).fit(X, sample_weight=weights)
+    assert np.array_equal(ours.labels_, theirs.labels_)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
+    features = np.asarray(kernel.feature_map(new))
+    assert np.array_equal(ours.predict(new), theirs.predict(features))
+    assert np.allclose(ours.transform(new), theirs.transform(features), rtol=1e-8, atol=1e-7)
+    assert ours.score(new) == pytest.approx(theirs.score(features), rel=1e-8)
+
+
+def test_weights_count_as_copies() -> None:
+    weights = RNG.integers(1, 4, len(BLOBS))
+    seeds = np.array([0, 45, 100])
+    copies = np.repeat(np.arange(len(BLOBS)), weights)
+    weighted = KernelKMeans(Gaussian(2.0), 3, init=seeds, tol=0.0).fit(BLOBS, sample_weight=weights)
+    places = [int(np.flatnonzero(copies == s)[0]) for s in seeds]
+    copied = KernelKMeans(Gaussian(2.0), 3, init=places, tol=0.0).fit(BLOBS[copies])
+    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
+    assert np.array_equal(weighted.labels_[copies], copied.labels_) and np.allclose(weighted.sizes_, copied.sizes_)
+
+
+def test_inertia_is_its_definition_and_seeding_beats_random_starts() -> None:
+    K = Gaussian(2.0)(BLOBS)
+    ones = np.ones(len(K))
+    found = best_partition(K, ones, 3, 5, 100, 0.0, np.random.default_rng(1))
+    members = membership(found.labels, ones, 3)
+    distances = np.diagonal(K) - 2 * (K @ members)[np.arange(len(K)), found.labels]
+    distances = distances + np.diagonal(members.T @ K @ members)[found.labels]
+    assert found.inertia == pytest.approx(distances.sum(), rel=1e-10)
+    rng = np.random.default_rng(2)
+    random = [lloyd(K, ones, rng.choice(len(K), 3, replace=False), 100, 0.0).inertia for _ in range(20)]
+    seeded = [lloyd(K, ones, plus_plus(K, ones, 3, rng), 100, 0.0).inertia for _ in range(20)]
+    assert np.mean(seeded) <= np.mean(random) and min(seeded) <= min(random) + 1e-9
+
+
+def test_rings_need_a_kernel() -> None:
+    rng = np.random.default_rng(3)
+    angle, radius = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
+    rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) + 0.1 * rng.normal(size=(200, 2))
+    truth = np.repeat([0, 1], 100)
+    radial = Linear().map(lambda X: np.sum(np.asarray(X) ** 2, axis=1, keepdims=True))
+    assert adjusted_rand_score(truth, KernelKMeans(Linear(), 2).fit_predict(rings)) < 0.2
+    assert adjusted_rand_score(truth, KernelKMeans(radial, 2).fit_predict(rings)) == 1.0
+
+
+@pytest.mark.parametrize("truth", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_number_of_clusters_is_found(truth: int, seed: int) -> None:
+    rng = np.random.default_rng(10 * truth + seed)
+    angle = 2 * np.pi * np.arange(truth) / truth
+    centers = 8.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+    X = np.concatenate([center + rng.normal(size=(50, 2)) for center in centers])
+    assert KernelKMeans(Linear(), "auto", random_state=seed).fit(X).n_clusters_ == truth
+
+
+def test_strings_and_graphs_are_clustered(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    words = ["".join(rng.choice(list(letters), 15)) for letters in ("ab", "cd") for _ in range(15)]
+    model = KernelKMeans(Spectrum(2).normalized(), 2).fit(words)
+    assert adjusted_rand_score(np.repeat([0, 1], 15), model.labels_) == 1.0
+    assert model.predict(["abab", "dcdc"]).tolist() == [model.labels_[0], model.labels_[-1]]
+    graphs = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
+    graphs += [Graph(n, [(0, i) for i in range(1, n)]) for n in range(4, 10)]
+    shapes = KernelKMeans(WeisfeilerLehman(1).normalized(), 2).fit(graphs)
+    assert adjusted_rand_score(np.repeat([0, 1], 6), shapes.labels_) > 0.5
+    mercer.save(model, tmp_path / "model")
+    loaded = mercer.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict(words), model.predict(words)) and np.array_equal(loaded.labels_, model.labels_)
+
+
+def test_many_rows_go_through_landmarks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kernel_kmeans, "LANDMARKS", 30)
+    with pytest.warns(UserWarning, match="so nystroem is taken"):
+        model = KernelKMeans(Gaussian(3.0), 3, memory="100 KB").fit(BLOBS)
+    assert model.route_.solver == "nystroem" and adjusted_rand_score(TRUTH, model.labels_) == 1.0
+    assert adjusted_rand_score(TRUTH, model.predict(BLOBS)) == 1.0
+    with pytest.warns(UserWarning, match="so nystroem is taken"):
+        assert KernelKMeans(Gaussian(3.0), "auto", memory="100 KB").fit(BLOBS).n_clusters_ == 3
+    mercer.save(model, tmp_path / "model")
+    assert np.array_equal(mercer.load(tmp_path / "model").predict(BLOBS), model.predict(BLOBS))
+
+
+def test_no_cluster_stays_empty() -> None:
+    X = np.array([[0.0], [0.0], [0.0], [10.0], [10.1], [20.0]])
+    assert len(np.unique(KernelKMeans(Linear(), 4, init=[0, 1, 2, 3]).fit(X).labels_)) == 4
+    assert KernelKMeans(Linear(), 3).fit(np.zeros((5, 2))).inertia_ == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"n_clusters": 0}, "n_clusters"),
+        ({"n_clusters": 500}, "only 120 rows have weight"),
+        ({"n_init": 0}, "n_init"),
+        ({"tol": -1.0}, "tol must be"),
+        ({"init": "random"}, "init must be 'k-means"),
+        ({"init": [0, 1]}, "init must hold 3 row numbers from 0 to 119"),
+        ({"init": [0, 1, 120]}, "init must hold 3 row numbers"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"kernel": Linear(), "n_clusters": 3, **change}
+    with pytest.raises(InputError, match=words):
+        KernelKMeans(**given).fit(BLOBS)
