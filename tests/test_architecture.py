@@ -394,8 +394,9 @@ def _is_log_evidence(node: ast.AST) -> bool:
 
 #: Second definitions that are still to be replaced; an entry that is no longer needed fails.
 PENDING = {
-    ("record of an expansion", "mercer.explanations.expansion"),
+    ("record of an expansion", "mercer.explanations.outputs"),
     ("record of an expansion", "mercer.estimators.logistic.fitting"),
+    ("record of an expansion", "mercer.estimators.gp.laplace"),
 }
 
 #: What is defined once: the module, and what finds a definition.
