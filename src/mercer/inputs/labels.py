@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.arrays import Array, Indices
+from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 
 
@@ -58,6 +59,31 @@ def encode(what: str, labels: Array, classes: Array) -> Indices:  # (n,), (C,) -
             "partial_fit(X, y, classes=…)."
         )
     return place
+
+
+def class_weights(what: str, given: Any, classes: Array, codes: Indices, weights: Floats) -> Floats:  # -> (C,)
+    """Return the weight of every class; "balanced" counts rows by their weights, so weight 2 equals two copies.
+
+    `codes` are the class numbers of the rows; rows of code -1 or weight 0 are not counted. A class without counted rows has
+    weight 0 if "balanced" is given: a training part may lack it.
+    """
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        counted = codes >= 0
+        totals = np.bincount(codes[counted], weights[counted], minlength=len(classes))
+        present = totals > 0
+        return np.divide(totals.sum(), present.sum() * totals, out=np.zeros(len(classes)), where=present)
+    if not isinstance(given, Mapping):
+        raise InputError(f'{what}: class_weight must be None, "balanced" or a dict of class: weight; got {given!r}.')
+    names = classes.tolist()
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(f"{what}: class_weight names {unknown[0]!r}; the classes are {names}.")
+    found = np.array([float(given.get(name, 1.0)) for name in names])
+    if not (np.isfinite(found).all() and (found > 0).all()):
+        raise InputError(f"{what}: class_weight must hold finite numbers > 0; got {given!r}.")
+    return found
 
 
 def stream_classes(what: str, given: Any, labels: Array) -> Array:

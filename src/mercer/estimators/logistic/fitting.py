@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from mercer.estimators.base import TrainingSet
 from mercer.grams import gram
 from mercer.grams.low_rank import landmark_features
 from mercer.inputs import Rows
-from mercer.inputs.labels import classes_of, encode
+from mercer.inputs.labels import class_weights, classes_of, encode
 from mercer.kernels.base import Kernel
 from mercer.linalg.likelihoods import Logit, log_softmax
 from mercer.linalg.logistic import both_columns, fit_linear, objectives, one_hot
@@ -41,31 +41,12 @@ class ClassRows:
         classes, kept = classes_of(what, labels, data.weights), weights > 0
         codes = np.full(len(labels), -1)
         codes[kept] = encode(what, labels[kept], classes)
-        return cls(classes, codes, weights * _class_weights(what, class_weight, classes, codes, weights)[codes])
+        return cls(classes, codes, weights * class_weights(what, class_weight, classes, codes, weights)[codes])
 
     @property
     def used(self) -> Indices:
         """The rows of positive weight."""
         return np.flatnonzero((self.codes >= 0) & (self.weights > 0))
-
-
-def _class_weights(what: str, given: Any, classes: Array, codes: Indices, weights: Floats) -> Floats:  # -> (C,)
-    """Return the weight of every class; "balanced" counts rows by their weights, like copies."""
-    if given is None:
-        return np.ones(len(classes))
-    if isinstance(given, str) and given == "balanced":
-        totals = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(classes))
-        return totals.sum() / (len(classes) * totals)
-    if not isinstance(given, Mapping):
-        raise InputError(f'{what}: class_weight must be None, "balanced" or a dict of class: weight; got {given!r}.')
-    names = classes.tolist()
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise InputError(f"{what}: class_weight names {unknown[0]!r}; the classes are {names}.")
-    found = np.array([float(given.get(name, 1.0)) for name in names])
-    if not (np.isfinite(found).all() and (found > 0).all()):
-        raise InputError(f"{what}: class_weight must hold finite numbers > 0; got {given!r}.")
-    return found
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_whole
@@ -42,7 +42,7 @@ from mercer.estimators.svm.one_vs_one import (
     winners,
 )
 from mercer.estimators.svm.probability import agreeing, coupled, pair_slopes, sigmoid
-from mercer.inputs.labels import classes_of, encode, read_labels
+from mercer.inputs.labels import class_weights, classes_of, encode, read_labels
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.problems import SupportFunction
 from mercer.numeric.memory import parse_bytes
@@ -76,9 +76,7 @@ class Labels:
         classes, kept = classes_of(what, labels, data.weights), weights > 0
         codes = np.full(len(labels), -1)
         codes[kept] = encode(what, labels[kept], classes)
-        if class_weight is None:
-            return cls(classes, codes, weights, np.ones(len(classes)))
-        return cls(classes, codes, weights, compute_class_weight(class_weight, classes=classes, y=labels[kept]))
+        return cls(classes, codes, weights, class_weights(what, class_weight, classes, codes, weights))
 
     def times_class(self, weights: Array) -> Array:  # (n,) -> (n,)
         """Weights of rows times the weights of their classes."""
@@ -347,6 +345,7 @@ class SVC(SupportClassifier):
     tol : float, default 1e-3
         The largest violation of the optimality conditions at which the solver stops (LIBSVM's).
     class_weight : dict {class: factor of C}, "balanced" or None
+        "balanced" makes the weights of all classes add up to the same; a row of weight 2 counts as two rows.
     decision_function_shape : "ovr" or "ovo"
     break_ties : bool, default False
         Break ties of votes by decision values; otherwise they go to the first class.

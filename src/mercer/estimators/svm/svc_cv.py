@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import compute_class_weight
 
 from mercer.arrays import Array
 from mercer.errors import InputError
@@ -18,6 +17,7 @@ from mercer.estimators.svm.model import SolverSettings, fit_status
 from mercer.estimators.svm.one_vs_one import Margin, SoftMargin
 from mercer.estimators.svm.surface import Labeled, held_together, matrix_bytes, surface
 from mercer.estimators.svm.svc import FittedPairs, Labels, SupportClassifier
+from mercer.inputs.labels import class_weights
 from mercer.numeric.memory import budget_bytes
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -153,13 +153,9 @@ class SVCCV(SupportClassifier):
             )
         splits = tuple((train, test[labels.codes[test] >= 0]) for train, test in splits)
 
-        def box(train: Array) -> Array:  # weights of a training part, those of the classes as its own labels have them
+        def box(train: Array) -> Array:  # weights of a training part; balanced weights of classes are those of the part
             own, codes = labels.weights[train], labels.codes[train]
-            present = np.unique(codes[own > 0])
-            names = labels.classes[present], labels.classes[codes[own > 0]]
-            of_class = np.zeros(len(labels.classes))
-            of_class[present] = compute_class_weight(self.class_weight, classes=names[0], y=names[1])
-            return own * of_class[codes]
+            return own * class_weights(type(self).__name__, self.class_weight, labels.classes, codes, own)[codes]
 
         part = Labeled(data.rows, labels.codes, labels.classes, box, splits)
         kernel, settings = data.kernel, self._settings()
