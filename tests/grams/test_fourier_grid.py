@@ -72,7 +72,7 @@ def test_which_kernels_have_a_grid() -> None:
     assert not any(
         has_grid(kernel, 2) for kernel in (Linear(), Periodic(), Gaussian() + Constant(1.0), Gaussian() * Matern(1.5))
     )
-    with pytest.raises(CapabilityError, match="does not fall off"):
+    with pytest.raises(CapabilityError, match="does not decay"):
         grid_for([Gaussian(1e7)], np.zeros(1), np.ones(1))
 
 

@@ -1,7 +1,7 @@
-"""Distances in feature space without cancellation: k(x, x) + k(z, z) - 2 k(x, z) of data far from 0 has no digits left.
+"""Distances in feature space without cancellation in k(x, x) + k(z, z) - 2 k(x, z) for data far from 0.
 
-||phi(x) - phi(z)|| of many kernels depends on x - z only. Their data are shifted by a common mean first, which changes no
-distance. For the others the loss is seen, and said.
+||phi(x) - phi(z)|| of many kernels depends on x - z only. For these the mean of the data is subtracted first, which changes
+no distance. For other kernels a warning reports the loss of precision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 ROUNDINGS = 1e3
 
 
-#: Data are shifted where their mean is this many times as large as their spread; nearer to 0 little is lost.
+#: The mean is subtracted if it is at least this many times the spread of the data; otherwise little precision is lost.
 FAR = 100.0
 
 
@@ -27,12 +27,12 @@ class PrecisionWarning(UserWarning):
 
 
 def without_offset(kernel: Kernel, *collections: Any) -> tuple[Any, ...]:
-    """The collections without the mean of the first, where no distance changes by it; as they are elsewhere."""
+    """Return the collections minus the mean of the first if that changes no distance, otherwise unchanged."""
     tables = [X for X in collections if X is not None]
     if not kernel.by_differences() or not all(_is_table(X) for X in tables):
         return collections
     first = np.asarray(tables[0])
-    # rounded to the dtype, so that subtracting it is exact for values that lie close together
+    # rounded to the dtype, which makes the subtraction exact for values close to the mean
     mean = first.mean(axis=0, dtype=np.float64).astype(first.dtype)
     if not np.isfinite(mean).all() or np.abs(mean).max() <= FAR * np.abs(first - mean).max():
         return collections
@@ -45,13 +45,13 @@ def _is_table(X: Any) -> bool:
 
 
 def warn_of_cancellation(verb: str, squared: Floats, sizes: Floats, eps: float, kernel: object, X: Any) -> None:
-    """Say once that squared distances are mostly rounding: half of them are below what k(x, x) + k(z, z) rounds to.
+    """Warn if at least half of the squared distances are below the rounding error of k(x, x) + k(z, z).
 
-    Equal rows are no reason for alarm: their distances are 0.
+    Equal rows are not counted: their distances are 0.
     """
     if not _is_table(X) or not squared.size or (X[: len(X) // 2 + 1] == X[0]).all():
         return
-    if squared.min() < -ROUNDINGS * eps * float(np.max(sizes)):  # no kernel at all: others say so
+    if squared.min() < -ROUNDINGS * eps * float(np.max(sizes)):  # not positive semi-definite: reported elsewhere
         return
     if float(np.mean(squared <= ROUNDINGS * eps * sizes)) >= 0.5 and float(np.max(sizes)) > 0:
         warn(

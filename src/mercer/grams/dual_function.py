@@ -54,7 +54,7 @@ class DualFunction:
 
     @cached_property
     def _known(self) -> Rows:
-        """The rows x_i with their encodings, which repeated predictions share."""
+        """Return the rows x_i with their encodings, which repeated predictions share."""
         return Rows(self.X, "X_fit_")
 
     def columns(self) -> tuple[Floats, Floats]:  # -> (n, t), (t,)

@@ -2,8 +2,8 @@
 
 On a box of side B the kernel is k(x - z) = sum_j weight_j^2 e^(2 pi i h j'(x - z)) with weight_j^2 = h^d times the spectral
 density at 2 pi h j, for frequencies j in {-m … m}^d and a spacing h below 1 / (B + the reach of k). Sums over the rows are
-one transform each, and Phi*Phi is a Toeplitz matrix, known by one transform of ones: a fit takes n log n operations, and
-another length scale or penalty on the same grid none that depend on n (Greengard, Rachh and Barnett 2022).
+one transform each, and Phi*Phi is a Toeplitz matrix, given by one transform of ones: a fit takes n log n operations. Another
+length scale or penalty on the same grid costs nothing that depends on n (Greengard, Rachh and Barnett 2022).
 """
 
 from __future__ import annotations
@@ -27,30 +27,29 @@ from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.log_determinant import random_traces
 from mercer.registry import record
 
-#: Columns up to which a grid of frequencies is smaller than the rows it stands for.
+#: Largest number of columns for which a grid of frequencies is smaller than the data.
 MOST_COLUMNS = 3
 
-#: The grid is refined until the kernel is met to FINE of k(0) while it has few frequencies, else to ACCURACY, at most until
-#: it has MOST_FREQUENCIES. Beyond a distance where k is below REACH of k(0) copies of the rows may lie.
+#: The grid is refined until its error is FINE of k(0) if it has few frequencies, otherwise ACCURACY, but has no more than
+#: MOST_FREQUENCIES. The period exceeds the box by the distance at which k falls below REACH of k(0).
 #: Row: terrain-fourier.
 ACCURACY, FINE, REACH = 1e-5, 1e-7, 1e-6
 FEW_FREQUENCIES, MOST_FREQUENCIES = 10_000, 600_000
 
-#: Up to this many frequencies that matter D T D is factored where its inverse is asked for; all others together add less
-#: than NEGLIGIBLE to log det.
+#: D T D is factored if at most this many frequencies are relevant; all others together add less than NEGLIGIBLE to log det.
 DENSE, NEGLIGIBLE = 1500, 1e-4
 
-#: Random vectors of small grids are cheap: this many, or as many as have SIGNS entries together.
+#: Number of random vectors; small grids use more, up to SIGNS entries in total.
 MOST_PROBES, SIGNS = 64, 400_000
 
-#: Relative accuracy asked of the transform.
+#: Relative accuracy of the transform.
 TRANSFORM = 1e-9
 
 
 @record()
 @dataclass(frozen=True)
 class FourierGrid:
-    """Frequencies 2 pi h j on a grid with the weights that a kernel gives them."""
+    """Frequencies 2 pi h j on a grid, with their weights under a kernel."""
 
     _stored: ClassVar[dict[str, str]] = {
         "center": "float (d,)",
@@ -75,7 +74,7 @@ class FourierGrid:
         return tuple((2 * self.halves + 1).tolist())
 
     def adjoint(self, X: Array, strengths: Array, *, doubled: bool = False) -> Array:  # (n, d), (t, n) -> (t, *grid)
-        """sum_i strengths_i e^(-2 pi i h j'x_i) for every j of the grid, or of the grid of differences j - j'."""
+        """Return sum_i strengths_i e^(-2 pi i h j'x_i) for every j of the grid, or of the grid of differences j - j'."""
         shape = tuple((4 * self.halves + 1).tolist()) if doubled else self.shape
         transform = _transforms(X.shape[1])[0]
         values = np.ascontiguousarray(strengths.astype(np.complex128))
@@ -83,7 +82,7 @@ class FourierGrid:
         return np.asarray(found).reshape(len(strengths), *shape)
 
     def values(self, X: Array, coefficients: Array) -> Array:  # (n, d), (t, M) -> (n, t)
-        """The real part of sum_j coefficients_j e^(2 pi i h j'x)."""
+        """Return the real part of sum_j coefficients_j e^(2 pi i h j'x)."""
         transform = _transforms(X.shape[1])[1]
         grid = np.ascontiguousarray(coefficients.reshape(-1, *self.shape).astype(np.complex128))
         found = np.asarray(transform(*self._angles(X), grid, eps=TRANSFORM, isign=1))
@@ -96,7 +95,7 @@ class FourierGrid:
 
     @property
     def counts(self) -> Array:  # -> (m + 1,)
-        """How many frequencies of the whole grid one of the half stands for: both signs, but for those on the edge."""
+        """Number of frequencies of the whole grid per frequency of the half grid: 2, or 1 on the edge."""
         return np.where(np.arange(int(self.halves[-1]) + 1) == 0, 1.0, 2.0)
 
     @cached_property
@@ -110,7 +109,7 @@ class FourierGrid:
         return 2 * math.prod(self.half_shape)
 
     def pack(self, values: Array) -> Array:  # (t, M) complex -> (p, t)
-        """Weights v with v_-j = conj(v_j) as real columns with the same inner products."""
+        """Return weights v with v_-j = conj(v_j) as real columns with the same inner products."""
         half = values.reshape(-1, *self.shape)[..., int(self.halves[-1]) :] * np.sqrt(self.counts)
         flat = half.reshape(len(values), -1)
         return np.concatenate([flat.real, flat.imag], axis=1).T.copy()
@@ -124,18 +123,18 @@ class FourierGrid:
         return whole.reshape(len(half), -1)
 
     def mirrored(self, half: Array) -> Array:  # -> (M,)
-        """Numbers that a frequency has in common with its opposite, from those of the half grid."""
+        """Return values on the whole grid from those on the half grid, for values that are equal at j and -j."""
         half = half.reshape(self.half_shape)
         return np.concatenate([np.flip(half[..., 1:]), half], axis=-1).ravel()
 
     def signs(self, count: int, seed: int) -> Array:  # -> (p, count)
-        """Random packed vectors with independent weights of size one, for traces."""
+        """Return random packed vectors with independent weights of modulus one, for traces."""
         g = np.random.default_rng(seed).choice([-1.0, 1.0], size=(count, *self.shape))
         mirrored = np.flip(g, tuple(range(1, g.ndim)))
         return self.pack(((g + mirrored) / 2.0 + 1j * (g - mirrored) / 2.0).reshape(count, -1))
 
     def features(self, X: Array) -> Array:  # (n, d) -> (n, M)
-        """Phi itself, for few rows."""
+        """Return Phi as an array, for few rows."""
         axes = [2.0 * np.pi * h * np.arange(-m, m + 1) for h, m in zip(self.spacing, self.halves.tolist(), strict=True)]
         waves = [np.exp(1j * np.multiply.outer(x, w)) for x, w in zip((X - self.center).T, axes, strict=True)]
         out = waves[0]
@@ -145,7 +144,7 @@ class FourierGrid:
 
     def _angles(self, X: Array) -> list[Array]:
         theta = 2.0 * np.pi * self.spacing * (np.asarray(X, dtype=np.float64) - self.center)
-        if not np.isfinite(theta).all():  # the transform would read memory that is not its own
+        if not np.isfinite(theta).all():  # the transform would read memory out of bounds
             raise InputError(f"values up to {np.abs(X).max():.1e} overflow in units of the grid; scale the columns.")
         return [np.ascontiguousarray(column) for column in theta.T]
 
@@ -153,27 +152,27 @@ class FourierGrid:
 class ToeplitzSystem:
     """D T D on packed vectors, with T_jk = sum_i w_i e^(-2 pi i h (j - k)'x_i).
 
-    Real functions have weights with v_-j = conj(v_j), so that half of them say all, and their transform is real.
+    Real functions have weights with v_-j = conj(v_j): half of the weights determine the others, and the transform is real.
     """
 
     def __init__(self, generator: Array, grid: FourierGrid) -> None:  # (4 m + 1, …)
         self.grid, self.generator = grid, generator
         self._padded = tuple(fft.next_fast_len(size, real=True) for size in generator.shape)
         half = generator[..., 2 * int(grid.halves[-1]) :]
-        # a sequence with v_-j = conj(v_j) and the coefficients of a real function are one thing
+        # a sequence with v_-j = conj(v_j) holds the Fourier coefficients of a real function
         self._spectrum = fft.irfftn(self._spread(half, 2 * grid.halves), self._padded, norm="forward", workers=-1)
         self.shape = (grid.n_packed, grid.n_packed)
         self.total = float(generator[tuple((2 * grid.halves).tolist())].real)
 
     def with_grid(self, grid: FourierGrid) -> ToeplitzSystem:
-        """The same rows with the weights of another kernel on the same frequencies."""
+        """Return the system of the same rows with the weights of another kernel on the same frequencies."""
         other = object.__new__(ToeplitzSystem)
         other.__dict__.update(self.__dict__)
         other.grid = grid
         return other
 
     def without(self, part: ToeplitzSystem) -> ToeplitzSystem:
-        """The same frequencies without the rows of another system."""
+        """Return this system minus the rows of another system."""
         return ToeplitzSystem(self.generator - part.generator, self.grid)
 
     def dense(self, index: Array) -> Array:  # (a,) -> (a, a)
@@ -204,7 +203,7 @@ class ToeplitzSystem:
         return np.concatenate([back.real.ravel(), back.imag.ravel()])
 
     def _spread(self, half: Array, halves: Array) -> Array:
-        """Coefficients of indices -m … m (the last one 0 … m) where a transform of the padded size has them."""
+        """Return coefficients of indices -m … m (the last one 0 … m) at their places in a transform of the padded size."""
         out = np.zeros((*self._padded[:-1], self._padded[-1] // 2 + 1), np.complex128)
         out[self._places(halves)] = half
         return out
@@ -216,7 +215,7 @@ class ToeplitzSystem:
 
 @dataclass(frozen=True)
 class GridFactor:
-    """The Cholesky factor of D T D + shift I on the frequencies that matter; on all others the matrix is shift I."""
+    """Cholesky factor of D T D + shift I on the relevant frequencies; on all others the matrix is taken as shift I."""
 
     index: Array  # (a,) frequencies
     L: Array  # (a, a) complex, lower
@@ -225,15 +224,15 @@ class GridFactor:
 
     @staticmethod
     def matter(system: ToeplitzSystem, shift: float) -> Array | None:  # -> (a,)
-        """The frequencies that matter; None where they are too many."""
-        s = system.total * system.grid.weights**2 / shift  # what a frequency adds to log det is at most this
+        """Return the relevant frequencies, or None if there are too many."""
+        s = system.total * system.grid.weights**2 / shift  # upper bound of the contribution of a frequency to log det
         order = np.argsort(s)
         index = np.sort(order[np.searchsorted(np.cumsum(s[order]), NEGLIGIBLE) :])
         return index if len(index) <= DENSE else None
 
     @classmethod
     def of(cls, system: ToeplitzSystem, shift: float) -> GridFactor | None:
-        """None where too many frequencies matter."""
+        """Return the factor, or None if too many frequencies are relevant."""
         index = cls.matter(system, shift)
         if index is None:
             return None
@@ -242,18 +241,18 @@ class GridFactor:
         return cls(index, definite_factor(A), len(system.grid.weights), shift)
 
     def solve(self, B: Array) -> Array:  # (t, M) -> (t, M)
-        """(D T D + shift I)^-1 applied to every row."""
+        """Return (D T D + shift I)^-1 applied to every row."""
         out = np.asarray(B, dtype=np.complex128) / self.shift
         out[:, self.index] = la.cho_solve((self.L, True), B[:, self.index].T, check_finite=False).T
         return out
 
     def squares(self, B: Array) -> Array:  # (t, M) -> (t,)
-        """b*(D T D + shift I)^-1 b for every row b, of those frequencies that matter."""
+        """Return b*(D T D + shift I)^-1 b for every row b, on the relevant frequencies."""
         half = la.solve_triangular(self.L, B[:, self.index].T, lower=True, check_finite=False)
         return np.sum(np.abs(half) ** 2, axis=0)
 
     def traces(self) -> tuple[float, Array]:  # -> number, (M,)
-        """log det, and the diagonal of the inverse."""
+        """Return log det, and the diagonal of the inverse."""
         inverse = la.solve_triangular(self.L, np.eye(len(self.L), dtype=self.L.dtype), lower=True, check_finite=False)
         diagonal = np.full(self.size, 1.0 / self.shift)
         diagonal[self.index] = np.sum(np.abs(inverse) ** 2, axis=0)
@@ -262,7 +261,7 @@ class GridFactor:
 
 
 def grid_traces(system: ToeplitzSystem, shift: float, probes: int, tol: float) -> tuple[float, Array]:  # -> number, (M,)
-    """log det (D T D + shift I) and the diagonal of its inverse, by at least `probes` random vectors."""
+    """Return log det (D T D + shift I) and the diagonal of its inverse, estimated by at least `probes` random vectors."""
     grid = system.grid
     count = max(probes, min(MOST_PROBES, SIGNS // len(grid.weights)))
     traces = random_traces(system, system.diag(), shift, grid.signs(count, 0), tol=tol)
@@ -279,7 +278,7 @@ def has_grid(kernel: Kernel, width: int) -> bool:
 
 
 def frequencies_for(kernels: Sequence[Kernel], X: Any) -> int | None:
-    """How many frequencies the grid of these kernels would have for rows X; None where there is none."""
+    """Return the number of frequencies of the grid of these kernels for rows X, or None if there is no grid."""
     dense = (isinstance(X, np.ndarray) or is_frame(X)) and len(X.shape) == 2 and X.shape[0] > 0
     if not dense or not all(has_grid(kernel, X.shape[1]) for kernel in kernels):
         return None
@@ -289,7 +288,7 @@ def frequencies_for(kernels: Sequence[Kernel], X: Any) -> int | None:
 
 
 def grid_for(kernels: Sequence[Kernel], low: Array, high: Array) -> list[FourierGrid]:
-    """Grids of several kernels with common frequencies, for rows in the box from low to high, (d,) each."""
+    """Return grids of several kernels with common frequencies, for rows in the box from low to high, (d,) each."""
     _finufft()
     measures = [kernel.spectral(len(low)) for kernel in kernels]
     side = np.maximum(high - low, 1e-300)
@@ -316,18 +315,18 @@ def _weighted(measure: Measure, center: Array, spacing: Array, halves: Array) ->
 
 
 def same_frequencies(kernel: Kernel, grid: FourierGrid) -> FourierGrid:
-    """The weights that another kernel gives the frequencies of a grid."""
+    """Return a grid with the same frequencies and the weights of another kernel."""
     return _weighted(kernel.spectral(len(grid.center)), grid.center, grid.spacing, grid.halves)
 
 
 def _scale(measure: Measure) -> Array:  # -> (d,)
-    """The size of typical frequencies of every column."""
+    """Return the typical size of frequencies of every column."""
     rng = np.random.default_rng(0)
     return np.median(np.abs(measure.sample(rng.random((4000, measure.n_uniforms)))), axis=0) * 2.0
 
 
 def reach_of(kernel: Kernel, width: int, share: float) -> Array:  # -> (d,)
-    """The distance along every column beyond which k is below a share of k(0)."""
+    """Return the distance along every column beyond which k is below a share of k(0)."""
     zero = np.zeros((1, width))
     floor = share * float(kernel.diag(zero)[0])
     found = np.empty(width)
@@ -337,7 +336,7 @@ def reach_of(kernel: Kernel, width: int, share: float) -> Array:  # -> (d,)
         above = np.flatnonzero(np.abs(kernel(steps, zero)[:, 0]) > floor)
         last = int(above[-1]) if len(above) else 0
         if last >= 398:
-            raise CapabilityError(f"{kernel} does not fall off with the distance, so no grid of frequencies is fine enough.")
+            raise CapabilityError(f"{kernel} does not decay with the distance, so no grid of frequencies is fine enough.")
         found[k] = steps[last + 1, k]
     return found
 

@@ -1,9 +1,9 @@
 """A Gram matrix of low rank from some of its rows: landmarks, K ~ F F', and the same features for new rows.
 
 With landmarks S and k(S, S) = L L' the features are f(x) = L^-1 k(S, x), the coordinates of the projection of phi(x) on
-the span of phi(S). So <f(x), f(z)> = k(x, z) whenever one of the two is a landmark, and k(x, x) - ||f(x)||^2 >= 0 is what
-the landmarks miss of x. Landmarks are drawn by randomly pivoted Cholesky: the next one with probability proportional to
-what the others miss, so that F F' is nearly the best matrix of its rank (Chen, Epperly, Tropp and Webber 2022).
+the span of phi(S). So <f(x), f(z)> = k(x, z) whenever one of the two is a landmark, and k(x, x) - ||f(x)||^2 >= 0 is the
+residual of x. Landmarks are drawn by randomly pivoted Cholesky: the next one with probability proportional to its residual.
+F F' is then nearly the best matrix of its rank (Chen, Epperly, Tropp and Webber 2022).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from mercer.registry import record
 #: Bytes of kernel values held at a time while features of new rows are made.
 BYTES_AT_A_TIME = 64 * 2**20
 
-#: Each landmark is drawn from this many rows, and from at least FEWEST_ROWS: the factor of all rows need not be held, and to
-#: choose them costs little beside one pass over the rows. Row: flights-nystroem.
+#: Landmarks are drawn from this many rows per landmark, and from at least FEWEST_ROWS. The factor of all rows need not be
+#: held, and the choice costs little compared with one pass over the rows. Benchmark: flights-nystroem.
 ROWS_PER_LANDMARK, FEWEST_ROWS = 5, 5000
 
 #: Pivots of k(S, S) below this share of its largest entry are rounding: given landmarks may repeat each other.
@@ -90,7 +90,7 @@ class LandmarkFeatures:
 
 @dataclass(frozen=True)
 class LowRank:
-    """K ~ F F' with F = f(X): the factor, what it misses, and the feature map that made it.
+    """K ~ F F' with F = f(X): the factor, its residual, and the feature map.
 
     `factor` is (n, m); `residual` is diag(K - F F'), >= 0; `missed` is the share of the trace of K that is not in F F'.
     """
@@ -117,8 +117,8 @@ def low_rank(
 ) -> LowRank:
     """Draw landmarks from X and return K ~ F F' with the feature map; any kernel, any collection.
 
-    Fewer landmarks come back when the Gram matrix has a smaller rank: nothing above 1e-10 times the largest k(x, x) is
-    missed then. Cost: n m kernel values and n m^2 operations; memory: that of F.
+    Fewer landmarks are returned if the Gram matrix has a smaller rank: all residuals are then below 1e-10 times the largest
+    k(x, x). Cost: n m kernel values and n m^2 operations; memory: that of F.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def low_rank(
     n_landmarks : int
         At most this many; no more than there are rows.
     rng : numpy Generator, optional
-        Without one the draws are the same every time.
+        By default the draws are the same in every call.
     memory : bytes or text such as "4 GB", optional
         Budget for the factor.
 
@@ -168,12 +168,12 @@ def low_rank(
 
 
 def rows_drawn(n: int, count: int) -> int:
-    """How many of n rows the landmarks are drawn from."""
+    """Return how many of n rows are candidates for landmarks."""
     return min(n, max(ROWS_PER_LANDMARK * count, FEWEST_ROWS))
 
 
 def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
-    """Landmarks by randomly pivoted Cholesky from some of the rows, and the share they miss."""
+    """Return features of landmarks drawn by randomly pivoted Cholesky, and the share of the trace that they miss."""
     if isinstance(X, ChunkedRows):
         return _from_chunks(kernel, X, count, rng)
     rows = Rows(X)
@@ -189,7 +189,7 @@ def landmark_features(kernel: Kernel, X: Any, count: int, rng: np.random.Generat
 
 
 def _from_chunks(kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.Generator) -> tuple[LandmarkFeatures, float]:
-    """The same landmarks from rows in chunks: the same rows are drawn, and no others are held."""
+    """Return the same landmarks for rows in chunks; only the candidates are held in memory."""
     drawn = draw_rows(rows, rows_drawn(rows.n, count), rng)
     found = low_rank(kernel, rows.take(drawn).X, count, rng=rng, memory=float("inf"))
     own = found.features
@@ -197,12 +197,12 @@ def _from_chunks(kernel: Kernel, rows: ChunkedRows, count: int, rng: np.random.G
 
 
 def draw_rows(rows: ChunkedRows, size: int, rng: np.random.Generator) -> Indices:
-    """The numbers of some rows, ascending; all of them where there are no more."""
+    """Return the numbers of some random rows, ascending; all rows if there are no more."""
     return np.arange(rows.n) if rows.n <= size else np.sort(rng.choice(rows.n, size=size, replace=False))
 
 
 def from_landmarks(kernel: Kernel, rows: Rows, index: Indices | None) -> LandmarkFeatures:
-    """The map of given landmarks; those that the ones before them span are left out."""
+    """Return the feature map of given landmarks, without those in the span of earlier ones."""
     if kernel.given:
         raise CapabilityError("Nystroem: a precomputed kernel has no other rows than its own; use landmarks='rpcholesky'.")
     K = np.asarray(kernel(widened(rows.data)), dtype=np.float64)

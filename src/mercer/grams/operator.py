@@ -1,4 +1,4 @@
-"""`gram` and `GramOperator`: the matrix k(X, Z) in one array, and as an operator that never holds it."""
+"""`gram` and `GramOperator`: the matrix k(X, Z) as an array, and as an operator that never stores it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class GramOperator(LinearOperator):
 
     @property
     def symmetric(self) -> bool:
-        """Whether it is the matrix of one collection with itself, for a symmetric kernel."""
+        """Whether this is the matrix of one collection with itself, for a symmetric kernel."""
         return self._values.symmetric
 
     def _matmat(self, V: Array) -> Floats:  # (m, r) -> (n, r)
@@ -97,7 +97,7 @@ class GramOperator(LinearOperator):
         return self.times(V)
 
     def times(self, V: Array) -> Floats:  # (m,) or (m, r) -> (n,) or (n, r)
-        """K @ V for finite V of the right shape, without a look at either: for the coefficients of a fitted model."""
+        """Return K @ V without checks of V, for the coefficients of a fitted model."""
         values, table = self._values, V if V.ndim == 2 else V[:, None]
         found = tiles.product(values.block, values.shape, table, values.symmetric, self.progress, values.strip)
         return found if V.ndim == 2 else found[:, 0]
@@ -121,13 +121,13 @@ class GramOperator(LinearOperator):
             raise InputError("GramOperator: the vector to multiply has NaN or infinite entries.")
 
     def diag(self) -> Array:
-        """k(x_i, x_i), for the operator of one collection with itself."""
+        """Return k(x_i, x_i), for the operator of one collection with itself."""
         if self._values.pair.A is not self._values.pair.B:
             raise InputError("GramOperator.diag: an operator between two collections has no diagonal.")
         return self._values.diag()
 
     def block(self, rows: slice, cols: slice) -> Array:
-        """The values of one block, as an array."""
+        """Return the values of one block as an array."""
         n, m = self.shape
         start, stop, _ = rows.indices(n)
         first, last, _ = cols.indices(m)
@@ -142,7 +142,7 @@ class GramOperator(LinearOperator):
         return tiles.fill(shifted, out, symmetric=False)
 
     def rows(self, index: int | Sequence[int] | NDArray[np.integer[Any]]) -> Array:
-        """The rows k(x_i, Z) of the given numbers, as an (r, m) array."""
+        """Return the rows k(x_i, Z) of the given numbers as an (r, m) array."""
         wanted = np.atleast_1d(np.asarray(index))
         if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
             raise InputError(f"GramOperator.rows takes row numbers; got {index!r}.")
@@ -160,7 +160,7 @@ class GramOperator(LinearOperator):
         cols: NDArray[np.integer[Any]] | slice,
         out: Array | None = None,
     ) -> Array:
-        """The values at the crossings of the given row numbers with column numbers, or with a run of columns.
+        """Return the values at the given row numbers and column numbers, or a range of columns.
 
         `out` is where to write them, if given.
         """
@@ -176,11 +176,11 @@ class GramOperator(LinearOperator):
         return fill_wide(self._values.crossings(rows, cols), out)
 
     def row_diag(self) -> Floats:  # -> (n,)
-        """k(x_i, x_i) of the rows, also for an operator between two collections."""
+        """Return k(x_i, x_i) of the rows, also for an operator between two collections."""
         return np.asarray(self._values.diag(), dtype=np.float64)
 
     def pullback(self, start: int, W: Array) -> Floats:  # (r, m) -> (p,)
-        """d <W, K[start : start + r]> / d theta, for weights of r consecutive rows."""
+        """Return d <W, K[start : start + r]> / d theta, for weights of r consecutive rows."""
         kernel, pair = self.kernel, self._values.pair
 
         def term(r: slice, c: slice) -> Floats:
@@ -189,5 +189,5 @@ class GramOperator(LinearOperator):
         return tiles.total(term, (W.shape[0], W.shape[1]), len(kernel.theta))
 
     def diag_pullback(self, weights: Array) -> Floats:  # (n,) -> (p,)
-        """d sum_i weights_i k(x_i, x_i) / d theta."""
+        """Return d sum_i weights_i k(x_i, x_i) / d theta."""
         return self._values.pair.diag_pullback(self.kernel, weights)

@@ -1,4 +1,4 @@
-"""k(X, Z) @ A by the cheaper of two ways: through explicit features where they are few, else through tiles of the Gram."""
+"""k(X, Z) @ A by the cheaper of two methods: explicit features if they are few, otherwise tiles of the Gram matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
-#: Rows of explicit features made at a time.
+#: Rows of explicit features computed at a time.
 FEATURE_ROWS = 2048
 
 
@@ -49,30 +49,30 @@ def _chunk_from_features(chunk: Chunk, kernel: Kernel, coef: Array) -> Floats:
 
 
 def to_features(kernel: Kernel, Z: Any, A: Array) -> Floats:  # (m, r) -> (D, r)
-    """The vectors sum_i A_ij phi(z_i) by their coordinates, phi(Z)' A."""
+    """Return the coordinates of the vectors sum_i A_ij phi(z_i), phi(Z)' A."""
     parts = [np.asarray(block.T @ A[rows], dtype=np.float64) for rows, block in feature_blocks(kernel, Z)]
     return np.asarray(np.sum(parts, axis=0))
 
 
 def from_features(kernel: Kernel, X: Any, coef: Array) -> Floats:  # (D, r) -> (n, r)
-    """<phi(x), w> for vectors w given by their coordinates."""
+    """Return <phi(x), w> for vectors w given by their coordinates."""
     return np.concatenate([np.asarray(weighed(block, coef), dtype=np.float64) for _, block in feature_blocks(kernel, X)])
 
 
 def weighed(Z: Any, coef: Array) -> Any:  # (n, D), (D, *r) -> (n, *r)
-    """Z coef; weights of another number than there are features are refused by name."""
+    """Return Z coef; raise if the numbers of weights and features differ."""
     check_weights(coef, Z.shape[1])
     return Z @ coef
 
 
 def check_weights(coef: Array, features: int) -> None:
-    """Refuse a model whose weights are not those of its features."""
+    """Raise if a model has another number of weights than features."""
     if len(coef) != features:
         raise InputError(f"the model has {len(coef)} weights for {features} features; it was damaged or changed.")
 
 
 def feature_blocks(kernel: Kernel, X: Any) -> Iterator[tuple[slice, Any]]:
-    """Explicit features, some rows at a time."""
+    """Yield explicit features of blocks of rows."""
     rows = Rows(X)
     for start in range(0, len(rows), FEATURE_ROWS):
         part = slice(start, min(start + FEATURE_ROWS, len(rows)))
@@ -81,7 +81,7 @@ def feature_blocks(kernel: Kernel, X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def product_routes(shape: Shape) -> tuple[Route, ...]:
-    """Explicit features while they are fewer than the rows, then tiles of the Gram."""
+    """Return the routes: explicit features if they are fewer than the rows, otherwise tiles of the Gram matrix."""
     n, offered = float(shape.n), []
     if shape.n_features is not None and shape.n_features < shape.n:
         D = float(shape.n_features)
@@ -89,12 +89,12 @@ def product_routes(shape: Shape) -> tuple[Route, ...]:
         offered.append(Route("primal", int(16 * FEATURE_ROWS * D), 8 * n * D / gemm_rate(), reason))
     seconds = n * n * (2.0 * shape.width / gemm_rate() + 1.0 / entry_rate()) / 2.0
     needed = int(8 * n * (shape.width + 8))
-    offered.append(Route("dual", needed, seconds, "one pass over the Gram matrix in tiles, which is never held"))
+    offered.append(Route("dual", needed, seconds, "one pass over the Gram matrix in tiles, which is never stored"))
     return tuple(offered)
 
 
 def chunk_product_routes(shape: Shape, passes: int) -> tuple[Route, ...]:
-    """The same routes for rows in chunks, which the model keeps: `passes` come before."""
+    """Return the same routes for rows in chunks, which the model keeps, after `passes` other passes."""
     # rows brought together; then the diagonal, and products: by features two passes, by pairs of chunks one that holds them
     found = product_routes(shape)
     rows = 8 * shape.n * shape.width

@@ -1,11 +1,11 @@
-"""`KernelRows`: rows of one Gram matrix for solvers that want a few of them at a time, and the same ones again.
+"""`KernelRows`: rows of one Gram matrix for solvers that use a few of them at a time, repeatedly.
 
-The whole matrix is held where it is small. Beyond that rows are made when asked for, many at once, and kept in a store of
-fixed size; when it is full, those not used for the longest time make room. The store is one array whose pages the
-operating system gives out when they are first written, so that a large store costs what is used of it.
+A small matrix is held in memory. Rows of a larger one are computed on demand, many at once, and kept in a store of limited
+size that replaces the least recently used rows. The store is one array whose pages the operating system allocates at the first
+write, so a large store costs only the part that is used.
 
-Values are float32 unless asked otherwise: half the memory, twice the speed. Vectors are rounded to float32 first where a
-sample of values says that nothing is lost by it; else the values are made in float64 and rounded.
+Values are float32 by default, which takes half the memory and time. Vectors are rounded to float32 first if a sample of
+kernel values shows that this is accurate enough; otherwise the values are computed in float64 and rounded.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from mercer.numeric.memory import LITTLE, allocate, available_bytes, budget_byte
 from mercer.numeric.threads import Progress, cpu_count, run
 from mercer.numeric.tiles import row_blocks
 
-#: Up to this many rows `choose` makes the whole matrix at once; beyond, the rows that are needed take less time.
+#: Up to this many rows `choose` computes the whole matrix at once; for more, computing only the needed rows is faster.
 #: Row: svc-fit-*.
 WHOLE_MATRIX_ROWS = 4096
-#: Largest error of a float32 encoding, relative to the largest k(x, x), that goes unnoticed beside a tolerance of 1e-4.
+#: Largest error of a float32 encoding, relative to the largest k(x, x), that is negligible for a tolerance of 1e-4.
 LOSS = 5e-6
 #: Below this tolerance of the solver float32 values are too coarse.
 FINE = 1e-4
-#: Up to this many rows solvers get float64 values whatever their tolerance: it costs little there, and small problems are
-#: the ones whose digits are compared. Row: svc-fit-letter.
+#: Up to this many rows solvers get float64 values at any tolerance: it costs little, and results of small problems are
+#: compared digit by digit. Benchmark: svc-fit-letter.
 EXACT_UP_TO = 1024
-#: Values of a tile: what one core holds in its caches beside the data. Row: svc-fit-*.
+#: Values of a tile, which fit into the caches of one core together with the data. Benchmark: svc-fit-*.
 TILE = 2**17
-#: Side of a tile that one thread makes by itself. No multiple of a power of two: its transpose is copied column by column.
+#: Side of a tile of one thread. Not a multiple of a large power of two, because its transpose is copied column by column.
 SERIAL = 290
-#: Rows made at a time where they are used once and not kept. Row: svc-mnist60k.
+#: Rows computed at a time if they are used once and not kept. Benchmark: svc-mnist60k.
 STREAM = 512
 _REMEDY = "Raise memory=, or fit on fewer rows."
 
@@ -78,15 +78,15 @@ class KernelRows:
     ) -> None:
         self.n, self.dtype = len(diagonal), dtype
         self.threads = cpu_count() if threads is None else threads
-        self.made = 0  # rows computed so far: what a fit has cost
+        self.made = 0  # rows computed so far, the cost of a fit
         self._diagonal, self._store, self._values, self._budget = diagonal, store, values, budget
-        self.capacity = self.n if values is None else _capacity(self.n, dtype, budget)  # rows that can be there at once
+        self.capacity = self.n if values is None else _capacity(self.n, dtype, budget)  # rows that fit into the store
         self._slot_of = np.arange(self.n) if values is None else np.full(self.n, -1)
         self._row_of = np.full(self.capacity, -1)
         self._used = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
 
-    # -- making ------------------------------------------------------------------------------------------------------
+    # -- construction ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def held(
@@ -98,7 +98,7 @@ class KernelRows:
         memory: int | float | str | None = None,
         progress: Progress | None = None,
     ) -> KernelRows:
-        """The whole matrix in memory."""
+        """Return the whole matrix in memory."""
         values = _Values(kernel, X, np.dtype(dtype))
         out = allocate((values.n, values.n), dtype, "the Gram matrix", _REMEDY, parse_bytes(memory))
         tiles.fill(values.evaluation.block, out, values.evaluation.symmetric, progress)
@@ -113,14 +113,14 @@ class KernelRows:
         bytes: int | float | str | None = None,
         dtype: DTypeLike = np.float32,
     ) -> KernelRows:
-        """Rows on demand, kept in a store of at most that many bytes (8 GiB if not given)."""
+        """Return rows on demand, kept in a store of at most that many bytes (8 GiB if not given)."""
         values = _Values(kernel, X, np.dtype(dtype))
         budget = budget_bytes(bytes, values.n**2 * np.dtype(dtype).itemsize)
         return cls(values.diagonal, np.dtype(dtype), None, values, budget)
 
     @classmethod
     def of(cls, K: Array, *, dtype: DTypeLike | None = None) -> KernelRows:
-        """A matrix that is there already; not copied if its dtype is the wanted one."""
+        """Return the rows of a given matrix, which is copied only if its dtype differs."""
         K = np.asarray(K)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise InputError(f"KernelRows.of takes a square Gram matrix; got shape {K.shape}.")
@@ -141,10 +141,10 @@ class KernelRows:
         most: bool = False,
         progress: Progress | None = None,
     ) -> KernelRows:
-        """Held where the matrix is small, else cached; float64 for a tolerance below 1e-4.
+        """Return a held matrix if it is small, otherwise cached rows; float64 for a tolerance below 1e-4.
 
-        With `again` (it will be used for several problems) it is held wherever it fits the budget, with `most` (most of its
-        rows will be asked for, as in regression) up to four times as many rows: half its values follow from the other half.
+        With `again` (several problems use it) it is held if it fits the budget. With `most` (most of its rows are needed, as
+        in regression) it is held for up to four times as many rows, because symmetry halves the cost of the whole matrix.
         """
         dtype = np.dtype(np.float64 if tol < FINE else np.float32)
         if kernel.given:
@@ -156,7 +156,7 @@ class KernelRows:
         return cls.cached(kernel, X, bytes=budget, dtype=dtype)
 
     def part(self, index: Array, *, bytes: int | float | str | None = None, threads: int | None = None) -> KernelRows:
-        """The matrix of some of the objects, with a store of its own where this one is cached; limits are inherited."""
+        """Return the matrix of some of the objects, with its own store if this one is cached; limits are inherited."""
         index, threads = np.asarray(index), self.threads if threads is None else threads
         if self._values is None:
             return KernelRows(self._diagonal[index], self.dtype, self.store[np.ix_(index, index)], threads=threads)
@@ -164,26 +164,26 @@ class KernelRows:
         budget = self._budget if bytes is None else parse_bytes(bytes)
         return KernelRows(values.diagonal, self.dtype, None, values, budget, threads)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
+    # -- access ------------------------------------------------------------------------------------------------------
 
     @property
     def whole(self) -> bool:
-        """True where the matrix itself is held."""
+        """Whether the whole matrix is held."""
         return self._values is None
 
     @property
     def store(self) -> Array:  # (S, n)
-        """The array that holds the rows, made when first asked for."""
+        """The array that holds the rows, allocated at the first access."""
         if self._store is None:
             self._store = np.empty((self.capacity, self.n), self.dtype)
         return self._store
 
     def diag(self) -> Floats:
-        """k(x_i, x_i) in float64."""
+        """Return k(x_i, x_i) in float64."""
         return self._diagonal
 
     def rows(self, index: Array, columns: Array | None = None, out: Array | None = None) -> Array:  # (q,) -> (q, n)
-        """The rows of the given numbers, whole or at the given columns, in an array of their own."""
+        """Return the rows of the given numbers, whole or at the given columns, in a new array."""
         index = np.asarray(index)
         if self._values is None:
             return self.store[index] if columns is None else self.store[np.ix_(index, columns)]
@@ -196,7 +196,7 @@ class KernelRows:
     def block(
         self, rows: Array | slice, columns: Array | slice, out: Array, mirror: Array | None = None
     ) -> Array:  # (q,), (m,) -> (q, m), (m, q)
-        """Values at the crossings of numbers or runs of them, written into `out` by the calling thread alone.
+        """Return values at the given row and column numbers or ranges, written into `out` by the calling thread only.
 
         `mirror` gets the transpose, tile by tile while the values are in cache.
         """
@@ -220,17 +220,17 @@ class KernelRows:
         return out
 
     def whole_of(self, K: Array, diagonal: Array) -> KernelRows:  # (m, m), (m,)
-        """Rows of a matrix that is there, for the calling thread alone."""
+        """Return the rows of a given matrix, for the calling thread only."""
         return KernelRows(diagonal, K.dtype, K, threads=1)
 
     def fetch(self, index: Array) -> tuple[Array, Array]:  # (q,) -> (S, n), (q,)
-        """The store and where in it the rows of these numbers stand, made now if they are not there. Not to be written."""
+        """Return the store and the slots of these rows, which are computed if missing. The caller must not write to them."""
         index = np.asarray(index)
         self._clock += 1
         slots = self._slot_of[index]
         if self._values is not None and (slots < 0).any():
             missing = np.unique(index[slots < 0])
-            self._used[slots[slots >= 0]] = self._clock  # or room would be made at their cost
+            self._used[slots[slots >= 0]] = self._clock  # otherwise they could be replaced
             self._make(missing)
             slots = self._slot_of[index]
         if self._values is not None:
@@ -238,7 +238,7 @@ class KernelRows:
         return self.store, slots
 
     def product(self, index: Array, coef: Array) -> Floats:  # (m,), (m,) -> (n,)
-        """sum_k coef_k K[index_k], summed in float64; rows are made as needed, and kept while there is free room."""
+        """Return sum_k coef_k K[index_k], summed in float64; computed rows are kept while there is free space."""
         index, coef = np.asarray(index), np.asarray(coef, dtype=np.float64)
         total = np.zeros(self.n)
         if self._values is not None:
@@ -254,7 +254,7 @@ class KernelRows:
         return total
 
     def add(self, total: Array, store: Array, slots: Array, coef: Array) -> None:  # (n,), (S, n), (m,), (m,)
-        """total += coef @ store[slots], without copying a row."""
+        """Compute total += coef @ store[slots] without copying rows."""
         from mercer.numeric._compiled_rows import add_rows
 
         if len(slots) == 0:
@@ -276,7 +276,7 @@ class KernelRows:
             return
         if len(missing) > self.capacity:
             raise MemoryBudgetError(
-                f"{len(missing)} rows of {self.n} kernel values were asked for at once, but the budget of "
+                f"{len(missing)} rows of {self.n} kernel values are needed at once, but the budget of "
                 f"{format_bytes(self.capacity * self.n * self.dtype.itemsize)} holds {self.capacity}. {_REMEDY}"
             )
         free = np.flatnonzero(self._row_of < 0)[: len(missing)]
@@ -316,7 +316,7 @@ class KernelRows:
 
 @final
 class _Values:
-    """Kernel values on one collection, from encodings as coarse as the wanted dtype allows."""
+    """Kernel values on one collection, from encodings in the lowest precision that the dtype allows."""
 
     def __init__(self, kernel: Kernel, X: Any, dtype: np.dtype[Any], evaluation: Evaluation | None = None) -> None:
         self.kernel, self.dtype, self.X = kernel, dtype, as_rows(X)
@@ -330,11 +330,11 @@ class _Values:
         self.diagonal = np.asarray(evaluation.diag(), dtype=np.float64)
 
     def rows(self, index: Array) -> Callable[[slice, slice], Array]:
-        """The matrix of the given rows, tile by tile."""
+        """Return the matrix of the given rows, tile by tile."""
         return self.evaluation.rows(index)
 
     def crossings(self, rows: Array | slice, columns: Array | slice) -> tuple[Callable[[slice, slice], Array], bool]:
-        """The matrix of the given rows and columns, tile by tile, and whether it is symmetric."""
+        """Return the matrix of the given rows and columns, tile by tile, and whether it is symmetric."""
         if isinstance(rows, slice) and isinstance(columns, slice):
             top, left = rows.start, columns.start
             return lambda r, c: self.evaluation.block(
@@ -344,12 +344,12 @@ class _Values:
         return self.evaluation.crossings(rows, columns), self.evaluation.symmetric and rows is columns
 
     def part(self, index: Array) -> _Values:
-        """The same values for some of the objects."""
+        """Return the same values for some of the objects."""
         return _Values(self.kernel, self.X.take(index), self.dtype, None)
 
 
 def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
-    """How many rows the budget holds, and the free memory of the machine."""
+    """Return how many rows fit into the budget and the free memory of the machine."""
     whole = n * n * dtype.itemsize
     free = available_bytes() if min(whole, budget) > LITTLE else None
     count = min(n, min(budget, budget if free is None else int(0.9 * free)) // (n * dtype.itemsize))
@@ -361,7 +361,7 @@ def _capacity(n: int, dtype: np.dtype[Any], budget: int) -> int:
 
 
 def _coarse(kernel: Kernel, X: Any) -> Any:
-    """The vectors in float32 if a sample of kernel values bears it, dense if narrow; other collections as they are."""
+    """Return vectors in float32 if a sample of kernel values stays accurate, dense if narrow; other data unchanged."""
     if kernel.views != {"vectors"} or columns_of(X) is None or is_frame(X):
         return X
     n, d = X.shape

@@ -1,4 +1,4 @@
-"""The one door for data: what a collection of vectors, strings, graphs or table rows is, how it is checked and sliced."""
+"""Collections of vectors, strings, graphs or table rows: conversion, validation and slicing."""
 
 from mercer.inputs.graphs import Graph as Graph
 from mercer.inputs.graphs import as_graph as as_graph

@@ -1,7 +1,7 @@
-"""Tables in files as parts: a range of rows of one Parquet, Arrow or CSV file each, read when its turn comes.
+"""Tables in files as parts: ranges of rows of Parquet, Arrow or CSV files, read when they are needed.
 
-Parquet and CSV are read by DuckDB, Arrow files are mapped into memory. A CSV file has no places to begin at: its parts are
-read one after the other by one open reader, and a part out of turn begins again at the first line.
+Parquet and CSV are read by DuckDB, Arrow files are mapped into memory. A CSV file cannot be read from the middle: its parts
+are read in order by one open reader, and a part requested out of order starts again at the first line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def file_parts(
     rows: int | None,
     chunk_bytes: int,
 ) -> tuple[list[Named], tuple[int, ...]]:
-    """The parts of a file, a folder or a glob of files, in the order of their names, and how many rows each has."""
+    """Return the parts of a file, a folder or a glob of files, in the order of their names, and their numbers of rows."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1):
         raise InputError(f"chunks: rows must be a whole number >= 1; got {rows!r}.")
     goals = () if target is None else (target,) if isinstance(target, str) else tuple(target)
@@ -93,7 +93,7 @@ def file_parts(
 
 
 def _look(path: Path, kind: str) -> tuple[tuple[str, ...], int]:
-    """The names of the columns and the number of rows; Parquet and Arrow say both without being read."""
+    """Return the names of the columns and the number of rows; Parquet and Arrow files store both in their metadata."""
     if kind == ARROW:
         with _mapped(str(path)) as file:
             return tuple(file.schema.names), sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
@@ -157,7 +157,7 @@ class _Reader:
         self._connection = duck.connected()
         table = duck.chosen(duck.text_files([Path(path)], [header]), columns)
         self._batches = duck.batches(self._connection, f"SELECT {', '.join(table.columns)} FROM ({table.sql})")
-        self._held: list[Any] = []  # record batches that were read and not given yet
+        self._held: list[Any] = []  # record batches that were read and not returned yet
         self.place = 0
 
     def take(self, count: int) -> Any:
@@ -182,7 +182,7 @@ _readers = threading.local()
 
 
 def _text(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[str, Array]:
-    """Rows of a CSV file; numbers where all cells of these rows are, else words."""
+    """Return columns of a CSV file: numbers if all cells of these rows are numbers, otherwise text."""
     reader: _Reader | None = getattr(_readers, "open", None)
     try:
         if reader is None or reader.key != (path, columns) or reader.place > start:

@@ -17,7 +17,7 @@ from mercer.inputs.chunk_files import file_parts
 from mercer.inputs.rows import Rows, count, take
 from mercer.inputs.vectors import as_vectors, columns_of, is_frame
 
-#: Bytes of one chunk where the rows of a chunk are not given: large beside the cost of a task, small beside any memory.
+#: Bytes of one chunk if its number of rows is not given: large compared with the overhead of a task, small for any memory.
 CHUNK_BYTES = 64 * 2**20
 
 Loaded = tuple[Any, Any, Any]  # X, y, weights of one part
@@ -25,7 +25,7 @@ Loaded = tuple[Any, Any, Any]  # X, y, weights of one part
 
 @dataclass(frozen=True)
 class UnreadPart:
-    """Some rows that are not read yet: where they are, for messages, and what loads them."""
+    """Rows that are not read yet: their location, for messages, and the function that loads them."""
 
     where: str
     load: Callable[[], Loaded]
@@ -33,9 +33,10 @@ class UnreadPart:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Parts in order, how many rows each has where that is known, and how a fit is to go through them.
+    """Parts in order, their numbers of rows if known, and how a fit iterates over them.
 
-    `parts` can be walked again unless `once`. `client` is the Dask client whose workers read and compute; None is here.
+    `parts` can be iterated again unless `once`. `client` is the Dask client whose workers read and compute; None is this
+    process.
     """
 
     parts: Iterable[UnreadPart]
@@ -106,7 +107,7 @@ def chunks(
 
 
 def as_chunks(X: Any, y: Any = None, sample_weight: Any = None) -> Chunks | None:
-    """What `fit` was given as chunks; None where it is all in memory: the one place that knows lazy input."""
+    """Return the arguments of `fit` as chunks, or None if they are in memory. No other function detects lazy input."""
     lazy = isinstance(X, Chunks) or is_dask(X) or isinstance(X, Iterator)
     if not lazy and callable(X) and not hasattr(X, "__len__"):
         lazy = True
@@ -117,11 +118,11 @@ def as_chunks(X: Any, y: Any = None, sample_weight: Any = None) -> Chunks | None
     return chunks(X, y, sample_weight)
 
 
-# -- parts of what is at hand --------------------------------------------------------------------------------------------
+# -- parts of collections in memory -----------------------------------------------------------------------------------------
 
 
 class _Cut:
-    """Rows `start` to `stop` of collections in this process; a memory-mapped array goes to other processes by its name."""
+    """Rows `start` to `stop` of collections in this process; a memory-mapped array is pickled as the name of its file."""
 
     def __init__(self, collections: Loaded, start: int, stop: int) -> None:
         self.collections, self.start, self.stop = collections, start, stop
@@ -142,8 +143,8 @@ class _Cut:
 
 
 def _mapped(collection: Any, rows: slice) -> Any:
-    """Some rows for another process: the place in the file where they are mapped, else the rows themselves."""
-    # the whole map and not a view of it, whose place in the file NumPy does not know
+    """Return rows for another process: their position in the file if they are memory-mapped, otherwise the rows."""
+    # the whole map: NumPy does not know the position of a view in the file
     if isinstance(collection, np.memmap) and type(collection.base).__name__ == "mmap" and collection.flags.c_contiguous:
         return {
             "filename": collection.filename,
@@ -158,7 +159,7 @@ def _mapped(collection: Any, rows: slice) -> Any:
 def _of_collection(X: Any, y: Any, w: Any, rows: int | None) -> Chunks:
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1):
         raise InputError(f"chunks: rows must be a whole number >= 1; got {rows!r}.")
-    n = len(Rows(X))  # refuses what is no collection
+    n = len(Rows(X))  # raises if X is not a collection
     for name, values in (("y", y), ("sample_weight", w)):
         if values is not None and count(values) != n:
             raise InputError(f"chunks: {name} has {count(values)} rows, X has {n}.")
@@ -171,12 +172,12 @@ def _of_collection(X: Any, y: Any, w: Any, rows: int | None) -> Chunks:
 
 
 def rows_of_chunk(width: int | None) -> int:
-    """Rows of a chunk of CHUNK_BYTES; objects are taken for a hundred numbers each."""
+    """Return the number of rows in a chunk of CHUNK_BYTES; an object counts as a hundred numbers."""
     return max(1, CHUNK_BYTES // (8 * max(1, 100 if width is None else width)))
 
 
 class _Stream:
-    """The parts of an iterator, or of the iterators that a function returns, each time a new one."""
+    """The parts of an iterator, or of the iterators that a function returns, a new one for each pass."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -217,7 +218,7 @@ def _triple(item: Any, number: int) -> Loaded:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that were read: X in the form that the kernel takes, targets and weights, and which they are."""
+    """Rows that were read: X in the form that the kernel takes, targets, weights, and the number of the chunk."""
 
     number: int
     where: str
@@ -236,16 +237,16 @@ ReadTargets = Callable[[Any, int, str], Any]
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """How parts are read: what the kernel looks at, the columns of the first part, and what reads the targets."""
+    """How parts are read: the input type of the kernel, the columns of the first part, and the reader of the targets."""
 
     kind: str  # "vectors", "strings", "graphs" or "table"
     targets: ReadTargets | None
     width: int | None = None
     names: tuple[str, ...] | None = None
-    owner: str = " of X"  # what follows the name of a part in messages; nothing where parts say whose they are
+    owner: str = " of X"  # follows the name of a part in messages; empty if the name already tells the owner
 
     def read(self, number: int, where: str, loaded: Loaded) -> Chunk | None:
-        """The rows of one part; None where it is empty. Errors name the part."""
+        """Return the rows of one part, or None if it is empty. Errors name the part."""
         X, y, w = loaded
         if X is None:
             raise InputError(f"{where}{self.owner} holds no rows at all (None); give a collection.")
@@ -262,18 +263,18 @@ class ChunkReader:
         return Chunk(number, where, rows, read, _weights(w, count(rows), where), names_of(X))
 
     def of_pairs(self) -> ChunkReader:
-        """The reader for pairs of these parts."""
+        """Return the reader for pairs of these parts."""
         return PairReader(self.kind, None, self.width, self.names, self.owner)
 
     def _rows(self, X: Any, where: str) -> Any:
         names = names_of(X)
         if self.names is not None and names is not None and names != self.names:
             other = sorted(set(names) ^ set(self.names))
-            what = f"{other[0]!r} is in one only" if other else "they stand in another order"
+            what = f"{other[0]!r} is in one only" if other else "their order differs"
             raise InputError(f"{where} has other columns than the first part: {what}. Give parts of one table.")
         if self.kind == "vectors":
             X = as_vectors(X, where)
-            # one type for all parts: what is summed is float64 anyway
+            # one type for all parts: sums are float64 in any case
             X = X.astype(np.float64) if X.dtype != np.float64 else X
         elif self.kind == "strings":
             Rows(X, where).strings()
@@ -286,10 +287,10 @@ class ChunkReader:
 
 
 class PairReader(ChunkReader):
-    """Reads parts that hold the rows of two parts, or of one, as a tuple in X, with anything that belongs to them in y."""
+    """Reader of parts whose X is a tuple with the rows of two parts, or of one, and whose y holds values for them."""
 
     def read(self, number: int, where: str, loaded: Loaded) -> Chunk | None:
-        """Both collections in the X of one chunk."""
+        """Return both collections as the X of one chunk."""
         found = [super(PairReader, self).read(number, where, (X, None, None)) for X in loaded[0]]
         read = [side.X for side in found if side is not None]
         return Chunk(number, where, tuple(read), loaded[1]) if len(read) == len(found) else None
@@ -312,7 +313,7 @@ def _weights(w: Any, n: int, where: str) -> Floats | None:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Collections below each other, in one of the first one's kind."""
+    """Concatenate collections; the result has the type of the first one."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -335,12 +336,12 @@ Named = tuple[str, Callable[[], tuple[Any, Any, Any]]]  # where, load
 
 
 def is_dask(X: Any) -> bool:
-    """Whether it is a Dask collection; Dask is not loaded for the question."""
+    """Whether a value is a Dask collection; Dask is not imported for the check."""
     return hasattr(X, "__dask_graph__") and not isinstance(X, type)
 
 
 class DaskPart:
-    """The delayed X, y and weights of one partition; called, it computes them here, by whatever scheduler Dask has."""
+    """The delayed X, y and weights of one partition; a call computes them in this process by Dask's current scheduler."""
 
     def __init__(self, X: Any, y: Any, weights: Any) -> None:
         self.delayed = (X, y, weights)
@@ -360,7 +361,7 @@ def dask_parts(
     weight: str | None,
     columns: Sequence[str] | None,
 ) -> tuple[list[Named], tuple[int, ...] | None, Any]:
-    """The partitions of X with their targets and weights, their lengths where Dask knows them, and the client."""
+    """Return the partitions of X with their targets and weights, their lengths if Dask knows them, and the client."""
     try:
         import dask.delayed  # noqa: F401
     except ImportError:
@@ -390,7 +391,7 @@ def dask_parts(
 
 
 def _client() -> Any:
-    """The client that the person has made, if there is one."""
+    """Return the current client of dask.distributed, if there is one."""
     try:
         from distributed.client import default_client
 
@@ -415,7 +416,7 @@ def _from_frame(
 
 
 def _split(values: Any, name: str, lengths: tuple[int, ...] | None) -> tuple[list[Any], tuple[int, ...] | None]:
-    """The delayed partitions of a collection, and their lengths if known; `lengths` are those that X has."""
+    """Return the delayed partitions of a collection, and their lengths if known; `lengths` are those of X."""
     if not is_dask(values):
         if lengths is None:
             raise InputError(

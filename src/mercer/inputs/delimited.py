@@ -1,7 +1,7 @@
-"""Text with a delimiter: the line of names, cells that are numbers, dates or words, and what is wrong where.
+"""Delimited text: the header line, cells that are numbers, dates or words, and messages that name line and column.
 
-This reader goes cell by cell. It gives exact messages and reads heads of files; large files are read by DuckDB with the same
-rules (`mercer.inputs.duck`), and the tests hold the two against each other.
+This reader works cell by cell. It gives exact messages and reads heads of files. Large files are read by DuckDB by the same
+rules (`mercer.inputs.duck`), and tests compare the two.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 
-#: What stands for a missing cell, in columns of any kind.
+#: Texts that mean a missing cell, in columns of any kind.
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 
 DELIMITERS = ",;\t|"
 
-#: ISO dates and times; nothing else is taken for a date, because 01/02/2026 has two readings.
+#: ISO dates and times. No other format is a date, because 01/02/2026 is ambiguous.
 ISO_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
-#: A number as it is written where the comma is the decimal point.
+#: A number with a decimal comma.
 DECIMAL_COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 
 _ISO, _COMMA = re.compile(ISO_DATE), re.compile(rf"{DECIMAL_COMMA}|[+-]?\d+")
@@ -45,7 +45,7 @@ class Header:
 
 
 def read_header(path: Path, name: str, delimiter: str | None = None) -> Header:
-    """The names of the columns and what stands between them."""
+    """Return the names of the columns and the delimiter."""
     with text_of(path, name) as file:
         first = file.readline(1_000_000)
         if not first.strip():
@@ -64,7 +64,7 @@ def _first_row(name: str, file: IO[str], delimiter: str) -> list[str]:
 
 @contextmanager
 def text_of(path: Path, name: str) -> Iterator[IO[str]]:
-    """A file as text, unpacked where it is compressed by gzip; what is wrong with it is said by name."""
+    """Return a file as text, decompressed if it is gzip; errors name the file."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -80,14 +80,14 @@ def text_of(path: Path, name: str) -> Iterator[IO[str]]:
 
 
 def not_utf8(name: str, what: str) -> InputError:
-    """The error of a text in another encoding, or in several."""
+    """Return the error for a file that is not UTF-8."""
     return InputError(
         f"{name}: not UTF-8 text ({what}); save the file as UTF-8, e.g. iconv -f latin1 -t utf-8 OLD.csv > NEW.csv"
     )
 
 
 def checked_names(name: str, header: Iterable[str]) -> list[str]:
-    """Names of columns: there is a line of them, and no two are equal."""
+    """Return the names of the columns; raise if the first line holds numbers or a name occurs twice."""
     cells = list(header)
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells)]
     if all(is_number(cell) for cell in cells):
@@ -99,12 +99,12 @@ def checked_names(name: str, header: Iterable[str]) -> list[str]:
 
 
 def read_text(path: Path, name: str, header: Header, head: int | None = None) -> dict[str, Array]:
-    """The columns of a file, or of its first `head` rows, each of its kind."""
+    """Return the typed columns of a file, or of its first `head` rows."""
     return {label: typed(cells) for label, cells in read_cells(path, name, header, head).items()}
 
 
 def read_cells(path: Path, name: str, header: Header, head: int | None = None) -> dict[str, list[str]]:
-    """The cells of every column as they are written; every row must have as many as there are names."""
+    """Return the cells of every column as text; raise if a row has another number of cells than the header."""
     rows: list[list[str]] = []
     with text_of(path, name) as file:
         lines = csv.reader(file, delimiter=header.delimiter, strict=True)
@@ -123,7 +123,7 @@ def read_cells(path: Path, name: str, header: Header, head: int | None = None) -
 
 
 def count_lines(path: Path) -> int | None:
-    """The number of rows by the ends of lines; None where quotes, blank lines or compression make that another number."""
+    """Return the number of rows by counting line ends; None if quotes, blank lines or compression make this wrong."""
     lines, last = 0, b"\n"
     with path.open("rb") as file:
         if file.read(2) == b"\x1f\x8b":
@@ -134,7 +134,7 @@ def count_lines(path: Path) -> int | None:
                 return None
             lines += block.count(b"\n")
             last = block[-1:]
-    return lines - (last == b"\n")  # less the line of names, plus a last line without an end
+    return lines - (last == b"\n")  # minus the header, plus a last line without a line end
 
 
 def _of_width(name: str, row: list[str], width: int, line: int) -> list[str]:
@@ -147,7 +147,7 @@ def _of_width(name: str, row: list[str], width: int, line: int) -> list[str]:
 
 
 def typed(cells: list[str]) -> Array:
-    """Cells as numbers (float64, NaN in holes), times (datetime64, NaT in holes) or words (objects, None in holes)."""
+    """Return cells as numbers (float64), times (datetime64) or text (objects); missing cells are NaN, NaT or None."""
     holes = [cell.strip() in MISSING for cell in cells]
     try:
         return np.array([np.nan if hole else float(cell) for cell, hole in zip(cells, holes, strict=True)])
@@ -157,14 +157,14 @@ def typed(cells: list[str]) -> Array:
         try:
             return as_times([None if hole else cell for cell, hole in zip(cells, holes, strict=True)])
         except ValueError:
-            pass  # 2026-02-31 is no day: words
+            pass  # 2026-02-31 does not exist: the column is text
     out = np.empty(len(cells), dtype=object)
     out[:] = [None if hole else cell for cell, hole in zip(cells, holes, strict=True)]
     return out
 
 
 def as_times(cells: Iterable[str | None]) -> Array:
-    """ISO texts as datetime64; those with a zone in UTC."""
+    """Return ISO texts as datetime64; times with a zone are converted to UTC."""
     found = [None if cell is None else datetime.datetime.fromisoformat(cell.strip()) for cell in cells]
     plain = [t.astimezone(datetime.UTC).replace(tzinfo=None) if t is not None and t.tzinfo else t for t in found]
     return np.array(plain, dtype="datetime64[us]")
@@ -180,6 +180,6 @@ def is_number(cell: str) -> bool:
 
 
 def has_decimal_commas(cells: Iterable[Any]) -> bool:
-    """Whether words are numbers written with decimal commas."""
+    """Whether texts are numbers with decimal commas."""
     words = [str(cell).strip() for cell in cells if cell is not None]
     return any("," in word for word in words) and all(_COMMA.fullmatch(word) for word in words)

@@ -23,14 +23,14 @@ from mercer.inputs.tables import Table
 
 NUMBER, DATE, TRUTH, WORDS = "number", "date", "truth", "words"
 
-#: Bytes of a Python text beside its letters.
+#: Bytes of a Python str in addition to its characters.
 TEXT_BYTES = 60
 
-#: Bytes of a line of text, at most. A reader's buffer holds two such lines: DuckDB's own choice would be sixteen, 256 MB for
-#: every thread, and large files would be read by one thread only.
+#: Longest line of text in bytes. A reader's buffer holds two such lines: DuckDB's default is sixteen, which is 256 MB per
+#: thread, and large files would be read by one thread only.
 LONGEST_LINE = 16_000_000
 
-#: The column that numbers the rows where some are drawn; no file of ours has such a name.
+#: Name of the column with row numbers in queries that draw rows.
 NUMBER_OF_ROW = '"mercer: row"'
 
 #: DuckDB's types that are numbers.
@@ -39,17 +39,17 @@ _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL.*|DOUBLE|FLO
 
 @dataclass(frozen=True)
 class Relation:
-    """Something to select from: names as the person knows them, columns as DuckDB does."""
+    """A query to select from: the names of its columns for users, and their names in DuckDB."""
 
     sql: str
     names: tuple[str, ...]
     columns: tuple[str, ...]  # quoted
-    kinds: tuple[str, ...]  # DuckDB's types; "TEXT" for cells that are still to be judged
+    kinds: tuple[str, ...]  # DuckDB's types; "TEXT" for cells whose type is not known yet
 
 
 @dataclass(frozen=True)
 class ScannedTable:
-    """What one pass over the cells found."""
+    """Number of rows, kinds of columns and bytes per row, from one pass over the cells."""
 
     rows: int
     kinds: tuple[str, ...]  # NUMBER, DATE, TRUTH or WORDS
@@ -57,7 +57,7 @@ class ScannedTable:
 
 
 def connected(memory: int | None = None) -> Any:
-    """A connection to DuckDB in memory, with installing extensions switched off; the caller closes it."""
+    """Return a connection to DuckDB in memory that cannot install extensions; the caller closes it."""
     if "duckdb" not in sys.modules and _counted():
         # DuckDB's allocator, which reads this when it is loaded, keeps the addresses of all that it has given back: 2 GB
         # after a pass over 2 GB of text, 330 MB after one chunk of Parquet
@@ -78,7 +78,7 @@ def connected(memory: int | None = None) -> Any:
 
 
 def _counted() -> bool:
-    """Whether a limit counts the addresses of this process (ulimit -v, ulimit -d), used or not."""
+    """Whether the address space of this process is limited (ulimit -v, ulimit -d)."""
     try:
         import resource
     except ImportError:  # Windows
@@ -89,7 +89,7 @@ def _counted() -> bool:
 
 @contextmanager
 def database(memory: int | None = None) -> Iterator[Any]:
-    """A DuckDB in memory without extensions to install; its errors become ours."""
+    """Yield a connection to DuckDB in memory; its errors are raised as errors of mercer."""
     connection = connected(memory)
     import duckdb
 
@@ -107,17 +107,17 @@ def database(memory: int | None = None) -> Iterator[Any]:
 
 
 def quoted(name: str) -> str:
-    """A name inside SQL."""
+    """Return a name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text inside SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
-    """CSV files with the same names, one after the other; cells are text."""
+    """Return the rows of CSV files with the same columns, in the order of the files; cells are text."""
     names = headers[0].names
     ordered, parts = ", ".join(f"c{i}" for i in range(len(names))), []
     for path, header in zip(files, headers, strict=True):
@@ -131,9 +131,9 @@ def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
 
 
 def _one_after_the_other(queries: Sequence[str]) -> str:
-    """The rows of all queries in order: a list of files given to one scan comes in the order in which threads end.
+    """Return a query for the rows of all queries in order; one scan of all files would return rows in any order.
 
-    By halves, since DuckDB reads a chain of thousands by recursion.
+    The list is split in halves because DuckDB parses a chain of thousands of UNIONs by recursion.
     """
     if len(queries) == 1:
         return queries[0]
@@ -142,7 +142,7 @@ def _one_after_the_other(queries: Sequence[str]) -> str:
 
 
 def _escaped(path: str) -> str:
-    """A path that DuckDB does not take for a pattern."""
+    """Return a path whose special characters are escaped, because DuckDB expands patterns."""
     return re.sub(r"([*?\[])", r"[\1]", path)
 
 
@@ -153,14 +153,14 @@ def parquet_files(files: Sequence[Path]) -> str:
 
 
 def relation(connection: Any, sql: str) -> Relation:
-    """The result of a query as a relation; its columns have types."""
+    """Return the result of a query as a relation; its columns have types."""
     found = connection.execute(f"DESCRIBE {sql}").fetchall()
     names = tuple(str(row[0]) for row in found)
     return Relation(sql, names, tuple(quoted(name) for name in names), tuple(str(row[1]) for row in found))
 
 
 def chosen(table: Relation, columns: Sequence[str]) -> Relation:
-    """Some of the columns."""
+    """Return a relation with some of the columns."""
     places = [table.names.index(name) for name in columns]
     return Relation(
         table.sql, tuple(columns), tuple(table.columns[i] for i in places), tuple(table.kinds[i] for i in places)
@@ -168,7 +168,7 @@ def chosen(table: Relation, columns: Sequence[str]) -> Relation:
 
 
 def looked_at(connection: Any, table: Relation) -> ScannedTable:
-    """One pass: how many rows, what each column is, and how many bytes a row takes in memory."""
+    """Return the number of rows, the kind of each column and the bytes per row in memory, from one pass."""
     asked = ["count(*)"]
     for column, kind in zip(table.columns, table.kinds, strict=True):
         if kind == "TEXT":
@@ -196,12 +196,12 @@ def looked_at(connection: Any, table: Relation) -> ScannedTable:
 
 
 def shape_of_types(table: Relation, rows: int) -> ScannedTable:
-    """What a relation with types says of itself, without a look at its cells."""
+    """Return the kinds of the columns by their types in DuckDB, without reading cells."""
     return ScannedTable(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
 
 
 def batches(connection: Any, query: str, rows: int = 65_536) -> Iterator[Any]:
-    """The result of a query as Arrow record batches, while it is being computed."""
+    """Yield the result of a query as Arrow record batches while it is being computed."""
     found = connection.sql(query)
     name = "to_arrow_reader" if hasattr(found, "to_arrow_reader") else "fetch_arrow_reader"  # before DuckDB 2
     return iter(getattr(found, name)(rows))
@@ -213,7 +213,7 @@ def count(connection: Any, table: Relation) -> int:
 
 
 def define_view(connection: Any, name: str, table: Relation, shape: ScannedTable) -> None:
-    """Let queries know a table by name, its cells of the kinds that were found."""
+    """Create a view of a table under a name, with cells of the kinds that were found."""
     asked = [
         f"{_value(column, kind, found, dates=True)} AS {quoted(label)}"
         for label, column, kind, found in zip(table.names, table.columns, table.kinds, shape.kinds, strict=True)
@@ -222,13 +222,13 @@ def define_view(connection: Any, name: str, table: Relation, shape: ScannedTable
 
 
 def fetched(connection: Any, table: Relation, shape: ScannedTable, rows: int | None, seed: int) -> Table:
-    """The columns; with `rows`, that many of the rows, drawn by the seed and in their order."""
+    """Return the columns; with `rows`, only that many rows, drawn with the seed, in their order."""
     asked = []
     for place, (column, kind, found) in enumerate(zip(table.columns, table.kinds, shape.kinds, strict=True)):
         asked.append(f"{_value(column, kind, found)} AS v{place}")
     source, picked = f"({table.sql})", None
     if rows is not None and rows < shape.rows:
-        # a row whose number hashes to little is taken: nothing is sorted or kept but a few more rows than asked for
+        # rows with a small hash of their number are taken: only slightly more rows than needed are sorted and kept
         most = int(min(1.0, (rows + 6.0 * rows**0.5 + 10.0) / shape.rows) * (2**64 - 1))
         numbered = f"SELECT *, row_number() OVER () AS {NUMBER_OF_ROW} FROM {source}"
         draw = f"hash({NUMBER_OF_ROW} + {seed} * 4294967296)"
@@ -249,7 +249,7 @@ def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
     if kind == "TEXT":
         here = f"CASE WHEN {_missing(column)} THEN NULL ELSE {column} END"
         if found == DATE and dates:
-            return f"make_timestamp(epoch_us(CAST({_with_seconds(here)} AS TIMESTAMPTZ)))"  # those with a zone in UTC
+            return f"make_timestamp(epoch_us(CAST({_with_seconds(here)} AS TIMESTAMPTZ)))"  # times with a zone in UTC
         return f"CAST({here} AS DOUBLE)" if found == NUMBER else here
     if found == NUMBER:
         return f"CAST({column} AS DOUBLE)"
@@ -273,7 +273,7 @@ def _array(values: Any, kind: str, raw: str) -> Array:
         cells[masked] = None
     if kind == DATE:
         return as_times(cells)
-    if kind == WORDS and _is_words(raw):  # equal words share their memory
+    if kind == WORDS and _is_words(raw):  # equal texts share their memory
         known: dict[Any, Any] = {}
         cells[:] = [known.setdefault(cell, cell) for cell in cells]
     elif kind == WORDS:  # lists of tokens
@@ -293,7 +293,7 @@ def _is_date(column: str) -> str:
 
 
 def _with_seconds(column: str) -> str:
-    """2021-02-03T10:00+02:00 with its seconds: DuckDB 1.5 and older read no zone behind minutes."""
+    """Return SQL that adds seconds to 2021-02-03T10:00+02:00: DuckDB 1.5 and older read no zone after minutes."""
     cell = f"trim({column})"
     seconds = f"substr({cell}, 1, 16) || ':00' || substr({cell}, 17)"
     return f"CASE WHEN substr({cell}, 17, 1) IN ('Z', '+', '-') THEN {seconds} ELSE {cell} END"
@@ -312,7 +312,7 @@ def _kind(kind: str) -> str:
 
 
 def one_question(connection: Any, sql: str) -> str:
-    """A query without its semicolon, or an error: it must be one statement that only reads."""
+    """Return a query without its semicolon; raise if it is not a single statement that only reads."""
     import duckdb
 
     try:
@@ -325,7 +325,7 @@ def one_question(connection: Any, sql: str) -> str:
 
 
 def said(error: Exception, where: str) -> InputError:
-    """DuckDB's reason in one line; what is no error of a query goes on as it is."""
+    """Return an error of DuckDB as an InputError of one line; raise other errors unchanged."""
     import duckdb
 
     if not isinstance(error, duckdb.Error) or isinstance(error, (duckdb.InterruptException, duckdb.OutOfMemoryException)):
@@ -338,7 +338,7 @@ def said(error: Exception, where: str) -> InputError:
 
 
 def read_sqlite(path: Path, sql: str | None, head: int | None = None) -> tuple[dict[str, Array], int]:
-    """The columns of the one table of a file, or of a query, and the number of rows; with `head`, its first rows."""
+    """Return the columns of a query, or of the only table of a file, and the number of rows; `head` limits the rows."""
     connection = sqlite3.connect(f"file:{pathname2url(str(path.absolute()))}?mode=ro", uri=True)
     try:
         question = sql or f"SELECT * FROM {_only_table(path, connection)}"
@@ -371,7 +371,7 @@ def _only_table(path: Path, connection: sqlite3.Connection) -> str:
 
 
 def _column(cells: list[Any]) -> Array:
-    """SQLite has a type per cell: all numbers or missing are numbers, the rest is read as the same text in a CSV file."""
+    """Return numbers if all cells are numbers or missing; other cells are read like text in a CSV file."""
     if all(cell is None or isinstance(cell, (int, float)) for cell in cells):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     return typed(["" if cell is None else cell.hex() if isinstance(cell, bytes) else str(cell) for cell in cells])

@@ -1,4 +1,4 @@
-"""Data frames as columns: what kind each column is, where its holes are, and which columns say nothing.
+"""Data frames as columns: the kind of each column, its missing cells, and notes on columns without information.
 
 pandas, polars and Arrow come through narwhals; arrays of numbers get the names x0, x1, …
 """
@@ -22,7 +22,7 @@ from mercer.inputs.tables import is_missing, missing_cells
 
 NUMBER, CATEGORY, ORDERED, DATE, TEXT, GRAPH = "number", "category", "ordered", "date", "text", "graph"
 
-#: Text with at most this many different values, or half as many as rows, is a category.
+#: A text column is categorical if it has at most this many distinct values, or at most half as many as rows.
 FEW_LEVELS = 20
 
 _IDENTIFIER = re.compile(r"(^|[_\s.-])(id|uuid|guid|key|index|rownames?)$|^(Unnamed: 0)$|[a-z]I[dD]$", re.IGNORECASE)
@@ -32,7 +32,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: its cells, what they are, and what is remarkable about them."""
+    """One column of a table: its cells, their kind, and a note."""
 
     _stored: ClassVar[dict[str, str]] = {
         "name": "text",
@@ -41,14 +41,14 @@ class Column:
     }
 
     name: str
-    kind: str  # one of the six words above
-    cells: Any  # (n,) float array with NaN in holes for numbers, else a list of n cells with None in holes
+    kind: str  # one of the six kinds above
+    cells: Any  # (n,) float array with NaN for missing numbers, otherwise a list of n cells with None for missing ones
     holes: NDArray[np.bool_]  # (n,)
     levels: tuple[Hashable, ...] = ()  # in order, for ordered categories
-    note: str = ""  # why it says nothing: constant, identifier, duplicate, all missing; else empty
+    note: str = ""  # why it is not used: constant, identifier, duplicate, all missing; otherwise empty
 
     def observed(self) -> Any:
-        """The cells that are there."""
+        """Return the cells that are not missing."""
         if isinstance(self.cells, np.ndarray):
             return self.cells[~self.holes]
         return [cell for cell, hole in zip(self.cells, self.holes, strict=True) if not hole]
@@ -60,12 +60,12 @@ class Column:
 
 
 def some_rows(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
-    """Return some rows of columns, with the kinds of all rows."""
+    """Return some rows of columns; the kinds stay those of the whole columns."""
     return [column.take(rows) for column in columns]
 
 
 def as_if_alone(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
-    """Return some rows of columns as `read_columns` reads a table of them: text with few different values is a category."""
+    """Return some rows of columns with the kinds that `read_columns` would give a table of these rows only."""
     found = []
     for column in some_rows(columns, rows):
         here = column.observed()
@@ -75,7 +75,7 @@ def as_if_alone(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
 
 
 def read_columns(frame: Any, name: str = "X") -> list[Column]:
-    """The columns of a frame or array, each with its kind; names must differ."""
+    """Return the columns of a frame or array with their kinds; raise if two columns have the same name."""
     if isinstance(frame, list) and frame and isinstance(frame[0], Column):
         return frame  # read before
     names, columns = _raw(frame, name)
@@ -86,7 +86,7 @@ def read_columns(frame: Any, name: str = "X") -> list[Column]:
 
 
 def noted(columns: list[Column]) -> list[Column]:
-    """The same columns with a note on those that say nothing: constant, all missing, identifiers, duplicates."""
+    """Return the columns with notes on those without information: constant, all missing, identifiers, duplicates."""
     seen: dict[Any, str] = {}
     found = []
     for column in columns:
@@ -100,7 +100,7 @@ def noted(columns: list[Column]) -> list[Column]:
 
 
 def like(columns: list[Column], training: list[Column], name: str = "X") -> list[Column]:
-    """New columns in the order and with the kinds of the training table; one that changed its type is an error."""
+    """Return new columns in the order and with the kinds of the training table; raise if a column has another type."""
     given = {column.name: column for column in columns}
     lacking = [column.name for column in training if column.name not in given]
     if lacking:
@@ -143,7 +143,7 @@ def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashab
 
     try:
         table = nw.from_native(frame, eager_only=True)
-    except TypeError:  # a table of ours: columns by name, each an array
+    except TypeError:  # mercer's own table: columns by name, each an array
         return names, [(frame[label].to_numpy(), (), "") for label in labels]
     return names, [_series(table[:, i]) for i in range(len(names))]
 
@@ -259,7 +259,7 @@ def _note(column: Column) -> str:
 
 
 def _counts_rows(name: str, values: Floats) -> bool:
-    """Whole numbers that are all different and either run without a gap or are called an identifier."""
+    """Whether values are distinct whole numbers that are consecutive, or whose column is named like an identifier."""
     if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
         return False
     gapless = float(np.ptp(values)) == len(values) - 1

@@ -17,8 +17,8 @@ class Graph:
     """An undirected graph with optional labels, as an immutable value.
 
     Nodes are 0 … n_nodes - 1. Each edge is a pair of two different nodes; its direction and repetition do not matter
-    (edges are stored once, smaller node first, sorted). Labels are any hashable values. Loops, and edges that come twice
-    with different labels, are refused.
+    (edges are stored once, smaller node first, sorted). Labels are any hashable values. Loops, and repeated edges with
+    different labels, raise an error.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Graph:
     n_nodes: int
     pairs: NDArray[np.int32]  # (m, 2) smaller node first, sorted, read-only
     node_codes: NDArray[np.int32] | None  # (n_nodes,) places in node_vocabulary
-    node_vocabulary: tuple[Hashable, ...]  # the different labels in the order of first use
+    node_vocabulary: tuple[Hashable, ...]  # the distinct labels in the order of first use
     edge_codes: NDArray[np.int32] | None  # (m,)
     edge_vocabulary: tuple[Hashable, ...]
     smiles: str | None  # the text that it was read from, for kernels on molecules; not part of its equality
@@ -156,7 +156,7 @@ def _node_count(n_nodes: Any) -> int:
 
 
 def _pairs(edges: Any, count: int) -> Ints:  # -> (m, 2), smaller node first
-    """The edges as an array; a wrong one is named as it came."""
+    """Return the edges as an array; errors show the first invalid edge as it was given."""
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     if len(listed) == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -189,7 +189,7 @@ def _edge(edge: Any, count: int) -> tuple[int, int]:
 
 
 def _merged(pairs: Ints, count: int) -> tuple[NDArray[np.int32], Ints]:
-    """Every edge once, sorted, and the place where each came first."""
+    """Return the distinct edges, sorted, and the position where each occurs first."""
     _, kept = np.unique(pairs[:, 0] * max(count, 1) + pairs[:, 1], return_index=True)
     return np.ascontiguousarray(pairs[kept], dtype=np.int32), kept
 
@@ -210,7 +210,7 @@ def _check_hashable(labels: tuple[Any, ...], word: str) -> None:
 
 
 def _coded(labels: tuple[Any, ...] | None, word: str) -> tuple[NDArray[np.int32] | None, tuple[Hashable, ...]]:
-    """Labels as numbers, and what the numbers stand for."""
+    """Return labels as integer codes, and the label of each code."""
     if labels is None:
         return None, ()
     _check_hashable(labels, word)
@@ -224,7 +224,7 @@ def _spelled_out(codes: NDArray[np.int32] | None, vocabulary: tuple[Hashable, ..
 
 
 def is_networkx(value: Any) -> bool:
-    """Whether it is a graph of networkx."""
+    """Whether a value is a networkx graph."""
     return hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed")
 
 
@@ -258,7 +258,7 @@ def as_graph(value: Any, where: str) -> Graph:
 
 
 def is_edge_list(value: Any) -> bool:
-    """Whether a value is a list of tuples of two numbers; rows of a matrix are lists, so that the two cannot be confused."""
+    """Whether a value is a list of tuples of two numbers. Rows of a matrix are lists, not tuples."""
     return (
         isinstance(value, list)
         and len(value) > 0
@@ -275,7 +275,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _from_edges(edges: Any, labels: Any, where: str) -> Graph:
-    """Nodes are 0 … the largest number that occurs, or as many as there are labels."""
+    """Return a graph whose number of nodes is that of the labels, or one more than the largest node that occurs."""
     try:
         nodes = None if labels is None else list(labels)
         largest = max(max(edge) for edge in edges)
@@ -338,10 +338,10 @@ def _from_adjacency(adjacency: Any, labels: Any, where: str) -> Graph:
         raise InputError(f"{where}: {error}") from None
 
 
-#: How bonds are labeled; others carry RDKit's own name, such as "DATIVE".
+#: Labels of bonds; other bonds have RDKit's name, such as "DATIVE".
 BONDS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 
-#: The largest SMILES text that is read; RDKit needs time and memory beyond proportion for longer ones.
+#: The longest SMILES text that is read; the time and memory of RDKit grow faster than the length.
 LONGEST_SMILES = 20_000
 
 

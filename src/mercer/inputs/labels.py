@@ -1,4 +1,4 @@
-"""Class labels: whatever names classes, read once, and turned into the numbers 0 … C - 1."""
+"""Class labels: validation, and conversion to the numbers 0 … C - 1."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mercer.errors import InputError
 
 
 def read_labels(what: str, y: Any, n: int) -> Array:
-    """Check one class label per row: numbers or strings, no fractions, nothing missing."""
+    """Return class labels, one number or string per row; raise for fractions and missing labels."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None; give one class label per row.")
     if type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "iubU" and n > 0:
-        return y  # whole numbers and strings cannot be anything but labels
+        return y  # integers and strings need no further checks
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise InputError(f"{what}: y has {len(labels)} labels for {n} rows of X; give one class label per row.")
@@ -30,7 +30,7 @@ def read_labels(what: str, y: Any, n: int) -> Array:
 
 
 def read_chunk_labels(what: str, y: Any, n: int, name: str) -> Array:
-    """The labels of one chunk, as `read_labels` takes them; messages begin with the chunk."""
+    """Return the labels of one chunk, checked by `read_labels`; messages begin with the chunk."""
     try:
         return read_labels(what, np.asarray(y) if y is not None else None, n)
     except ValueError as error:
@@ -38,7 +38,7 @@ def read_chunk_labels(what: str, y: Any, n: int, name: str) -> Array:
 
 
 def classes_of(what: str, labels: Array, weights: Array | None = None) -> Array:
-    """The classes, sorted; a class whose rows all weigh nothing is none."""
+    """Return the sorted classes; a class whose rows all have weight 0 is left out."""
     classes = np.unique(labels if weights is None else labels[weights > 0])
     if len(classes) < 2:
         raise InputError(
@@ -49,7 +49,7 @@ def classes_of(what: str, labels: Array, weights: Array | None = None) -> Array:
 
 
 def encode(what: str, labels: Array, classes: Array) -> Indices:  # (n,), (C,) -> (n,)
-    """The number of each label's class; a label that is none of the classes is refused."""
+    """Return the class number of each label; raise if a label is not among the classes."""
     place = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
     unknown = classes[place] != labels
     if unknown.any():
@@ -87,7 +87,7 @@ def class_weights(what: str, given: Any, classes: Array, codes: Indices, weights
 
 
 def stream_classes(what: str, given: Any, labels: Array) -> Array:
-    """The classes of a stream: those named in its first call, or those of its first batch."""
+    """Return the classes of a stream: those given in its first call, or those of its first batch."""
     if given is None:
         return classes_of(what, labels)
     classes = np.unique(np.asarray(given))

@@ -38,10 +38,10 @@ CSV, PARQUET, ARROW, SQLITE = "csv", "parquet", "arrow", "sqlite"
 #: Standard input.
 STDIN = "-"
 
-#: What files of other kinds begin with; everything else is text.
+#: First bytes of binary files; all other files are text.
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"SQLite format 3\0": SQLITE}
 
-#: Kinds that are known and not read, with what to do.
+#: First bytes of known file types that are not supported, with advice.
 _OTHERS = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV",
@@ -54,7 +54,7 @@ _OTHERS = {
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
-#: Files of a folder that are taken.
+#: Suffixes of the files that are read from a folder.
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".arrow", ".feather", ".ipc")
 
 
@@ -69,7 +69,7 @@ class FileSource:
 
 @contextmanager
 def opened(source: str | os.PathLike[str]) -> Iterator[FileSource]:
-    """The files behind what a person wrote; standard input is kept in a temporary file as long as it is needed."""
+    """Yield the files of a path, folder or pattern; standard input is kept in a temporary file while it is used."""
     given = os.fspath(source)
     if given == STDIN:
         with _standard_input() as path:
@@ -134,7 +134,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def kind_of(path: Path, name: str) -> str:
-    """The kind of a file by its first bytes."""
+    """Return the type of a file, detected from its first bytes."""
     with _readable(path), path.open("rb") as file:
         start = file.read(16)
     for magic, kind in _MAGIC.items():
@@ -146,7 +146,7 @@ def kind_of(path: Path, name: str) -> str:
     return CSV
 
 
-#: What a query calls the table.
+#: Name of the table in queries.
 VIEW = "data"
 
 #: Names shown in one message.
@@ -155,13 +155,13 @@ SHOWN = 12
 #: Rows of a head.
 HEAD = 2000
 
-#: Beyond this many bytes of text, DuckDB's own word for what is wrong has to do: reading cell by cell would take too long.
+#: Larger texts are not read again cell by cell for a better message, because that would take too long.
 DIAGNOSED = 200_000_000
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The columns of a table by its first rows, and how many rows there are."""
+    """The first rows of a table, and its number of rows."""
 
     head: Table
     rows: int
@@ -177,26 +177,26 @@ def read_table(
     delimiter: str | None = None,
     memory: int | None = None,
 ) -> Table:
-    """The table of a source.
+    """Return the table of a source.
 
-    Numbers become float64 (NaN in holes), dates and times datetime64 (NaT in holes), truth values and words objects (None
-    in holes). A column is what all its cells are; empty cells and NA, N/A, NaN, null, None are holes.
+    Numbers become float64, dates and times datetime64, booleans and text objects; missing cells are NaN, NaT and None. A
+    column is numeric or a date only if all its cells are. Empty cells and NA, N/A, NaN, null, None are missing.
 
     Parameters
     ----------
     source : a file, folder or glob (CSV, TSV, either compressed by gzip, Parquet, Arrow, SQLite), or "-", standard input
-    sql : a SELECT; the files are called `data` in it, in a SQLite file its tables have their own names
+    sql : a SELECT statement; the files are the table `data`, and the tables of a SQLite file have their own names
     columns : the columns to read, in this order; None for all
     rows : read at most this many rows, drawn with `seed`, in their order
-    delimiter : of text; None takes the one of , ; tab | that cuts the first line into most cells
-    memory : refuse a table of more bytes
+    delimiter : field delimiter of text; None chooses comma, semicolon, tab or pipe, whichever gives most columns
+    memory : raise an error if the table needs more bytes
     """
     with opened(source) as found:
         return _read(found, _Wish(sql, columns, rows, seed, delimiter, memory))
 
 
 def list_table(source: str | os.PathLike[str], sql: str | None = None, delimiter: str | None = None) -> Listing:
-    """The first rows of a table and the number of all: a head is read, and the reader counts."""
+    """Return the first rows of a table and its number of rows, without reading the whole table into memory."""
     with opened(source) as found:
         if found.kind == SQLITE:
             data, count = read_sqlite(found.files[0], sql, HEAD)
@@ -229,7 +229,7 @@ def _count(found: FileSource, headers: Sequence[Header]) -> int:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What `read_table` was asked for."""
+    """Arguments of `read_table`."""
 
     sql: str | None
     columns: Sequence[str] | None
@@ -263,7 +263,7 @@ def _read(found: FileSource, wish: _Wish) -> Table:
 
 
 def _headers(found: FileSource, delimiter: str | None) -> list[Header]:
-    """The first lines of text files; they must name the same columns, in any order."""
+    """Return the headers of text files; raise unless they name the same columns, in any order."""
     if found.kind != CSV:
         return []
     if delimiter is not None and len(delimiter) != 1:
@@ -280,7 +280,7 @@ def _headers(found: FileSource, delimiter: str | None) -> list[Header]:
 
 
 def _relation(connection: Any, found: FileSource, headers: Sequence[Header], sql: str | None) -> duck.Relation:
-    """What is to be read: the files, or a query over them in which they are called `data`."""
+    """Return the relation to read: the files, or a query over them as the table `data`."""
     if found.kind == CSV:
         table = duck.text_files(found.files, headers)
         if sql is None:
@@ -296,7 +296,7 @@ def _relation(connection: Any, found: FileSource, headers: Sequence[Header], sql
 
 
 def _cell_by_cell(found: FileSource, headers: Sequence[Header]) -> dict[str, Array]:
-    """The plain reader: it says in which line something is wrong, or reads what DuckDB does not, such as mixed line ends."""
+    """Read cell by cell after DuckDB failed: name the wrong line, or read what DuckDB cannot, such as mixed line ends."""
     names = headers[0].names
     cells: dict[str, list[str]] = {name: [] for name in names}
     for path, header in zip(found.files, headers, strict=True):
@@ -333,7 +333,7 @@ def _arrow_columns(table: Any) -> Table:
 
 
 def _some(found: FileSource, table: Table, wish: _Wish) -> Table:
-    """The columns and rows that were asked for, of a table that is read."""
+    """Return the requested columns and rows of a table in memory."""
     if wish.columns is not None:
         refuse_unknown(found.name, table.columns, wish.columns)
         table = table[list(wish.columns)]
@@ -370,13 +370,13 @@ def _size(count: float) -> str:
 
 
 def _round(count: int) -> int:
-    """A round number below, for people to type."""
+    """Return a round number below a count, which is easy to type."""
     digit = 10 ** max(0, len(str(count)) - 2)
     return max(1, count // digit * digit)
 
 
 def refuse_unknown(name: str, here: Sequence[str], wanted: Sequence[str]) -> None:
-    """Name the first column that is not there, and what was probably meant."""
+    """Raise if a column does not exist, and suggest the most similar name."""
     known = set(here)
     for label in wanted:
         if label not in known:
@@ -387,7 +387,7 @@ def refuse_unknown(name: str, here: Sequence[str], wanted: Sequence[str]) -> Non
 
 
 def delimiter_hint(columns: Sequence[str]) -> str:
-    """What a table of one column most often means."""
+    """Return a hint about the delimiter for a table of one column."""
     if len(columns) > 1:
         return ""
     return (

@@ -1,8 +1,7 @@
-"""`Rows`: one collection of data, whatever it is made of, with the views that kernels ask for.
+"""`Rows`: a validated collection of data, with the views that kernels use.
 
-A kernel never looks at raw input. It asks its `Rows` for a view (vectors, strings, graphs, some columns, the image
-under a map), and `Rows` checks once, answers, and remembers, so that two terms of a sum that ask the same question
-share one answer.
+A kernel never reads raw input. It takes a view of its `Rows` (vectors, strings, graphs, some columns, the image under a
+map). `Rows` validates the data once and caches each view, so two terms of a sum that need the same view share it.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ T = TypeVar("T")
 
 
 class Rows:
-    """A checked collection of n objects; `name` is how error messages call it.
+    """A validated collection of n objects; `name` is its name in error messages.
 
-    Rows that were taken from a collection know their `places` in it, which is how kernel values from outside are found.
+    Rows taken from a collection keep their `places` in it, which are used to look up precomputed kernel values.
     """
 
     places: Array | None = None  # (n,), None for 0 … n - 1
@@ -42,7 +41,7 @@ class Rows:
             )
         self.data = data
         self.name = name
-        self.weights = weights  # how often each row counts in a median; None is once
+        self.weights = weights  # multiplicity of each row in a median; None is once
         self.length = count(data)
         if self.length == 0:
             raise InputError(f"{name} is empty: it has no rows.")
@@ -51,7 +50,7 @@ class Rows:
 
     @classmethod
     def computed(cls, X: Array, name: str = "X", weights: Array | None = None) -> Rows:  # (n, d)
-        """Return the rows of a float array that was computed from checked data: only overflow is checked."""
+        """Return Rows of a float array that was computed from valid data: only overflow is checked."""
         rows = cls(X, name, weights)
         check_finite(X, name)
         rows._memo["vectors"] = np.ascontiguousarray(X)
@@ -61,7 +60,7 @@ class Rows:
         return self.length
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the view stored under `key`, making it on the first question."""
+        """Return the view stored under `key`, which the first call computes."""
         if key not in self._memo:
             self._memo[key] = make()
         view: T = self._memo[key]
@@ -83,7 +82,7 @@ class Rows:
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
 
     def molecules(self) -> list[Any]:
-        """The collection as RDKit's molecules; equal texts are read once."""
+        """The collection as RDKit molecules; equal texts are read once."""
         return self.remember("molecules", self._molecules)
 
     def series(self) -> list[Floats]:
@@ -91,7 +90,7 @@ class Rows:
         return self.remember("series", lambda: as_series(self.data, self.name))
 
     def given(self) -> tuple[Array, Array | None]:
-        """Kernel values from outside with all N training objects, (n, N), and which of these the rows are.
+        """Precomputed kernel values with all N training objects, (n, N), and the places of the rows among these.
 
         A one-dimensional array of whole numbers stands for training objects whose own values are not needed.
         """
@@ -100,7 +99,7 @@ class Rows:
         X = self.vectors()
         if sp.issparse(X):
             raise InputError(f"Precomputed takes a dense matrix of kernel values; {self.name} is sparse.")
-        # rows of a matrix that is not square are new objects, and have no place among those of the columns
+        # rows of a matrix that is not square are new objects, which have no place among the training objects
         return np.asarray(X), self.places if self.origin == X.shape[1] else None
 
     def columns(self, columns: tuple[int | str, ...]) -> Rows:
@@ -116,7 +115,7 @@ class Rows:
         return self.remember(("values", function), lambda: self._values(function))
 
     def take(self, rows: slice | NDArray[np.integer[Any]]) -> Rows:
-        """Some of the rows, in the container they came in."""
+        """Return some of the rows, in a container of the same type."""
         taken = Rows(take(self.data, rows), self.name)
         taken.places, taken.origin = self._places(rows), self.origin
         checked = self._memo.get("vectors")
@@ -126,9 +125,9 @@ class Rows:
         return taken
 
     def branch(self) -> Rows:
-        """The same rows, knowing what these know; what the branch is asked further it forgets with itself.
+        """Return a copy that shares the cached views; views that only the copy computes are freed with it.
 
-        For many kernels that differ in their numbers: counts of strings are kept, scaled copies of vectors are not.
+        For many kernels that differ in their parameters: counts of strings are kept, scaled copies of vectors are not.
         """
         other = copy.copy(self)
         other._memo = dict(self._memo)
@@ -139,7 +138,7 @@ class Rows:
     def _places(self, rows: slice | NDArray[np.integer[Any]]) -> Array:
         if self.places is not None:
             return np.asarray(self.places[rows])
-        if isinstance(rows, slice):  # in time that does not grow with the collection: blocks of many rows are taken
+        if isinstance(rows, slice):  # constant time per row: this is called for many blocks of rows
             return np.arange(*rows.indices(len(self)))
         index = np.asarray(rows)
         return np.flatnonzero(index) if index.dtype == bool else np.where(index < 0, index + len(self), index)
@@ -150,7 +149,7 @@ class Rows:
             return [str(item) for item in items]
         strings = isinstance(items[0], str)
         for position, item in enumerate(items):
-            if not (strings and isinstance(item, str)):  # the odd one out is to be named
+            if not (strings and isinstance(item, str)):  # the message names the first row of another type
                 _check_tokens(item, f"{self.name}[{position}]", strings)
         return [tuple(item) for item in items]
 
@@ -167,7 +166,7 @@ class Rows:
         return found
 
     def _items(self, kind: str) -> list[Any]:
-        """The rows as single objects: a list, a series, a one-dimensional array, or a frame of one column."""
+        """Return the rows as objects, from a list, a series, a one-dimensional array, or a frame of one column."""
         data = self.data
         if is_frame(data):
             if len(data.columns) != 1:
@@ -226,20 +225,20 @@ class Rows:
 
 
 def as_rows(data: Any, name: str = "X") -> Rows:
-    """Return data as Rows; Rows pass through, with their memory."""
+    """Return data as Rows; Rows are returned unchanged, with their cached views."""
     return data if isinstance(data, Rows) else Rows(data, name)
 
 
 def count(X: Any) -> int:
-    """The number of rows of a collection."""
+    """Return the number of rows of a collection."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def take(X: Any, rows: slice | Sequence[int] | NDArray[np.integer[Any]]) -> Any:
-    """Some rows of a collection, in the container they came in."""
+    """Return some rows of a collection, in a container of the same type."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
-    if sp.issparse(X):  # not every sparse format can be cut by rows
+    if sp.issparse(X):  # not every sparse format supports slices of rows
         return sp.csr_array(X)[rows]
     if isinstance(rows, slice) or hasattr(X, "shape"):
         return X[rows]
@@ -247,14 +246,14 @@ def take(X: Any, rows: slice | Sequence[int] | NDArray[np.integer[Any]]) -> Any:
 
 
 def append(old: Any, new: Any) -> Any:
-    """Both collections in one, of the first one's kind: the one place that puts rows below rows."""
+    """Concatenate two collections; the result has the type of the first one."""
     if sp.issparse(old) or sp.issparse(new):
         return sp.vstack([old, new], format="csr")
     if hasattr(old, "iloc"):
         import pandas
 
         return pandas.concat([old, new], ignore_index=True)
-    if hasattr(old, "vstack"):  # polars, and tables of ours
+    if hasattr(old, "vstack"):  # polars, and mercer's own tables
         return old.vstack(new)
     if is_frame(old):
         import narwhals.stable.v2 as nw
@@ -283,7 +282,7 @@ def _check_tokens(item: Any, where: str, strings: bool) -> None:
 def _table(data: Any, name: str) -> Array:
     try:
         table = np.asarray(data)
-        # NumPy writes the numbers of mixed rows as text; as objects they stay what they are
+        # NumPy would convert the numbers of mixed rows to text; objects keep their types
         return np.array(data, dtype=object) if table.dtype.kind in "US" and not isinstance(data, np.ndarray) else table
     except ValueError as error:
         raise InputError(f"{name} is ragged: its rows have different lengths ({error}). Give an (n, d) table.") from None

@@ -1,4 +1,4 @@
-"""The doors for strings in files: FASTA, and plain text with one string per line; both may be compressed by gzip."""
+"""Readers of strings in files: FASTA, and plain text with one string per line; both may be compressed by gzip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.errors import InputError
 
-#: What may stand in a sequence beside letters: gaps, stops, unknown residues.
+#: Characters that a sequence may contain besides letters: gaps, stops, unknown residues.
 MARKS = frozenset("-.*?~+")
 GZIP = b"\x1f\x8b"
 
@@ -122,11 +122,11 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     ...     read_lines(file)
     ['Grüße', '', 'salut']
     """
-    return _lines(path)  # no line is left out: labels in another file count them
+    return _lines(path)  # empty lines are kept: labels in another file refer to line numbers
 
 
 def _lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a text file without their ends, whatever the system that wrote it."""
+    """Return the lines of a text file without line ends of any operating system."""
     content = _content(path)
     if not content:
         raise InputError(f"{path}: the file is empty.")
@@ -136,7 +136,7 @@ def _lines(path: str | os.PathLike[str]) -> list[str]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8.") from None
-    # not splitlines(): that one also cuts at characters that may be letters of a string
+    # not splitlines(), which also splits at characters that may be part of a string
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 

@@ -14,7 +14,7 @@ from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError, describe
 from mercer.inputs.vectors import is_frame
 
-#: What to do with missing values.
+#: Treatments of missing values.
 HOLES = ("refuse", "interpolate")
 
 
@@ -61,7 +61,7 @@ def _channels(count: int) -> str:
 
 
 def interpolated(series: Sequence[Any]) -> list[Floats]:
-    """Return series without holes: a missing value lies on the line between its neighbors in the same channel.
+    """Return series with missing values replaced by linear interpolation in the same channel.
 
     Before the first and after the last known value the nearest one is repeated. A channel without a known value is an error.
 
@@ -85,13 +85,13 @@ def interpolated(series: Sequence[Any]) -> list[Floats]:
 
 
 def joined_steps(series: list[Floats]) -> tuple[Floats, Ints]:  # -> (steps, channels), (n + 1,)
-    """Return the steps of all series below each other, and where each series begins."""
+    """Return the steps of all series in one array, and the start of each series."""
     first = np.concatenate([[0], np.cumsum([len(one) for one in series])]).astype(np.int64)
     return np.concatenate(series), first
 
 
 def channels_of(series: list[Floats], channels: Sequence[int | str], name: str) -> list[Floats]:
-    """Return the series with some of their channels, which have numbers."""
+    """Return the series restricted to some channels, given by number."""
     width = series[0].shape[1]
     wrong = [c for c in channels if isinstance(c, str) or not -width <= c < width]
     if wrong:
@@ -110,7 +110,7 @@ def is_series(data: Any) -> bool:
 def read_ts(path: str | os.PathLike[str], *, holes: str = "refuse") -> tuple[list[Floats], Array]:
     """Read a file in the .ts format of the time series archives: series and their labels.
 
-    Channels are separated by colons, values by commas, and the label stands behind the last colon. "?" is a missing value.
+    Channels are separated by colons, values by commas, and the label follows the last colon. "?" is a missing value.
 
     Parameters
     ----------

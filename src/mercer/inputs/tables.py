@@ -20,7 +20,7 @@ SECONDS = 86_400.0
 
 
 def is_missing(cell: Any) -> bool:
-    """None, NaN, NaT and the missing values of data frames."""
+    """Whether a value is None, NaN, NaT or a missing value of a data frame."""
     if cell is None or type(cell).__name__ == "NAType":
         return True
     try:
@@ -30,7 +30,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def missing_cells(cells: Any) -> NDArray[np.bool_]:  # n cells -> (n,)
-    """True where a cell is missing."""
+    """Return a mask of the missing cells."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
         return np.isnan(cells).reshape(len(cells))
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
@@ -39,7 +39,7 @@ def missing_cells(cells: Any) -> NDArray[np.bool_]:  # n cells -> (n,)
 
 
 def as_categories(cells: Sequence[Any], name: str) -> list[Hashable]:
-    """Cells as plain hashable values, or an error that names the first that is missing or no single value."""
+    """Return cells as plain hashable values; raise if a cell is missing or is a container."""
     found: list[Hashable] = []
     for row, cell in enumerate(cells):
         value = cell.item() if isinstance(cell, np.generic) else cell
@@ -54,13 +54,13 @@ def as_categories(cells: Sequence[Any], name: str) -> list[Hashable]:
 
 
 def as_days(cells: Sequence[Any], name: str) -> Floats:  # n cells -> (n, 1)
-    """Dates and times as days since 1970-01-01; naive ones as they are, those with a zone in UTC."""
+    """Return dates and times as days since 1970-01-01; times with a zone are converted to UTC."""
     days = [_day(cell, name, row) for row, cell in enumerate(cells)]
     return np.array(days, dtype=np.float64)[:, None]
 
 
 def time_text(cell: Any) -> str:
-    """A date or time for people: without seconds that are all 0, and without the time where it is midnight.
+    """Return a date or time as text, without seconds if they are 0, and without the time if it is midnight.
 
     >>> time_text(np.datetime64("2026-11-16T00:00:00.000000")), time_text(datetime.datetime(2026, 11, 16, 9, 30))
     ('2026-11-16', '2026-11-16T09:30')
@@ -106,14 +106,14 @@ class TableColumn:
         return iter(self._values.tolist())
 
     def to_numpy(self) -> Array:
-        """The values: float64 for numbers, objects for anything else."""
+        """Return the values: float64 for numbers, objects for anything else."""
         return self._values
 
 
 class Table:
-    """Columns with names: as much of a data frame as kernels ask for, so that no data-frame library is needed.
+    """Named columns: the part of the data frame interface that kernels use, without a data-frame library.
 
-    Its rows have `numbers` in the source that they come from, which some of the rows keep.
+    Rows keep their `numbers` in the source when a table is sliced.
     """
 
     def __init__(self, data: dict[str, Array], numbers: Indices | None = None) -> None:
@@ -125,7 +125,7 @@ class Table:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, a table by a list of names, or some rows by a slice, a list or an array of row numbers."""
+        """Return a column by name, a table by a list of names, or rows by a slice, a list or an array of row numbers."""
         if isinstance(key, str):
             return TableColumn(self._data[key])
         if isinstance(key, list) and all(isinstance(name, str) for name in key):
@@ -134,15 +134,15 @@ class Table:
 
     @property
     def numbers(self) -> Indices:  # -> (n,)
-        """The place of every row in the source; the first is 0."""
+        """The number of every row in the source; the first is 0."""
         return np.arange(len(self)) if self._numbers is None else self._numbers
 
     def vstack(self, other: Table) -> Table:
-        """The rows of both tables, columns by the names of this one; one that is of two types keeps its cells as objects."""
+        """Return the rows of both tables with the columns of this one; a column of two types holds objects."""
         return Table({name: _stacked(values, other._data[name]) for name, values in self._data.items()})
 
     def to_numpy(self) -> Array:
-        """The whole table as one array, (n, columns)."""
+        """Return the whole table as one array, (n, columns)."""
         return np.column_stack(list(self._data.values()))
 
 
@@ -184,7 +184,7 @@ def _read_csv(path: Path) -> Table:
 
 
 def _column(cells: list[str]) -> Array:
-    """Numbers, or the cells as they are written: a kernel on strings may be asked about any text."""
+    """Return numbers, or the cells as they are written, because a string kernel accepts any text."""
     try:
         return np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
     except ValueError:
@@ -193,7 +193,7 @@ def _column(cells: list[str]) -> Array:
 
 def _read_lines(path: Path) -> list[str]:
     lines = path.read_text(encoding="utf-8-sig").split("\n")
-    if lines[-1] == "":  # the end of the last line, not a string of its own
+    if lines[-1] == "":  # after the end of the last line, not an empty string
         lines.pop()
     if not lines:
         raise InputError(f"{path}: the file is empty; write one string per line.")
@@ -227,14 +227,14 @@ def _load(path: Path) -> Any:
         return np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise _damaged(path, error) from None
-    except Exception as error:  # a zip archive can be broken in many ways, each with an error of its own
+    except Exception as error:  # a damaged zip archive raises many types of errors
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise _damaged(path, error) from None
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
-    if "Object arrays" in str(error):  # NumPy also speaks of pickles when a file is plain garbage
+    if "Object arrays" in str(error):  # NumPy mentions pickles also if the file is not an array at all
         return InputError(f"{path}: holds Python objects, which are not loaded; save an array of numbers or of strings.")
     return InputError(f"{path}: the file is damaged, or not what its name says; write it again with NumPy.")
 
@@ -266,13 +266,13 @@ def _truth_as_numbers(values: Array) -> Array:
 
 
 def arrow_column(column: Any) -> Array:
-    """A column of an Arrow table: numbers, times or objects, with NaN, NaT and None in holes."""
+    """Return a column of an Arrow table: numbers, times or objects; missing cells are NaN, NaT and None."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return np.asarray(column.cast(pa.float64()).to_numpy())  # a missing value becomes NaN
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):  # those with a zone are in UTC
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):  # times with a zone are in UTC
         return np.asarray(column.cast(pa.timestamp("us")).to_numpy(), dtype="datetime64[us]")
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()

@@ -11,13 +11,15 @@ from mercer.errors import InputError, describe
 
 
 def read_targets(what: str, y: Any, n: int, name: str = "y") -> Floats:
-    """Check numeric targets, (n,) or (n, t)."""
+    """Return numeric targets, (n,) or (n, t), as finite floats."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None; give one target value per row.")
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers for {what}; got {describe(y)}. Unknown label type") from None
+        raise InputError(
+            f"{name} must be numbers for {what}; got {describe(y)}. Unknown label type: for classes use a classifier."
+        ) from None
     if values.ndim not in (1, 2) or len(values) != n:
         raise InputError(f"{name} has shape {values.shape} for {n} rows of X; give (n,), or (n, t) for several targets.")
     if not np.isfinite(values).all():

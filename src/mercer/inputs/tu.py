@@ -1,4 +1,4 @@
-"""The door for graph sets in the text format of the TU Dortmund collection: one folder, one file per subject."""
+"""Reader of graph sets in the text format of the TU Dortmund collection: a folder with several files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.inputs.graphs import Graph
 
 
 class GraphSet(NamedTuple):
-    """What `read_tu` returns: the graphs, and the class (or the target) of each, None where the folder has none."""
+    """Result of `read_tu`: the graphs, and the class (or target) of each, None if the folder has none."""
 
     graphs: list[Graph]
     labels: Array | None

@@ -1,4 +1,4 @@
-"""The door for vectors: anything that is a table of finite numbers becomes one float32 or float64 array (or CSR)."""
+"""Vectors: conversion of tables of finite numbers to float32 or float64 arrays, dense or CSR."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse ha
 
 
 def is_frame(X: Any) -> bool:
-    """Whether it is a data frame, of pandas or polars."""
+    """Whether a value is a data frame of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
 def is_series(X: Any) -> bool:
-    """Whether it is a column of a data frame, of pandas or polars."""
+    """Whether a value is a column of a data frame of pandas or polars."""
     return hasattr(X, "to_numpy") and hasattr(X, "__len__") and not is_frame(X)
 
 
 def is_plain(X: Any) -> bool:
-    """Whether it is an (n, d) array of finite float32 or float64 numbers already, so that a door has nothing to do."""
+    """Whether a value is already an (n, d) array of finite float32 or float64 numbers, which needs no conversion."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in (np.float64, np.float32):
         return False
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows asks for the closer look
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows needs the exact check
         return math.isfinite(X.sum())
 
 
 def looks_like_vectors(X: Any) -> bool:
-    """Whether a collection for a kernel that takes anything is to be checked as an array of numbers."""
+    """Whether a collection, for a kernel that takes any input, should be checked as an array of numbers."""
     if sp.issparse(X):
         return True
     if hasattr(X, "columns"):
@@ -46,7 +46,7 @@ def looks_like_vectors(X: Any) -> bool:
 
 
 def columns_of(X: Any) -> int | None:
-    """The number of columns of an array, a sparse array or a frame; None for other collections."""
+    """Return the number of columns of an array, a sparse array or a frame; None for other collections."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else None
 
@@ -57,17 +57,17 @@ def is_float32(X: Any) -> bool:
 
 
 def like(values: Floats, X: Any) -> Array:
-    """Values in float32 where X is, as they are elsewhere."""
+    """Return values in float32 if X is float32, otherwise unchanged."""
     return values.astype(np.float32) if is_float32(X) else values
 
 
 def widened(X: Any) -> Any:
-    """X in float64 where it is an array of float32, as it is elsewhere."""
+    """Return X in float64 if it is an array of float32, otherwise unchanged."""
     return X.astype(np.float64) if is_float32(X) else X
 
 
 def as_vectors(X: Any, name: str) -> Matrix:
-    """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, the rest is float64."""
+    """Return X as a finite C-ordered (n, d) float array or CSR array; float32 stays float32, other types become float64."""
     if is_plain(X) and X.flags.c_contiguous:
         return X
     if sp.issparse(X):
@@ -85,7 +85,7 @@ def as_vectors(X: Any, name: str) -> Matrix:
 
 
 def check_dense(array: Array, name: str) -> Array:
-    """Return a dense array as finite C-ordered (n, d) floats, or say what is wrong with it."""
+    """Return a dense array as finite C-ordered (n, d) floats; raise if that is impossible."""
     if array.dtype.kind == "c":
         raise InputError(f"{name} is complex; kernels here are real. Give real and imaginary parts as two columns.")
     if array.dtype.kind in "OUSV":
@@ -107,7 +107,7 @@ def check_dense(array: Array, name: str) -> Array:
 
 
 def refuse_text(X: Any, name: str) -> None:
-    """Refuse a collection of strings given to a kernel on vectors, with the kernels that take it."""
+    """Raise if a kernel on vectors is given strings, and name kernels that accept them."""
     flat = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1)
     if flat and len(X) and isinstance(X[0], str):
         raise InputError(
@@ -117,7 +117,7 @@ def refuse_text(X: Any, name: str) -> None:
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:
-    """Refuse a collection without rows or without columns."""
+    """Raise if a collection has no rows or no columns."""
     if shape[0] == 0:
         raise InputError(f"{name} is empty: it has no rows (shape {shape}).")
     if len(shape) > 1 and shape[1] == 0:
@@ -182,7 +182,7 @@ def _is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
-    return not isinstance(value, str | np.datetime64 | np.timedelta64)  # nanoseconds would pass for numbers
+    return not isinstance(value, str | np.datetime64 | np.timedelta64)  # nanoseconds would be read as numbers
 
 
 def _short(value: Any) -> str:

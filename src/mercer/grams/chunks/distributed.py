@@ -1,8 +1,8 @@
 """Chunks on the workers of a Dask cluster: the same tasks in the same order as in one process.
 
-The graph is built here and run by Dask: where a task runs, what is moved, and what is computed again when a worker is lost
-is Dask's business, which is why tasks change nothing but their own result. Sums of eight chunks, and of eight such sums, are
-made on the workers; the client adds up what comes back. Each task runs on one thread.
+The graph is built here and run by Dask, which decides where a task runs and repeats it if a worker is lost. Tasks therefore
+have no side effects. Sums of eight chunks, and of eight such sums, are computed on the workers; the client adds the results.
+Each task runs on one thread.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Workers:
         self._client = client
 
     def map(self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...]) -> Iterator[Any]:
-        """The results, one by one, in the order of the parts."""
+        """Yield the results in the order of the parts."""
         return self._results([result for _, result in self._graph(tasks, work, reader, shared)])
 
     def fold(
         self, tasks: Iterable[Task], work: Work, reader: ChunkReader, shared: tuple[Any, ...], waves: bool
     ) -> Iterator[tuple[int, int, Any]]:
-        """Sums of groups, or of waves of groups, made on the workers."""
+        """Yield sums of groups, or of waves of groups, computed on the workers."""
         import dask
 
         nodes = [(1, result) for _, result in self._graph(tasks, work, reader, shared)]
@@ -56,13 +56,13 @@ class Workers:
             yield 2 if waves else 1, size, value
 
     def hold(self, tasks: Iterable[Task], reader: ChunkReader) -> list[Any]:
-        """The rows of every part that has some, as futures: they stay on the workers."""
+        """Return the rows of every part that is not empty as futures, which stay on the workers."""
         held = self._client.compute([result for _, result in self._graph(tasks, rows_of, reader, ())])
         there = self._client.gather([self._client.submit(_is_there, rows, pure=False) for rows in held])
         return [rows for rows, some in zip(held, there, strict=True) if some]
 
     def products(self, kernel: Kernels, held: list[Any], V: list[Array]) -> Iterator[Array]:
-        """sum_j k(X_i, X_j) V_j for every held i; rows travel between workers, vectors from and to the client."""
+        """Return sum_j k(X_i, X_j) V_j for every held i; workers exchange rows, and the client sends and gets vectors."""
         submit, nodes = self._client.submit, []
         V = [np.ascontiguousarray(v) for v in V]
         for i, left in enumerate(held):
@@ -77,7 +77,7 @@ class Workers:
     ) -> Iterator[tuple[Task, Any]]:
         import dask
 
-        # one node that all tasks depend on: sent once to a worker, and again to one that takes the place of a lost one
+        # one node that all tasks depend on: it is sent once to each worker, also to one that replaces a lost worker
         common = dask.delayed(_Packed((work, reader, shared)), traverse=False, pure=False)
         run = dask.delayed(_applied, pure=False)
         for task in tasks:
@@ -92,15 +92,15 @@ class Workers:
         try:
             for place, future in enumerate(futures):
                 yield aligned(future.result())
-                futures[place] = None  # its memory on the worker is free
-        finally:  # an error, or Ctrl-C: nothing goes on for a fit that has ended
+                futures[place] = None  # frees its memory on the worker
+        finally:  # an error, or Ctrl-C: cancel the tasks of a fit that has ended
             left = [future for future in futures if future is not None]
             if left:
                 self._client.cancel(left, force=True)
 
 
 class _Packed:
-    """What all tasks of a pass have in common, as bytes: unpacked once per worker, into memory of NumPy's own."""
+    """The shared arguments of all tasks of a pass as bytes: unpacked once per worker, into aligned arrays."""
 
     def __init__(self, common: tuple[Work, ChunkReader, tuple[Any, ...]]) -> None:
         import cloudpickle
@@ -109,20 +109,20 @@ class _Packed:
         self.name = uuid.uuid4().hex
 
     def opened(self) -> Any:
-        """The function, the reader and the arguments."""
-        # every message of Dask's is a pickle already: who can send one to a worker can run code there without this
+        """Return the function, the reader and the arguments."""
+        # every message of Dask is a pickle, so this gives no new way to run code on a worker
         if _unpacked.get("name") != self.name:
             _unpacked.update(name=self.name, common=pickle.loads(self.content))
         return _unpacked["common"]
 
 
-#: The last thing that this worker has unpacked.
+#: The shared arguments that this worker has unpacked last.
 _unpacked: dict[str, Any] = {}
 
 
 def aligned(value: Any) -> Any:
-    """Arrays as NumPy allocates them. Those that came over a wire may begin at odd addresses, where products of matrices do
-    not go through BLAS, and end in other digits."""
+    """Return arrays aligned as NumPy allocates them. Arrays received from the network may start at odd addresses, for which
+    NumPy does not use BLAS and rounds differently."""
     if isinstance(value, np.ndarray):
         return value if value.flags.aligned else value.copy()
     if isinstance(value, Chunk):

@@ -29,10 +29,10 @@ from mercer.writing import write_whole
 Arrays = tuple[Array, ...]
 Levels = tuple[Arrays | None, ...]
 
-#: A partial sum is written when this many times its writing has passed since the last one: at most a twentieth of the time.
+#: Minimal time between two partial sums, in units of the time to write one: writing takes at most a twentieth of the time.
 PATIENCE = 20.0
 
-#: What the files of a checkpoint are called; nothing else in the folder is touched.
+#: Names of the files of a checkpoint; other files in the folder are left alone.
 PASS, UNDER_WAY = "pass-{:05d}.npz", "under-way.npz"
 
 
@@ -51,24 +51,24 @@ class Journal:
             raise InputError(f"{folder}: no folder for a checkpoint can be made: {error.strerror or error}.") from None
 
     def result(self, work: Callable[..., Any]) -> Arrays | None:
-        """The result of the next pass, if it is on file; begins that pass."""
+        """Begin the next pass and return its result if it is on file."""
         self._number += 1
         self._work = work.__name__ if isinstance(work, FunctionType) else str(work)
         path = self._folder / PASS.format(self._number)
         return None if not path.exists() else _flat(self._read(path)[1])
 
     def partial(self) -> tuple[int, Levels]:
-        """How many chunks of this pass are on file, and their sums: of the group, the wave and all before."""
+        """Return how many chunks of this pass are on file, and their sums: of the open group, the open wave, and before."""
         path = self._folder / UNDER_WAY
         if not path.exists():
             return 0, (None, None, None)
         header, levels = self._read(path)
-        if header["pass"] != self._number:  # of a pass that has been finished since
+        if header["pass"] != self._number:  # of a pass that is already finished
             return 0, (None, None, None)
         return int(header["done"]), levels
 
     def note(self, done: int, levels: Levels) -> None:
-        """Write how far this pass is, unless that was done a moment ago."""
+        """Write the progress of this pass, unless it was written recently."""
         start = time.monotonic()
         if start >= self._next:
             self._write(self._folder / UNDER_WAY, done, levels)
@@ -134,7 +134,7 @@ def _flat(levels: Levels) -> Arrays:
 
 
 def _fingerprint(fit: str, lengths: Sequence[int], head: Chunk) -> str:
-    """What a fit and its data are known by: the estimator as text, the lengths of the chunks, the first rows."""
+    """Return a digest of a fit and its data: the estimator as text, the lengths of the chunks, the first rows."""
     made = hashlib.sha256(fit.encode())
     made.update(repr(tuple(lengths)).encode())
     parts: tuple[Any, ...] = (head.X, head.y, head.weights)
@@ -156,7 +156,7 @@ def _digest(arrays: dict[str, Array]) -> str:
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The line of text and the arrays of a file; nothing in it is run, and nothing is larger inside than outside."""
+    """Return the line of text and the arrays of a file, without pickles and without compressed members."""
     try:
         with zipfile.ZipFile(path) as archive:
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
@@ -166,7 +166,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         header = json.loads(str(arrays.pop("header")))
     except InputError:
         raise
-    except Exception as error:  # a broken archive has many errors of its own
+    except Exception as error:  # a damaged archive raises many types of errors
         raise _damaged(path) from error
     if not isinstance(header, dict) or not isinstance(header.get("levels"), list) or "pass" not in header:
         raise _damaged(path)

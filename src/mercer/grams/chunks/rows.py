@@ -29,7 +29,7 @@ from mercer.planning import Shape
 
 
 class PairLoad:
-    """Loads the rows of two chunks, or of one that stands for both, with what belongs to each."""
+    """Loader of the rows of a pair of chunks, which may be the same chunk, with additional values for each."""
 
     def __init__(self, loads: Sequence[Callable[[], Loaded]], more: tuple[Any, ...]) -> None:
         self.loads, self.more = tuple(loads), more
@@ -39,7 +39,7 @@ class PairLoad:
 
 
 def pair_parts(parts: Sequence[UnreadPart], more: Sequence[Any], distributed: bool) -> list[UnreadPart]:
-    """One part per pair i <= j: X is the rows of both, or of the one, and y is what belongs to them."""
+    """Return one part per pair i <= j: X holds the rows of both chunks, and y the additional values."""
     sides = [[i] if i == j else [i, j] for i in range(len(parts)) for j in range(i, len(parts))]
     where = [" and ".join(parts[place].where for place in side) for side in sides]
     if not distributed:
@@ -59,32 +59,32 @@ def _rows_of(load: Callable[[], Loaded]) -> Any:
 
 
 def _listed(rows: Any) -> Any:
-    """A partition of a bag may be an iterator, which only the first of its pairs would see."""
+    """Return a partition of a bag as a list, because an iterator would be empty after its first pair."""
     return list(rows) if isinstance(rows, Iterator) else rows
 
 
-#: Rows of the first chunk that a fit looks at before it begins.
+#: Rows of the first chunk that are read before a fit begins.
 HEAD = 1024
 
 
 class ChunkedRows:
-    """The rows of `Chunks` as one fit reads them: their number and columns, and work on every chunk.
+    """The rows of `Chunks` as one fit reads them: their number and columns, and operations on every chunk.
 
-    `passes` counts how often the chunks were gone through.
+    `passes` counts the passes over the chunks.
     """
 
     dtype = np.dtype(np.float64)
 
     def __init__(self, source: Chunks, reader: ChunkReader, runner: Runner, journal: Journal | None, head: Chunk) -> None:
         self._source, self._reader, self._runner, self._journal = source, reader, runner, journal
-        self.head = head  # the first rows: all of the first chunk where chunks are read once
+        self.head = head  # the first rows; the whole first chunk if chunks are read once
         self.lengths = source.lengths
         self.passes = 0
         self._first: Iterator[UnreadPart] | None = None
 
     @classmethod
     def opened(cls, source: Chunks, kind: str, targets: ReadTargets | None, fit: str, owner: str = " of X") -> ChunkedRows:
-        """Look at the first chunk, and count the rows where they are not counted; `fit` says what a checkpoint is of."""
+        """Read the first chunk, and count the rows if their number is unknown; `fit` identifies the fit in a checkpoint."""
         runner: Runner = Here()
         if source.client is not None:
             from mercer.grams.chunks.distributed import Workers
@@ -113,16 +113,16 @@ class ChunkedRows:
             self._journal = Journal(source.checkpoint, fit, self.lengths or (), head)
         return self
 
-    # -- what is known of the rows -----------------------------------------------------------------------------------
+    # -- properties of the rows -----------------------------------------------------------------------------------
 
     @property
     def once(self) -> bool:
-        """Whether the chunks can be gone through once only."""
+        """Whether the chunks can be read only once."""
         return self._source.once
 
     @property
     def distributed(self) -> bool:
-        """Whether workers of a cluster do the work."""
+        """Whether workers of a cluster read and compute."""
         return self._source.client is not None
 
     @property
@@ -132,7 +132,7 @@ class ChunkedRows:
 
     @property
     def n(self) -> int:
-        """The number of rows; those of the first chunk where chunks are read once and the others are yet to come."""
+        """The number of rows; only those of the first chunk if chunks are read once."""
         return sum(self.lengths) if self.lengths is not None else len(self.head)
 
     @property
@@ -152,7 +152,7 @@ class ChunkedRows:
         return self.head.weights is not None
 
     def shape_for(self, kernel: Kernel) -> Shape:
-        """Return what the routes need to know of these rows under a kernel."""
+        """Return the shape of these rows under a kernel, for the choice of a route."""
         finite = None if kernel.unresolved else kernel.features
         shared = finite is not None and finite.shared
         features = kernel.n_features(take(self.head.X, slice(0, 1))) if shared else None
@@ -164,10 +164,10 @@ class ChunkedRows:
         """Return the passes before a solver begins: to count the rows, and to draw those that fix a "median"."""
         return int(not self.counted and not self.once) + int(kernel.unresolved and not self.once)
 
-    # -- work on every chunk -----------------------------------------------------------------------------------------
+    # -- operations on every chunk -----------------------------------------------------------------------------------------
 
     def read_as(self, targets: ReadTargets) -> ChunkedRows:
-        """The same rows with targets read in another way."""
+        """Return the same rows with another reader of targets."""
         return self._changed(_reader=replace(self._reader, targets=targets))
 
     def _changed(self, **attributes: Any) -> ChunkedRows:
@@ -176,7 +176,7 @@ class ChunkedRows:
         return other
 
     def pairs(self, more: Sequence[Any]) -> ChunkedRows:
-        """Pairs of chunks (i, j), i <= j, as chunks: `more[i]` comes with the rows of chunk i wherever these go."""
+        """Return pairs of chunks (i, j), i <= j, as chunks; `more[i]` holds additional values for the rows of chunk i."""
 
         filled = [place for place, n in enumerate(self.lengths or ()) if n]
         parts = [part for place, part in enumerate(self._source.parts) if place in set(filled)]
@@ -185,12 +185,12 @@ class ChunkedRows:
         return self._changed(_source=source, _reader=reader, lengths=(1,) * len(found), passes=0)
 
     def map(self, work: Work, *shared: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
-        """work(chunk, *shared) of every chunk in order, None for empty ones; `each` has one more argument per chunk."""
+        """Yield work(chunk, *shared) of every chunk in order, None if it is empty; `each` has one argument per chunk."""
         self.passes += 1
         return self._runner.map(self._tasks(each), work, self._reader, shared)
 
     def sum(self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None) -> Arrays:
-        """The sum of work(chunk, *shared), arrays in a tuple, in the fixed order; a checkpoint keeps what is done of it."""
+        """Return the sum of work(chunk, *shared), a tuple of arrays, in a fixed order; a checkpoint keeps partial sums."""
         self.passes += 1
         journal, of = self._journal, 0 if self.lengths is None else len(self.lengths)
         ledger = RunningSums()
@@ -214,7 +214,7 @@ class ChunkedRows:
         return total
 
     def column(self, work: Work, *shared: Any, each: Sequence[Any] | None = None, progress: Progress | None = None) -> Array:
-        """work(chunk, *shared), one row per row of the chunk, for all chunks below each other."""
+        """Return the concatenation of work(chunk, *shared), which has one row per row of the chunk."""
         known = None if self._journal is None else self._journal.result(work)
         if known is not None:
             self.passes += 1
@@ -231,7 +231,7 @@ class ChunkedRows:
         return values
 
     def split(self, values: Array) -> list[Array]:  # (n, …)
-        """Values of all rows, cut into those of every chunk."""
+        """Return values of all rows, split by chunk."""
         if self.lengths is None:
             raise InputError("chunks that are read once have no known lengths; give a function that returns the iterator.")
         return np.split(values, np.cumsum(self.lengths)[:-1])
@@ -246,7 +246,7 @@ class ChunkedRows:
     # -- rows in memory ----------------------------------------------------------------------------------------------
 
     def take(self, index: Indices) -> Chunk:
-        """Rows by their numbers, ascending, with targets and weights; chunks without any of them are not read."""
+        """Return rows by their ascending numbers, with targets and weights; other chunks are not read."""
         if self.once:
             return taken_of(self.head, index)
         assert self.lengths is not None
@@ -260,26 +260,26 @@ class ChunkedRows:
         return together(found)
 
     def gathered(self) -> Chunk:
-        """All rows in memory, for models that keep them."""
+        """Return all rows in memory, for models that keep them."""
         self.passes += 1
         everything = np.iinfo(np.intp).max
         parts = self._runner.map(self._tasks(None), head_of, self._reader, (int(everything),))
         return together([part[0] for part in parts if part is not None])
 
     def held(self) -> tuple[Runner, list[Any]]:
-        """Who multiplies, and the rows of the chunks where they are held."""
+        """The runner of products, and the held rows of the chunks."""
         self.passes += 1
         return self._runner, self._runner.hold(self._tasks(None), self._reader)
 
     def close(self) -> None:
-        """The fit is done: forget its checkpoint."""
+        """Remove the checkpoint of a finished fit."""
         if self._journal is not None:
             self._journal.remove()
-            self._journal = None  # what is asked later is not a part of the fit
+            self._journal = None  # later passes are not part of the fit
 
 
 def together(parts: Sequence[Chunk]) -> Chunk:
-    """Some chunks as one."""
+    """Concatenate chunks."""
     first = parts[0]
     y = None if first.y is None else np.concatenate([part.y for part in parts])
     weights = None if first.weights is None else np.concatenate([part.weights for part in parts])
@@ -287,7 +287,7 @@ def together(parts: Sequence[Chunk]) -> Chunk:
 
 
 def pool(X: Any) -> tuple[int, Callable[[Indices], Any]]:
-    """How many rows can be drawn from, in chunks or in memory, and what takes some of them by ascending numbers."""
+    """Return the number of rows, in chunks or in memory, and a function that takes rows by ascending numbers."""
     if isinstance(X, ChunkedRows):
         return X.n, lambda index: X.take(index).X
     rows = Rows(X)
@@ -295,10 +295,10 @@ def pool(X: Any) -> tuple[int, Callable[[Indices], Any]]:
 
 
 def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
-    """The kernel with its numbers, from the rows that `resolve` would take of them all."""
+    """Return the kernel with parameters set from data, using the rows that `resolve` would use in memory."""
     if kernel.adapts:
         raise InputError(
-            f"{kernel} takes its alphabet from all strings, and chunks are not all at hand; write it: alphabet='ACGT'."
+            f"{kernel} takes its alphabet from all strings, which chunks do not provide; give it: alphabet='ACGT'."
         )
     if not kernel.unresolved:
         return kernel
@@ -307,5 +307,5 @@ def resolved(kernel: Kernel, rows: ChunkedRows) -> Kernel:
 
 
 def rows_for_median(n: int) -> Indices:
-    """The rows, of n, that a median distance is taken from, in memory and in chunks."""
+    """Return the numbers of the rows, of n, whose distances give a median, in memory and in chunks."""
     return np.arange(n) if n <= SAMPLE else np.sort(np.random.default_rng(SEED).choice(n, SAMPLE, replace=False))
