@@ -89,7 +89,7 @@ def test_a_sample_of_the_normal_law_comes_close_to_the_hermite_functions() -> No
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="no kernel on these rows"):
+    with pytest.raises(InputError, match="not a kernel on these rows"):
         geometry.eigenfunctions(Tanh(1.0, offset=-1.0), X)
     with pytest.raises(InputError, match="whole number >= 1"):
         geometry.eigenfunctions(Linear(), X, 0)
@@ -97,7 +97,7 @@ def test_refusals() -> None:
         geometry.gaussian_eigenfunctions(1.0, 0.0, 3)
     with pytest.raises(InputError, match="one column"):
         geometry.gaussian_eigenfunctions(1.0, 1.0, 3)(X)
-    with pytest.raises(InputError, match="a coefficient each"):
+    with pytest.raises(InputError, match="give a coefficient for each of the"):
         geometry.representer(Linear(), X)
     with pytest.raises(InputError, match="one per object"):
         geometry.representer(Linear(), X, [1.0])

@@ -1,4 +1,4 @@
-"""Exceptions of mercer, and the checks and words that their messages share.
+"""Exceptions of mercer, and the checks and formats that their messages share.
 
     MercerError
     ├── InputError (ValueError)            an argument or data set breaks a stated rule

@@ -1,7 +1,7 @@
-"""Routes: how a fit could be done, what each way costs, and which one the memory budget allows.
+"""Routes: the solvers that a fit could use, their costs, and the choice within a memory budget.
 
-An estimator offers its routes for a shape, best first; `choose` takes the first that fits. `plan` only asks: it fits
-nothing and allocates nothing.
+An estimator lists its routes for a shape, best first; `choose_route` returns the first that fits the budget. `plan` returns
+the choice without fitting or allocating anything.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from mercer.registry import record
 
 @dataclass(frozen=True)
 class Shape:
-    """What a route needs to know of the data: rows, targets, bytes per number, explicit features (None if infinite)."""
+    """The size of the data for routes: rows, targets, bytes per number, explicit features (None if infinite)."""
 
     n: int
     n_targets: int = 1
     itemsize: int = 8
     n_features: int | None = None
     width: int = 1
-    n_frequencies: int | None = None  # of the grid that a Fourier route would take
-    n_counted: int | None = None  # explicit features that are named by what occurs in these data, as substrings are
+    n_frequencies: int | None = None  # of the grid of a Fourier route
+    n_counted: int | None = None  # explicit features that depend on the data, such as substrings
 
 
 @record()
 @dataclass(frozen=True)
 class Route:
-    """One way to fit: the solver's name, peak bytes beyond the data, rough seconds on this machine, and why it is taken."""
+    """One way to fit: the solver, peak bytes in addition to the data, estimated seconds, and the reason for the choice."""
 
     _stored: ClassVar[dict[str, str]] = {
         "solver": "text",
@@ -49,7 +49,7 @@ class Route:
     seconds: float
     reason: str
     exact: bool = True
-    passes: int = 0  # over rows that come in chunks; 0 where they are in memory
+    passes: int = 0  # over rows in chunks; 0 if they are in memory
 
     def __str__(self) -> str:
         kind = "exact" if self.exact else "iterative or approximate"
@@ -60,21 +60,21 @@ class Route:
 
 @dataclass(frozen=True)
 class Plan:
-    """The route a fit would take, and the ones it would not."""
+    """The route that a fit would take, and the routes that it would not take."""
 
     route: Route
     offered: tuple[Route, ...]
     budget: int
-    notes: tuple[str, ...] = ()  # what the estimator saw in the data: things to change before a long fit
+    notes: tuple[str, ...] = ()  # remarks of the estimator on the data: things to change before a long fit
 
     @property
     def bytes(self) -> int:
-        """Peak memory of the fit beyond the data."""
+        """Peak memory of the fit in addition to the data."""
         return self.route.bytes
 
     @property
     def seconds(self) -> float:
-        """Rough time of the fit on this machine."""
+        """Estimated time of the fit on this machine."""
         return self.route.seconds
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def choose_route(offered: Iterable[Route], memory: int | float | str | None, wha
 
 @runtime_checkable
 class Planned(Protocol):
-    """What `plan` asks of an estimator: its routes for a shape, best first, and what it sees in the data."""
+    """Estimator with routes: `plan` uses its routes for a shape, best first, and its remarks on the data."""
 
     memory: Any
 
@@ -145,7 +145,7 @@ def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration for people.
+    """Return a duration as text.
 
     >>> format_seconds(0.02), format_seconds(90.0), format_seconds(7200.0)
     ('0.02 s', '1.5 min', '2.0 h')
@@ -155,15 +155,15 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-#: Bytes per second that a product of a matrix with a vector reads on the cores of a laptop.
+#: Bytes per second of a product of a matrix with a vector on the cores of a laptop.
 READ_RATE = 2e10
 
-#: Seconds that the first large fit of a process takes to load compiled loops and wake threads.
+#: Seconds of the first large fit of a process for loading compiled loops and starting threads.
 LOADING = 0.2
 
 
 def _quickest(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Seconds of the quickest of some runs: other work only ever makes it slower."""
+    """Return the time of the fastest of several runs, because other processes can only make a run slower."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -174,13 +174,13 @@ def _quickest(work: Callable[[], Any], repeats: int = 5) -> float:
 
 @cache
 def gemm_rate() -> float:
-    """Floating-point operations per second of a float64 matrix product on all cores."""
+    """Return the floating-point operations per second of a float64 matrix product on all cores."""
     A = np.ones((384, 384))
     return 2.0 * 384**3 / _quickest(lambda: A @ A)
 
 
 @cache
 def entry_rate() -> float:
-    """Kernel values per second that a Gram matrix gets on one core, the exponential being what costs."""
+    """Return the kernel values per second of a Gram matrix on one core; the exponential dominates the cost."""
     values = np.full(2**15, -1.0)
     return values.size / _quickest(lambda: np.exp(values)) / 3.0

@@ -1,8 +1,8 @@
-"""Who is who in model files: estimators and the values they hold, each registered where it is written.
+"""Registry of the classes that model files may contain; each class is registered by a decorator.
 
-`estimator` marks a class that a file may hold, `record` a frozen dataclass that fitted estimators hold. Loading looks names
-up here and nowhere else, so a new estimator touches no other file. The public names of the package, and where each of them
-lives, are those of `mercer/__init__.pyi`.
+`estimator` registers an estimator, `record` a frozen dataclass that fitted estimators hold. Loading looks names up here
+only, and a new estimator changes no other file. The public names of the package and their modules are listed in
+`mercer/__init__.pyi`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _older: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def estimator(kind: Class) -> Class:
-    """Register an estimator: its parameters and what `fit` stored are what a model file holds of it."""
+    """Register an estimator: a model file holds its parameters and the attributes that `fit` stored."""
     return _enter(_estimators, kind, (kind.__name__,))
 
 
@@ -34,8 +34,8 @@ def record(
 ) -> Callable[[Class], Class]:
     """Register a frozen dataclass that fitted estimators hold.
 
-    `formerly` are names of older files; `left_out` names large fields that nothing needs after loading: they load as None;
-    `older` makes today's fields of those of older files.
+    `formerly` are names in older files. `left_out` are large fields that are not needed after loading: they load as None.
+    `older` converts the fields of older files to the current ones.
     """
 
     def enter(kind: Class) -> Class:
@@ -57,19 +57,19 @@ def _enter(table: dict[str, type], kind: Class, names: tuple[str, ...]) -> Class
 
 
 def find_estimator(name: str) -> type | None:
-    """The registered estimator of that name; public ones are loaded for it."""
+    """Return the registered estimator of that name; a public one is imported first."""
     if name not in _estimators and name in public_names():
         importlib.import_module(public_names()[name])
     return _estimators.get(name)
 
 
 def find_record(name: str) -> type | None:
-    """The registered record of that name, once the module of the estimator that holds it is loaded."""
+    """Return the registered record of that name; the module of its estimator must be imported already."""
     return _records.get(name)
 
 
 def make_record(kind: type, fields: dict[str, Any]) -> Any:
-    """The record with the fields of a file, of this version or an older one."""
+    """Return the record with the fields of a file of this version or an older one."""
     return kind(**(_older[kind](fields) if kind in _older else fields))
 
 
@@ -79,13 +79,13 @@ def is_record(value: Any) -> bool:
 
 
 def left_out(kind: type) -> frozenset[str]:
-    """Fields of a record that a file does not hold."""
+    """Return the names of the fields that a file does not hold."""
     return _left_out[kind]
 
 
 @cache
 def public_names() -> dict[str, str]:
-    """The public names of the package and the module that each is taken from, as its stub lists them."""
+    """Return the public names of the package with their modules, as listed in its stub."""
     stub = ast.parse((Path(__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
     for node in stub.body:

@@ -1,4 +1,4 @@
-"""From scikit-learn: its kernels, and the estimators that have a counterpart here, translated number by number."""
+"""`from_sklearn`: translation of scikit-learn's kernels and estimators that have a counterpart in mercer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class TranslationWarning(UserWarning):
 
 
 def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
-    """Return the mercer estimator or kernel that does what one of scikit-learn's does.
+    """Return the mercer estimator or kernel that corresponds to one of scikit-learn.
 
     Kernels of `sklearn.gaussian_process.kernels`; SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, KernelPCA, Nystroem and
-    GaussianProcessRegressor; pipelines that hold them. The result is not fitted. `gamma="scale"` and the like are numbers
-    only beside data: of a fitted estimator, or of X.
+    GaussianProcessRegressor; pipelines that hold them. The result is not fitted. `gamma="scale"` and similar values depend
+    on data: give a fitted estimator, or X.
 
     >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
     >>> from sklearn.svm import SVC
@@ -82,8 +82,8 @@ def _matern(kernel: Any) -> Kernel:
 
 def _sine(kernel: Any) -> Kernel:
     warn(
-        "from_sklearn: ExpSineSquared of several columns is not a kernel; Periodic takes a product over them, and is the "
-        "same for one column.",
+        "from_sklearn: ExpSineSquared of several columns is not a kernel; Periodic is a product over the columns, "
+        "which is the same for one column.",
         TranslationWarning,
     )
     return Periodic(float(kernel.length_scale), period=float(kernel.periodicity))
@@ -103,7 +103,7 @@ def _product(kernel: Any) -> Kernel:
 
 def _power(kernel: Any) -> Kernel:
     base, power = from_sklearn(kernel.kernel), float(kernel.exponent)
-    if isinstance(base, Gaussian) and power > 0:  # a Gaussian to any power is one
+    if isinstance(base, Gaussian) and power > 0:  # any positive power of a Gaussian is a Gaussian
         scale = np.atleast_1d(base.length_scale) / power**0.5
         return Gaussian(float(scale[0]) if len(scale) == 1 else tuple(scale.tolist()))
     return base**power
@@ -117,7 +117,7 @@ def _white(kernel: Any) -> Kernel:
 
 
 def _compound(kernel: Any) -> Kernel:
-    raise InputError("from_sklearn: CompoundKernel returns several matrices, which is no kernel; translate its parts.")
+    raise InputError("from_sklearn: CompoundKernel returns several matrices, so it is not a kernel; translate its parts.")
 
 
 def _pairwise(kernel: Any) -> Kernel:
@@ -144,7 +144,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
 
 
 def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
-    """The kernel that a name of scikit-learn's stands for; gamma None is not known without data."""
+    """Return the kernel of a name in scikit-learn; gamma None means that it is not known without data."""
     if callable(name):
         return Function(name)
     if name in ("linear", "precomputed", "cosine"):
@@ -171,12 +171,12 @@ def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
 
 
 def _needs_none(kernel: Any) -> bool:
-    """Whether gamma plays no part in a kernel."""
+    """Whether a kernel does not use gamma."""
     return callable(kernel) or kernel in ("linear", "cosine", "precomputed")
 
 
 def _gamma(estimator: Any, X: Any, default: str) -> float | None:
-    """The number that gamma stands for; None where it depends on data that are not there."""
+    """Return the value of gamma; None if it depends on data that were not given."""
     rule = estimator.gamma if estimator.gamma is not None else default
     if not isinstance(rule, str):
         return float(rule)
@@ -227,7 +227,7 @@ def _nystroem(model: Any, X: Any) -> Any:
 
 
 def _gaussian_process(model: Any, X: Any) -> Any:
-    """Zero mean and no priors, as there; noise is alpha, with a WhiteKernel in the sum learned too."""
+    """Return a process with zero mean and no priors, as in scikit-learn; noise is alpha, or learned for a WhiteKernel."""
     kernel = model.kernel
     white, parts = 0.0, _terms(kernel) if kernel is not None else []
     kept = [part for part in parts if type(part).__name__ != "WhiteKernel"]

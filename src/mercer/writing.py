@@ -1,8 +1,8 @@
-"""Files written whole or not at all, where their names lead, with the permissions they had.
+"""Files and folders that are written completely or not at all.
 
-A file is written beside its place under a name that says who writes it, brought to the disk, and then renamed. A writer that
-was killed leaves that file behind; the next writer to the same folder takes it away. A folder of results is made beside its
-place too, and exchanged with the old one in one step.
+A file is written in the same folder under a temporary name with the process id, synchronized to disk, and then renamed. A
+process that was killed leaves that file behind; the next writer to the folder removes it. A folder of results is also made
+under a temporary name, and exchanged with the old one in one step.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from pathlib import Path
 
 from mercer.errors import InputError
 
-#: Names of files and folders that are being written: .mercer-PID-RANDOM. No other program's are touched.
+#: Prefix of temporary files and folders, .mercer-PID-RANDOM. Files of other programs are left alone.
 PREFIX = ".mercer-"
 _NAME = re.compile(r"\.mercer-(\d+)-[0-9a-f]{12}")
 
-#: Model files hold training rows: a new file is for its owner alone.
+#: Model files hold training rows, so only the owner can read a new file.
 PRIVATE = 0o600
 
-#: Arguments of renameat2 of Linux: paths as they are, and both names kept.
+#: Arguments of renameat2 of Linux: paths relative to the current folder, and an exchange of the two names.
 _HERE, _EXCHANGE = -100, 2
 
-#: A file untouched for this long was left behind, also by a writer on another machine that shares the folder.
+#: A temporary file that was not changed for this long is stale, also if its writer ran on another machine.
 STALE_SECONDS = 24 * 3600.0
 
 
 def temporary(folder: Path) -> Path:
-    """A new name in a folder, for something that will be renamed; what killed writers left there is removed."""
+    """Return a new temporary name in a folder, and remove what killed writers left there."""
     remove_stale(folder)
     return folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what writers left behind that are no longer there."""
+    """Remove temporary files of writers that no longer run."""
     with suppress(OSError):
         for entry in os.scandir(folder):
             found = _NAME.fullmatch(entry.name)
@@ -49,7 +49,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _is_stale(pid: int, path: Path) -> bool:
-    """Whether a writer is gone: dead on this machine for a minute, or silent for a day (it may be on another machine)."""
+    """Whether a writer has ended: no such process for a minute, or no change for a day (it may run on another machine)."""
     try:
         age = time.time() - path.lstat().st_mtime
     except OSError:
@@ -74,14 +74,14 @@ def _remove(path: Path) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes, mode: int = PRIVATE) -> None:
-    """Write a file whole or not at all: beside it first, onto the disk, and then under its name.
+    """Write a file completely or not at all: under a temporary name first, which is then renamed.
 
-    A symbolic link is followed, a file that is there keeps its permissions, and a new one gets `mode`. What is no file (a
-    device, a pipe) is refused.
+    A symbolic link is followed, an existing file keeps its permissions, and a new one gets `mode`. Devices and pipes raise
+    an error.
     """
     named = Path(path)
     try:
-        target = Path(os.path.realpath(named))  # the link stays, what it leads to is replaced
+        target = Path(os.path.realpath(named))  # the link stays, its target is replaced
         with suppress(FileNotFoundError):
             mode = _mode_of(target, named)
         beside = temporary(target.parent)
@@ -90,7 +90,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, mode: int = PRIVAT
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
-                with suppress(AttributeError):  # an existing file keeps its mode, whatever the umask; Windows has no fchmod
+                with suppress(AttributeError):  # an existing file keeps its mode for any umask; Windows has no fchmod
                     os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
             os.replace(beside, target)
@@ -116,9 +116,9 @@ def _mode_of(target: Path, named: Path) -> int:
 
 
 def publish_folder(made: Path, folder: Path) -> None:
-    """Let a folder that was made take the place of another in one step; files of other names in the old one stay.
+    """Replace a folder by a new one in one step; files of other names in the old folder are kept.
 
-    Whoever is killed in the middle leaves the old folder or the new one, never some files of each.
+    If the process is killed, either the old folder or the new one is in place, never a mixture.
     """
     target = Path(os.path.realpath(folder))
     if not target.exists():
@@ -138,12 +138,12 @@ def publish_folder(made: Path, folder: Path) -> None:
 
 
 def _exchange(made: Path, target: Path) -> None:
-    """Let two folders change names: in one step on Linux, elsewhere in two with the old one kept until the end."""
+    """Exchange the names of two folders: in one step on Linux, elsewhere in two, with the old one kept until the end."""
     with suppress(OSError, AttributeError):
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
         if renameat2(_HERE, os.fsencode(made), _HERE, os.fsencode(target), _EXCHANGE) == 0:
             return
-    old = target.with_name(f"{target.name}.old-{secrets.token_hex(4)}")  # no name that a later writer would remove
+    old = target.with_name(f"{target.name}.old-{secrets.token_hex(4)}")  # a later writer does not remove it
     target.rename(old)
     try:
         made.rename(target)
@@ -154,7 +154,7 @@ def _exchange(made: Path, target: Path) -> None:
 
 
 def _carry(file: Path, to: Path) -> None:
-    """Bring what else lies in the old folder: by a second name where that can be, else by a copy."""
+    """Carry the other files of the old folder over, by hard links if possible, otherwise by copies."""
     if file.is_dir() and not file.is_symlink():
         shutil.copytree(file, to, symlinks=True)
         return
@@ -165,14 +165,14 @@ def _carry(file: Path, to: Path) -> None:
 
 
 def umask() -> int:
-    """The permissions that new files of this process do not get."""
+    """Return the umask of this process."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name has to reach the disk too; where folders cannot be opened (Windows), the system does it."""
+    """Synchronize a folder to disk, because the new name must be stored too; Windows cannot open folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

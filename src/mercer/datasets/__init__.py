@@ -1,4 +1,4 @@
-"""Small real tables that come with the package, to try things on: each a file of its own here and in `data`.
+"""Small real tables that are included in the package, one file each in the folder `data`.
 
 `load_…()` returns a `Dataset`: the table, the path of its CSV file, where it is from and under which license. Nothing is
 downloaded. (Handwritten digits come with scikit-learn.)

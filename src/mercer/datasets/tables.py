@@ -1,4 +1,4 @@
-"""Small real tables that come with the package."""
+"""Loaders of the small real tables that are included in the package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Dataset:
     table: Table  # columns by name; every estimator on tables takes it
 
     def split(self, target: str | None = None) -> tuple[Table, Array]:
-        """The columns to learn from and the target, (n,), for the rows whose target is known."""
+        """Return the feature columns and the target, (n,), of the rows whose target is known."""
         from mercer.inputs.tables import missing_cells
 
         wanted = self.target if target is None else target
@@ -44,7 +44,7 @@ class Dataset:
 
 
 def shipped(file: str, **facts: Any) -> Dataset:
-    """The dataset of a CSV file in the folder of data."""
+    """Return the dataset of a CSV file in the folder of data."""
     path = FOLDER / file
     return Dataset(path=path, table=Table(read_text(path, file, read_header(path, file))), **facts)
 

@@ -1,7 +1,7 @@
-"""Geometry in feature space from kernel values alone, and the functions that live there.
+"""Geometry in feature space from kernel values only, and the functions of the space.
 
 `vectors` has lengths, angles, means and projections of points w = sum_i a_i phi(x_i); `functions` the same vectors as
-functions f(x) = <f, k(x, .)>; `spectrum` the eigenfunctions along which a kernel stretches them.
+functions f(x) = <f, k(x, .)>; `spectrum` has the eigenfunctions of a kernel.
 """
 
 from mercer.geometry.functions import Representer, representer

@@ -19,14 +19,14 @@ from mercer.kernels.parsing import as_kernel
 
 @dataclass(frozen=True, eq=False)
 class Representer:
-    """The function f = sum_i a_i k(x_i, .): its values, and an argument of `geometry.inner` beside fitted models."""
+    """The function f = sum_i a_i k(x_i, .), which can be evaluated, and given to `geometry.inner` like a fitted model."""
 
     kernel_: Kernel
     X_fit_: Any
     dual_coef_: Floats  # (m,)
 
     def __call__(self, Z: Any) -> Floats:
-        """f(z) = <f, k(z, .)> for every object of a collection."""
+        """Return f(z) = <f, k(z, .)> for every object of a collection."""
         return self.dual_function().predict(Z)
 
     def dual_function(self) -> DualFunction:
@@ -40,7 +40,7 @@ class Representer:
 
 
 def representer(kernel: Any, X: Any, coefficients: ArrayLike | None = None) -> Representer:
-    """Return the function sum_i a_i k(x_i, .); without coefficients X holds one object x, and it is k(x, .).
+    """Return the function sum_i a_i k(x_i, .); without coefficients X holds one object x, and the function is k(x, .).
 
     The inner product with k(x, .) is the value at x, for every function of the space:
 
@@ -53,7 +53,7 @@ def representer(kernel: Any, X: Any, coefficients: ArrayLike | None = None) -> R
     """
     m = count(X)
     if coefficients is None and m != 1:
-        raise InputError(f"geometry.representer: k(x, .) is of one object; {m} objects need a coefficient each.")
+        raise InputError(f"geometry.representer: k(x, .) takes one object; give a coefficient for each of the {m} objects.")
     a = np.ones(1) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
     if a.shape != (m,) or not np.isfinite(a).all():
         raise InputError(f"geometry.representer: {m} finite coefficients are needed, one per object; got {describe(a)}.")

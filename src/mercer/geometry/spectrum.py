@@ -21,14 +21,14 @@ from mercer.grams import gram
 from mercer.inputs import count
 from mercer.kernels.parsing import as_kernel
 
-#: Eigenvalues of K below this share of the largest are left out: an eigenfunction divides by its value, and with it the
-#: rounding of K, so that the last one kept is known to some six digits.
+#: Eigenvalues of K below this share of the largest are left out: an eigenfunction divides the rounding errors of K by its
+#: eigenvalue, and the last one kept has about six correct digits.
 SMALLEST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Eigenfunctions:
-    """The first r eigenfunctions: `values` are k_1 >= k_2 >= …, and calling it gives e_l(z) as (n, r).
+    """The first r eigenfunctions: `values` are k_1 >= k_2 >= …, and a call returns e_l(z) as (n, r).
 
     A function f with coefficients f_l = <f, e_l> under the distribution has ||f||^2 = sum_l f_l^2 / k_l in the space of the
     kernel, and <f, g> = sum_l f_l g_l / k_l.
@@ -38,7 +38,7 @@ class Eigenfunctions:
     _evaluate: Callable[[Any], Floats]
 
     def __call__(self, Z: Any) -> Floats:
-        """e_l(z) for every object z of a collection and every l, (n, r)."""
+        """Return e_l(z) for every object z of a collection and every l, (n, r)."""
         return self._evaluate(Z)
 
 
@@ -61,7 +61,7 @@ def eigenfunctions(kernel: Any, X: Any, n_components: int | None = None) -> Eige
     k, n = as_kernel(kernel), count(X)
     s, U = np.linalg.eigh(np.asarray(gram(k, X), dtype=np.float64))
     if s[-1] <= 0 or s[0] < -SMALLEST * s[-1]:
-        raise InputError(f"geometry.eigenfunctions: {k} is no kernel on these rows; k.repaired(X) is one near it.")
+        raise InputError(f"geometry.eigenfunctions: {k} is not a kernel on these rows; k.repaired(X) gives one close to it.")
     wanted = n if n_components is None else _checked(n_components)
     kept = np.flatnonzero(s > SMALLEST * s[-1])[::-1][:wanted]
     s, U = s[kept], U[:, kept]
@@ -71,13 +71,13 @@ def eigenfunctions(kernel: Any, X: Any, n_components: int | None = None) -> Eige
 
 
 def gaussian_eigenfunctions(length_scale: float, deviation: float, n_components: int) -> Eigenfunctions:
-    """Return those of exp(-(x - z)^2 / (2 length_scale^2)) under the normal law of mean 0 and this standard deviation.
+    """Return the eigenfunctions of exp(-(x - z)^2 / (2 length_scale^2)) under a normal distribution of mean 0.
 
     With a = 1/(4 deviation^2), b = 1/(2 length_scale^2), c = sqrt(a^2 + 2ab) and A = a + b + c,
 
         k_l = sqrt(2a/A) (b/A)^l,   e_l(x) = (c/a)^(1/4) / sqrt(2^l l!) exp(-(c - a) x^2) H_l(sqrt(2c) x),   l = 0, 1, …
 
-    with Hermite's polynomials H_l. The values add up to k(x, x) = 1. Several columns have the products of such functions.
+    with Hermite's polynomials H_l. The values add up to k(x, x) = 1. Several columns have products of these.
 
     >>> import numpy as np
     >>> from mercer import Gaussian, geometry
@@ -100,7 +100,7 @@ def gaussian_eigenfunctions(length_scale: float, deviation: float, n_components:
         x = x[:, 0]
         t, found = math.sqrt(2.0 * c) * x, np.empty((len(x), r))
         found[:, 0] = (c / a) ** 0.25 * np.exp(-(c - a) * x * x)
-        for m in range(1, r):  # the recurrence of H_l divided by sqrt(2^l l!), which neither overflows nor cancels
+        for m in range(1, r):  # the recurrence of H_l divided by sqrt(2^l l!), which avoids overflow and cancellation
             before = found[:, m - 2] * math.sqrt((m - 1) / m) if m > 1 else 0.0
             found[:, m] = math.sqrt(2.0 / m) * t * found[:, m - 1] - before
         return found

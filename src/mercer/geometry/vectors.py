@@ -30,12 +30,12 @@ from mercer.grams.dual_function import HasDualFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 
-#: Squared lengths above -ROUNDING n max|K| sum|a|^2 are zeros with rounding; below it, the matrix is not psd.
+#: Squared lengths above -ROUNDING n max|K| sum|a|^2 are zero up to rounding; below it, the matrix is not psd.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
 
 
 class _Points:
-    """m points of feature space: a Gram matrix, or a kernel with a collection whose Gram is never held."""
+    """m points of feature space: a Gram matrix, or a kernel with a collection whose Gram matrix is never stored."""
 
     def __init__(self, source: Any, X: Any = None) -> None:
         if isinstance(source, (Kernel, str)):
@@ -92,7 +92,7 @@ def distance(K: Any, *arguments: Any) -> float:
     points, (a, b) = _read(K, arguments, ("a", "b"))
     difference = points.coefficients(a, "a") - points.coefficients(b, "b")
     if isinstance(points.K, GramOperator) and abs(difference.sum()) <= ROUNDING * np.abs(difference).sum():
-        kernel = points.K.kernel  # v - w is a sum of differences of points: a shift of the data leaves it alone
+        kernel = points.K.kernel  # v - w is a sum of differences of points, which does not change if the data are shifted
         points = _Points(kernel, *without_offset(kernel, arguments[0]))
     return points.squared_norm(difference, "||v - w||^2") ** 0.5
 
@@ -273,7 +273,7 @@ def projection(K: Any, *arguments: Any) -> Floats:
 def _read(
     source: Any, arguments: tuple[Any, ...], names: tuple[str, ...], required: int | None = None
 ) -> tuple[_Points, list[Any]]:
-    """Sort (K, …) and (k, X, …) into points and the arguments behind them."""
+    """Return the points of (K, …) or (k, X, …), and the arguments after them."""
     given = list(arguments)
     if isinstance(source, (Kernel, str)):
         points = _Points(source, given.pop(0) if given else None)
@@ -289,7 +289,7 @@ def _read(
 
 
 def _check_symmetric(K: GramOperator) -> None:
-    """Refuse a function that is not symmetric on these data; its values on up to 256 rows are compared both ways."""
+    """Raise if the kernel is not symmetric on these data; k(x, z) and k(z, x) are compared on up to 256 rows."""
     if K.symmetric:
         return
     rows = slice(0, min(K.shape[0], 256))
@@ -297,7 +297,7 @@ def _check_symmetric(K: GramOperator) -> None:
     asymmetry = float(np.abs(block - block.T).max())
     if K.shape[0] != K.shape[1] or not asymmetry <= 1e-6 * float(np.abs(block).max()):
         raise InputError(
-            f"geometry: {K.kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {asymmetry:.3g}; a kernel is."
+            f"geometry: {K.kernel} is not symmetric, so not a kernel: k(x, z) and k(z, x) differ by up to {asymmetry:.3g}."
         )
 
 

@@ -1,8 +1,8 @@
 """`KernelRows`: rows of one Gram matrix for solvers that use a few of them at a time, repeatedly.
 
 A small matrix is held in memory. Rows of a larger one are computed on demand, many at once, and kept in a store of limited
-size that replaces the least recently used rows. The store is one array whose pages the operating system allocates at the first
-write, so a large store costs only the part that is used.
+size that replaces the least recently used rows. The store is one array whose pages the operating system allocates when they
+are first written, so a large store costs only the part that is used.
 
 Values are float32 by default, which takes half the memory and time. Vectors are rounded to float32 first if a sample of
 kernel values shows that this is accurate enough; otherwise the values are computed in float64 and rounded.

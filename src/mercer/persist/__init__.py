@@ -1,4 +1,4 @@
-"""Save and load models: files that are whole, and that never run code."""
+"""Save and load models: files that are written completely or not at all, and that never run code."""
 
 from mercer.persist.files import load as load
 from mercer.persist.files import load_with_notes as load_with_notes

@@ -1,10 +1,9 @@
-"""Model files: written whole or not at all, and read without ever running code.
+"""Model files: written completely or not at all, and read without running code.
 
 A model file holds plain data only: a text (JSON) and a list of arrays. It is a zip archive in the layout of skops, written
-and read here without that package: `schema.json` describes the data, and each array is a .npy member. `load` refuses a file
-that names any other type, and then rebuilds the model from the text by the tables of `packing`: classes by name from a list
-of our own, kernels through `mercer.parse`, functions by the names given to `mercer.register`. An estimator joins by
-registering itself, and the values it holds (`mercer.registry`).
+and read here without that package: `schema.json` describes the data, and each array is a .npy member. `load` rejects a file
+that names any other type. It then rebuilds the model from the text by the tables of `packing`: registered classes by name
+(`mercer.registry`), kernels through `mercer.parse`, and functions by the names given to `mercer.register`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from mercer.writing import write_whole
 
 FORMAT, VERSION = "mercer model", 1
 
-#: All that a model file may be made of: the name of a node of skops, and the module and class that it builds.
+#: Nodes that a model file may contain: the name of a node of skops, and the module and class that it builds.
 PLAIN = {
     "DictNode": ("builtins", "dict"),
     "ListNode": ("builtins", "list"),
@@ -36,10 +35,10 @@ PLAIN = {
 
 
 def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> int:
-    """Write a fitted model to a file, whole or not at all; return the size of the file in bytes.
+    """Write a fitted model to a file, completely or not at all; return the size of the file in bytes.
 
-    Functions inside a kernel are saved by the name given to `mercer.register`. `notes` are facts of your own beside the
-    model: plain values, for `load_with_notes`. scikit-learn's Pipeline and StandardScaler around a model are saved too.
+    Functions inside a kernel are saved by the name given to `mercer.register`. `notes` are plain values of your own that
+    `load_with_notes` returns. scikit-learn's Pipeline and StandardScaler around a model are saved too.
 
     >>> import tempfile, numpy as np, mercer
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
@@ -56,7 +55,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] |
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the model of a file written by `save`; nothing in the file is ever run.
+    """Return the model of a file written by `save`; no code in the file is run.
 
     A function inside a kernel must be registered under its name before: `mercer.register(name, function)`.
     """
@@ -75,7 +74,7 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def to_bytes(model: Any, notes: Mapping[str, Any] | None = None) -> bytes:
-    """The content of a model file."""
+    """Return the content of a model file."""
     from importlib.metadata import version
 
     from mercer.persist.packing import Packer  # deferred: it imports much of scikit-learn
@@ -88,7 +87,7 @@ def to_bytes(model: Any, notes: Mapping[str, Any] | None = None) -> bytes:
 
 
 def from_bytes(content: bytes, name: str = "the file") -> tuple[Any, dict[str, Any]]:
-    """The model and the notes in the content of a model file."""
+    """Return the model and the notes in the content of a model file."""
     document = _document(content, name)
     try:
         kind, version, text, arrays = (document[key] for key in ("format", "version", "text", "arrays"))
@@ -166,9 +165,9 @@ def _document(content: bytes, name: str) -> Any:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
-                raise _foreign(name)  # ours are not compressed, so that no file is larger inside than outside
+                raise _foreign(name)  # mercer's files are not compressed, so no content can be larger than the file
             if sum(item.file_size for item in archive.infolist()) > len(content):
-                raise _foreign(name)  # entries that share their bytes
+                raise _foreign(name)  # overlapping entries
             if "schema.json" not in archive.namelist():  # a zip archive of something else
                 raise _foreign(name)
             schema = json.loads(archive.read("schema.json"))
@@ -211,7 +210,7 @@ def _value(node: dict[str, Any], archive: zipfile.ZipFile) -> Any:
 
 
 def _nodes(node: Any) -> Iterator[dict[str, Any]]:
-    """All nodes of the plan of a skops file."""
+    """Yield all nodes of the schema of a skops file."""
     waiting = [node]
     while waiting:
         value = waiting.pop()

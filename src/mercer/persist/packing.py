@@ -36,14 +36,14 @@ from mercer.kernels.wrappers import Centered, Repaired
 from mercer.persist.stored import check_part, check_stored
 from mercer.registry import find_estimator, find_record, is_record, left_out, make_record
 
-#: What stands in the text where a part is kept beside it.
+#: Placeholder in the text for a part that is stored separately.
 PLACE = Constant(1.0)
 
-Part = tuple[str, list[Any]]  # path in the tree, and the name and arguments of what stands there
+Part = tuple[str, list[Any]]  # path in the tree, and the name and arguments of that part
 
 
 def split(kernel: Kernel) -> tuple[str, list[Part]]:
-    """The text of a kernel, and the parts that hold data: samples and matrices."""
+    """Return the text of a kernel, and the parts that hold data: samples and matrices."""
     parts = list(_parts(kernel, ""))
     bare = kernel
     for path, _ in parts:
@@ -53,7 +53,7 @@ def split(kernel: Kernel) -> tuple[str, list[Part]]:
         same = join(text, parts) == kernel
     except InputError as error:
         raise InputError(f"{kernel} cannot be saved, since its text cannot be read back: {error}") from None
-    if not same:  # two functions of one name, or a class that prints like another
+    if not same:  # two functions of one name, or two classes with the same text
         raise InputError(
             f"{kernel} cannot be saved: reading its text gives another kernel. Give every function inside its own name: "
             "mercer.register(name, function)."
@@ -62,7 +62,7 @@ def split(kernel: Kernel) -> tuple[str, list[Part]]:
 
 
 def join(text: str, parts: list[Part]) -> Kernel:
-    """The inverse of split."""
+    """Return the kernel of a text and its parts, the inverse of split."""
     kernel = parse(text)
     for path, part in parts:
         kernel = _with(kernel, path, _made(part))
@@ -111,10 +111,10 @@ def _with(kernel: Kernel, path: str, part: Kernel) -> Kernel:
     return kernel.set_params(**{path: part}) if path else part
 
 
-#: Classes of scikit-learn that may stand around a model.
+#: Classes of scikit-learn that may contain a model.
 FOREIGN: dict[str, type] = {kind.__name__: kind for kind in (Pipeline, StandardScaler)}
 
-#: What the scaler's own arrays must satisfy (see `stored`; our classes state theirs themselves).
+#: Rules for the arrays of scikit-learn's scaler (see `stored`; mercer's classes declare their own).
 SCALER = {
     "n_features_in_": "size d",
     "mean_": "None | float (d,)",
@@ -123,28 +123,28 @@ SCALER = {
     "n_samples_seen_": "real | real (d,) | int (d,)",
 }
 
-#: Splitters that `cv=` may be: each is made of its own parameters.
+#: Splitters that are allowed as `cv=`, each determined by its parameters.
 SPLITTERS: dict[str, Any] = {
     kind.__name__: kind for kind in (GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit, StratifiedKFold)
 }
 
 _ABSENT = object()
 
-#: What NumPy writes without pickle.
+#: Kinds of dtypes that NumPy writes without pickle.
 ARRAY_KINDS = "biufcUSMm"
 
 
 class Packer:
-    """One model on its way to plain data; `arrays` and `lists` are stored once each, however often they are held."""
+    """Conversion of one model to plain data; each of the `arrays` and `lists` is stored once, however often it occurs."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray[Any, Any]] = []
         self.lists: list[Any] = []
         self._numbers: dict[int, int] = {}  # id -> place in arrays or lists
-        self._kept: list[Any] = []  # so that no id is given to a second object while we work
+        self._kept: list[Any] = []  # keeps objects alive, because Python could reuse the id of a freed one
 
     def pack(self, value: Any, where: str) -> Any:
-        """The plain form of a value; `where` is its name in messages."""
+        """Return the plain form of a value; `where` is its name in messages."""
         if value is None or isinstance(value, (bool, str)):
             return str(value) if isinstance(value, str) else value
         if type(value) in (int, float):
@@ -269,7 +269,7 @@ def _cannot_save(value: Any, where: str) -> str:
 
 
 def unpack(value: Any, lists: list[Any], arrays: list[Any]) -> Any:
-    """The inverse of Packer.pack."""
+    """Return the value of a plain form, the inverse of Packer.pack."""
     return _Unpacker(lists, arrays).unpack(value)
 
 
@@ -316,7 +316,7 @@ class _Unpacker:
     def _csr(self, value: Any) -> Any:
         make = sp.csr_matrix if value["matrix"] else sp.csr_array
         rows = make(tuple(self.arrays[value[name]] for name in ("data", "indices", "indptr")), shape=tuple(value["shape"]))
-        rows.check_format(full_check=True)  # an index out of bounds would read memory that is not ours
+        rows.check_format(full_check=True)  # an index out of bounds would read foreign memory
         return rows
 
     def _frame(self, value: Any) -> Any:
@@ -328,7 +328,7 @@ class _Unpacker:
                 return pandas.DataFrame(columns)
             import polars
 
-            # texts as a list: from an array of objects polars makes a column of objects
+            # texts as a list, because polars converts an array of objects to a column of objects
             return polars.DataFrame({n: v.tolist() if v.dtype.kind == "O" else v for n, v in columns.items()})
         except ImportError as error:
             raise MissingExtraError(f"this model holds a data frame of {error.name}: pip install {error.name}") from None
@@ -367,17 +367,17 @@ class _Unpacker:
             raise _unknown(value["class"])
         model = kind(**self._several(value["params"]))
         for name, item in self._several(value["state"]).items():
-            # what fit stores, and nothing else: a method must not be hidden by data
+            # only attributes that fit stores: data must not hide a method
             own = inspect.getattr_static(type(model), name, _ABSENT)
             hidden = own is not _ABSENT and not isinstance(own, cached_property)
             if name.startswith("__") or not (name.startswith("_") or name.endswith("_")) or hidden:
-                raise InputError(f"holds {name!r}, which is no attribute of a fitted {type(model).__name__}.")
+                raise InputError(f"holds {name!r}, which is not an attribute of a fitted {type(model).__name__}.")
             setattr(model, name, item)
         _check_model(model, bool(value["state"]))
         return model
 
 
-#: What reads a JSON object, by its type.
+#: Readers of JSON objects by type.
 KINDS: dict[str, Callable[[_Unpacker, Any], Any]] = {
     name[1:]: method
     for name, method in vars(_Unpacker).items()
@@ -386,7 +386,7 @@ KINDS: dict[str, Callable[[_Unpacker, Any], Any]] = {
 
 
 def _check_model(model: Any, fitted: bool) -> None:
-    """Refuse a model whose parts do not belong together, before it is asked for anything."""
+    """Raise if the parts of a model are inconsistent."""
     if isinstance(model, Pipeline):
         _check_pipeline(model)
     elif fitted and isinstance(model, StandardScaler):
@@ -398,7 +398,7 @@ def _check_model(model: Any, fitted: bool) -> None:
 
 
 def _check_pipeline(model: Pipeline) -> None:
-    if model.memory is not None:  # a folder of pickles, which scikit-learn would read and run
+    if model.memory is not None:  # a folder of pickles, which scikit-learn would load
         raise InputError("holds a Pipeline with memory=, a folder whose content would be run; set memory=None.")
     steps = model.steps
     known = isinstance(steps, list) and steps and all(isinstance(step, tuple) and len(step) == 2 for step in steps)

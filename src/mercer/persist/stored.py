@@ -1,7 +1,7 @@
-"""What the parts of a fitted model must satisfy before a file may stand for it.
+"""Rules for the parts of a fitted model, which are checked when a model file is loaded.
 
-A class that a file can hold states it beside its fields, in `_stored`: a dictionary of attribute -> rule, joined over its
-base classes. A path with dots leads into a record. Nothing is imported for it; the rules are read here.
+A class that a file can hold declares rules in `_stored`: a dictionary of attribute -> rule, merged over its base classes. A
+path with dots refers to a field of a record. The rules are texts, so a class imports nothing for them.
 
     "float (n, *t)"     a float32 or float64 array, finite; n is the same number wherever it is named, *t the same axes
     "real (n,)"         the same, NaN and infinity allowed
@@ -19,8 +19,8 @@ base classes. A path with dots leads into a record. Nothing is imported for it; 
     "… | None | absent" one of several rules; an attribute that is not there
 
 Without a shape, "float", "real", "int" are single numbers. A field of a record that `_stored` does not name is what its
-annotation says: texts, flags, numbers, kernels, other records and tuples of these. What must hold between parts, and rules
-cannot say, a class states in `_check_loaded(self)`, which is called after its rules and raises an InputError.
+annotation says: texts, flags, numbers, kernels, other records and tuples of these. Conditions between parts, which no rule
+can express, are checked in `_check_loaded(self)`, which is called after the rules and raises an InputError.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Sizes = dict[str, Any]  # name of a size -> int, or a tuple for starred ones
 
 _ABSENT = object()
 
-#: Types of numbers that our loops are compiled for; others would fail in them, or be copied on every call.
+#: Types of numbers that loops are compiled for; others would fail, or be copied in every call.
 _FLOATS = ("f4", "f8")
 _TYPES = {
     "float": _FLOATS, "real": _FLOATS, "triangle": _FLOATS, "complex": ("c8", "c16"), "int": ("i4", "i8"), "bool": ("b1",),
@@ -59,7 +59,7 @@ _FORMULAS: dict[str, Callable[[int], Any]] = {
     "functions": lambda c: () if c == 2 else (c,),
 }
 
-#: What annotations of the fields of records say.
+#: Rules for annotations of the fields of records.
 _ANNOTATED = {
     "str": "text", "bool": "flag", "int": "int", "float": "real", "Kernel": "kernel", "None": "None",
     "Array": "array", "Floats": "array",
@@ -69,11 +69,11 @@ _RULE = re.compile(r"(?P<kind>\w+)(?: \((?P<shape>[^)]*(?:\(\w+\))?[^)]*)\))?(?P
 
 
 class UnfitError(Exception):
-    """A part that does not fit; the message says why."""
+    """A part that breaks its rule; the message is the reason."""
 
 
 def check_stored(value: Any) -> None:
-    """Refuse a loaded object whose parts do not satisfy what its class states about them."""
+    """Raise if a part of a loaded object breaks a rule of its class."""
     rules = dict(_annotated(type(value))) if is_record(value) else {}  # type: ignore[arg-type]
     for kind in reversed(type(value).__mro__):
         own = vars(kind).get("_stored", {})
@@ -88,7 +88,7 @@ def check_stored(value: Any) -> None:
 
 @cache
 def _annotated(kind: Any) -> dict[str, str]:
-    """The rules that the annotations of a record state; arrays and whatever may be anything have none."""
+    """Return the rules given by the annotations of a record; arrays and untyped fields have none."""
     found = {}
     for field in dataclasses.fields(kind):
         rules = [_rule_of(word) for word in str(field.type).split(" | ")]
@@ -106,7 +106,7 @@ def _rule_of(annotation: str) -> str | None:
 
 
 def check_part(part: Any, rule: str, sizes: Sizes, name: str, owner: Any = None) -> None:
-    """Refuse a part that satisfies none of the alternatives of a rule; sizes that it names are entered."""
+    """Raise if a part satisfies none of the alternatives of a rule; store the sizes that it names."""
     reasons = []
     for alternative in rule.split(" | "):
         attempt = dict(sizes)
@@ -189,7 +189,7 @@ def _check_rows(part: Any, names: list[str], sizes: Sizes, owner: Any) -> None:
 
 
 def _takes_holes(owner: Any) -> bool:
-    """Tables may have missing cells, where the kernel has a rule for them."""
+    """Whether missing cells are allowed: in tables, if the kernel has a rule for them."""
     found = _attributes(owner)
     kernel = found.get("kernel_", found.get("kernel"))
     return isinstance(kernel, Kernel) and "table" in kernel.views
@@ -251,7 +251,7 @@ def _check_shape(shape: tuple[int, ...], axes: tuple[str, ...], sizes: Sizes) ->
 
 
 def _bind(axis: str, size: Any, sizes: Sizes) -> None:
-    """Enter a size under its name, or compare it with what the name stands for."""
+    """Store a size under its name, or compare it with the stored one."""
     if axis == "_":
         return
     wanted = sizes.setdefault(axis, size) if axis.isalpha() else _size(axis, sizes)
@@ -259,7 +259,7 @@ def _bind(axis: str, size: Any, sizes: Sizes) -> None:
 
 
 def _size(text: str, sizes: Sizes) -> Any:
-    """The number that stands for a size: "3", "n", "C-1", "t+q", "pairs(C)"."""
+    """Return the value of a size such as "3", "n", "C-1", "t+q", "pairs(C)"."""
     formula, _, inner = text.rstrip(")").partition("(")
     if inner:
         return _FORMULAS[formula](_size(inner, sizes))
