@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mercer.cli.compile import EXERCISES, loops, reached
+from mercer.cli.loop_calls import EXERCISES, loops, reached
 from mercer.numeric import compiling
 from mercer.numeric.compiling import always, say_so, worth
 
