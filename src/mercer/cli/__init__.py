@@ -1,4 +1,4 @@
-"""The command line: one file per command, no mathematics. It needs the extra `cli`."""
+"""The command line: one file per command, without numerical code. It needs the extra `cli`."""
 
 from __future__ import annotations
 

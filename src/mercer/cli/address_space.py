@@ -1,6 +1,6 @@
-"""A limit of address space (ulimit -v): what libraries reserve without using is kept small, and what fails is said.
+"""Limits of address space (ulimit -v): smaller reservations of libraries, and messages if the limit is reached.
 
-Such a limit counts addresses, not memory. Reserving them is free elsewhere, so that allocators and threads do it lavishly.
+Such a limit counts addresses, not memory. Without a limit reserving addresses is free, and allocators reserve many.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from mercer.errors import MemoryBudgetError
 #: M_ARENA_MAX of glibc's mallopt: every new thread reserves 64 to 128 MiB for an arena of its own otherwise.
 ARENAS = -8
 
-#: With less than this some library ends the process by itself, or never ends, while it is loaded.
+#: With less than this some library ends the process, or hangs, while it is loaded.
 FLOOR = 2**30
 
-#: An unexpected error is laid at the limit's door where this part of it has been taken.
+#: An unexpected error is attributed to the limit if the process has used this share of it.
 MUCH = 0.5
 
 
 def limit() -> int | None:
-    """The bytes of address space that this process may take, or None."""
+    """Return the limit of the address space of this process in bytes, or None."""
     try:
         import resource
     except ImportError:  # Windows
@@ -33,7 +33,7 @@ def limit() -> int | None:
 
 
 def save_addresses() -> None:
-    """Let this process reserve less, where there is a limit; before threads begin and libraries are loaded."""
+    """Reduce reservations of address space if there is a limit; call it before threads start and libraries are loaded."""
     if limit() is None:
         return
     with suppress(OSError, AttributeError):  # another C library than glibc
@@ -41,17 +41,17 @@ def save_addresses() -> None:
 
 
 def refuse_too_little() -> None:
-    """Say at once what no command can work with."""
+    """Raise if the limit is too low for any command."""
     most = limit()
     if most is not None and most < FLOOR:
         raise MemoryBudgetError(
-            f"this process may take {most / 2**20:.0f} MiB of address space (ulimit -v), in which its libraries do not "
-            f"work; allow at least {FLOOR / 2**20:.0f} MiB."
+            f"the address space of this process is limited to {most / 2**20:.0f} MiB (ulimit -v), too little for its "
+            f"libraries; allow at least {FLOOR / 2**20:.0f} MiB."
         )
 
 
 def ran_out(error: BaseException) -> str | None:
-    """One line where an error means that there was no memory left, or None."""
+    """Return a message if an error means that memory ran out, otherwise None."""
     most = limit()
     plain = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
     if not plain and (most is None or _peak() < MUCH * most):
@@ -66,7 +66,7 @@ def ran_out(error: BaseException) -> str | None:
 
 
 def _peak() -> int:
-    """The most address space that this process has taken so far; 0 where the system does not say."""
+    """Return the peak address space of this process; 0 if the system does not tell."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("VmPeak:"):

@@ -1,7 +1,7 @@
-"""The application: the list of commands, and the one place where errors become messages and exit codes.
+"""The application: the list of commands, and the conversion of errors to messages and exit codes.
 
-A command is a function in a file of its own that returns its exit code. To add one, import it and put it into COMMANDS.
-What only one command needs is imported inside its function, so that the others do not wait for it.
+A command is a function in its own file that returns its exit code. To add one, import it and add it to COMMANDS. Modules
+that only one command needs are imported inside its function, to keep the other commands fast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMANDS = (fit, predict, explain, compare, novelty, check, denoise, lab, compil
 
 
 def signed_last(arguments: list[str]) -> list[str]:
-    """Put an expression that starts with a minus behind "--": it is no option.
+    """Return arguments with an expression that starts with a minus after "--", because it is not an option.
 
     >>> signed_last(["check", "-1.0 * Linear()", "--json"])
     ['check', '--json', '--', '-1.0 * Linear()']
@@ -45,10 +45,10 @@ def signed_last(arguments: list[str]) -> list[str]:
 
 
 class Commands(TyperGroup):
-    """A group whose every way out is an exit code of ours: typer's own would say 2, "unproven", for a misspelled flag."""
+    """A group of commands with mercer's exit codes: typer would return 2, "unproven", for a misspelled option."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; what it raises becomes a message and a code here, before typer sees it."""
+        """Run the command; errors become a message and an exit code here, before typer handles them."""
 
         def run() -> Any:
             refuse_too_little()
@@ -57,13 +57,13 @@ class Commands(TyperGroup):
         return guarded(run)
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        """Read the arguments, run, and leave with the code."""
+        """Read the arguments, run the command, and exit with its code."""
         if not args:
             given = settings.get("args")
             settings["args"] = signed_last(list(sys.argv[1:] if given is None else given))
         settings["standalone_mode"] = False
-        settings["prog_name"] = "mercer"  # whatever the file is called that was started
-        if isinstance(sys.stdout, TextIOWrapper):  # a terminal without the letter gets its code, not a crash
+        settings["prog_name"] = "mercer"  # for any name of the script
+        if isinstance(sys.stdout, TextIOWrapper):  # characters that the terminal cannot show are escaped
             sys.stdout.reconfigure(errors="backslashreplace")
         save_addresses()
         with termination():
@@ -97,7 +97,7 @@ def mercer(
 ) -> None:
     """Kernel methods: write a kernel down once, and every kernel algorithm runs on it."""
     if context.invoked_subcommand is None:
-        with redirect_stdout(sys.stderr):  # rich prints the help where it stands
+        with redirect_stdout(sys.stderr):  # rich prints the help itself
             print(context.get_help())
         raise typer.Exit(BAD_INPUT)
 

@@ -1,4 +1,4 @@
-"""`mercer check EXPRESSION`: is it a kernel? The proof, or the counter-example, or the word that neither was found."""
+"""`mercer check EXPRESSION`: prove that an expression is a kernel, or find a counter-example."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from mercer.inputs import Rows
     from mercer.kernels.base import Kernel
 
-#: What the exit code says.
+#: Exit codes.
 CODES = {"valid": 0, "invalid": 1, "unproven": 2}
 
-#: At most this many rows of the data are compared, so that an answer takes seconds whatever the file.
+#: Largest number of rows that are compared, which keeps the time to seconds for any file.
 MAX_ROWS, SEED = 1000, 0
 
 STYLES = {"valid": "bold green", "invalid": "bold red", "unproven": "bold yellow"}
@@ -37,7 +37,7 @@ DataFile = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Also look at data: .csv or .tsv (with a line of names), .npy, .npz, .parquet, .fasta, or .txt (a "
+        help="Also check data: .csv or .tsv (with a header line), .npy, .npz, .parquet, .fasta, or .txt (a "
         'string per line). Takes length_scale="median" from them.',
         show_default=False,
     ),
@@ -48,7 +48,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 def check(expression: Expression, data: DataFile = None, as_json: AsJson = False) -> int:
     """Prove that an expression is a kernel, or show points where it fails.
 
-    Differences, negative multiples and negative coefficients are read too, to be refuted or left open.
+    Differences, negative multiples and negative coefficients are allowed in the expression; they are refuted or left open.
     The expression is read, never run. Exit code: 0 valid, 1 invalid, 2 unproven, 64 bad input.
     """
     from mercer.kernels.claims import read_claim
@@ -72,11 +72,11 @@ def check(expression: Expression, data: DataFile = None, as_json: AsJson = False
 
 @dataclass(frozen=True)
 class OnData:
-    """What the rows of a file say about a kernel."""
+    """Results of a check on the rows of a file."""
 
     file: str
     n_rows: int
-    chosen: Any  # the numbers of the rows that were looked at, or None for all
+    chosen: Any  # the numbers of the rows that were used, or None for all
     gram: Any  # the report of check_gram
     counterexample: Any  # or None
 
@@ -89,7 +89,7 @@ def _rows(path: Path) -> Rows:
 
 
 def _look_at_data(kernel: Kernel, rows: Rows) -> OnData:
-    """The Gram matrix of a sample of the rows, and a counter-example among them."""
+    """Check the Gram matrix of a sample of the rows, and search for a counter-example among them."""
     from mercer.grams import gram
     from mercer.validity import check_gram, find_counterexample
 
@@ -100,13 +100,13 @@ def _look_at_data(kernel: Kernel, rows: Rows) -> OnData:
 
 
 def _chosen(kernel: Kernel, rows: Rows) -> Any:
-    """The numbers of the rows to look at, or None for all of them."""
+    """Return the numbers of the rows to use, or None for all of them."""
     import numpy as np
 
     if len(rows) <= MAX_ROWS:
         return None
-    if kernel.given:  # a matrix is cut both ways or not at all
-        raise InputError(f"{rows.name}: a matrix of kernel values may have {MAX_ROWS} rows here; this one has {len(rows)}.")
+    if kernel.given:  # a sample of a matrix needs its rows and its columns
+        raise InputError(f"{rows.name}: a matrix of kernel values has at most {MAX_ROWS} rows; this one has {len(rows)}.")
     return np.sort(np.random.default_rng(SEED).choice(len(rows), MAX_ROWS, replace=False))
 
 
@@ -116,7 +116,7 @@ def _as_dict(kernel: Kernel, status: str, certificate: Any, found: OnData | None
         on_data = {
             "file": found.file,
             "n_rows": found.n_rows,
-            "rows": found.chosen,  # what the report numbers 0, 1, … if not all were looked at
+            "rows": found.chosen,  # row numbers of the report's 0, 1, … if not all rows were used
             "gram": found.gram.to_dict(),
             "counterexample": None if found.counterexample is None else found.counterexample.to_dict(),
         }

@@ -1,4 +1,4 @@
-"""Columns of answers as CSV or Parquet: harmless in a spreadsheet, the same digits on every machine."""
+"""Predictions as CSV or Parquet: safe in a spreadsheet, the same digits on every machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array
 
-#: What a formula begins with, for the spreadsheets that there are.
+#: First characters of formulas in spreadsheets.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Columns = dict[str, Array]
 
 
 def as_csv(ids: Columns, answers: Columns, known: NDArray[np.bool_]) -> str:
-    """One line per row: ids (n rows), then the answers of the rows that are known, empty cells for the others."""
+    """Return CSV with one line per row: the id, then the values of known rows, empty cells for the others."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([safe(name) for name in (*ids, *answers)])
@@ -30,7 +30,7 @@ def as_csv(ids: Columns, answers: Columns, known: NDArray[np.bool_]) -> str:
 
 
 def as_parquet(ids: Columns, answers: Columns, known: NDArray[np.bool_]) -> bytes:
-    """The same columns as a Parquet file."""
+    """Return the same columns as a Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -45,7 +45,7 @@ def as_parquet(ids: Columns, answers: Columns, known: NDArray[np.bool_]) -> byte
 
 
 def _cell(value: Any) -> str:
-    """Ten digits: more than any prediction is good for, and the same on every machine."""
+    """Return a number with ten digits, which are the same on every machine."""
     if value is None or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float):
@@ -54,7 +54,7 @@ def _cell(value: Any) -> str:
 
 
 def safe(text: str) -> str:
-    """A text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets take for "text"."""
+    """Return a text with an apostrophe in front if a spreadsheet would run it as a formula."""
     return f"'{text}" if text.lstrip()[:1] in FORMULA and not _is_number(text) else text
 
 

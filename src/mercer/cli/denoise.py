@@ -1,4 +1,4 @@
-"""`mercer denoise NOISY --clean CLEAN`: images without their noise, by kernel PCA, and a picture of both."""
+"""`mercer denoise NOISY --clean CLEAN`: denoise images by kernel PCA, and draw noisy and denoised images."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def denoise(
 ) -> int:
     """Denoise images by kernel PCA, learned from clean ones.
 
-    The length scale, the number of components and the way back to pixels are chosen on a part of the clean images with
-    noise of the same strength put on.
+    The length scale, the number of components and the pre-image method are chosen on a part of the clean images, to which
+    noise of the same strength is added.
     """
     from mercer.workflow.denoising import denoise_rows
     from mercer.workflow.images import read_images, write_images
@@ -85,7 +85,7 @@ def denoise(
 
 
 def _check_places(out: Path, picture: Path | None) -> None:
-    """What cannot be written is said before the work."""
+    """Raise if an output path cannot be written, before the work begins."""
     if out.suffix and out.suffix not in (".npy", ".npz"):
         raise InputError(f"--out {out}: give a .npy or .npz file, or a folder for .png files.")
     if out.is_file() and not out.suffix:

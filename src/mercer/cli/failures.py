@@ -18,16 +18,16 @@ from mercer.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, T
 from mercer.cli.output import visible
 from mercer.errors import InputError, MercerError, MissingExtraError, ParseError
 
-#: What a system says where a disk, a quota or a limit of file sizes is full.
+#: Error codes of a full disk, a quota or a limit of file sizes.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-#: Options of earlier versions, and what to do now.
+#: Removed options, and advice.
 GONE = {
     (
         "mercer fit",
         "--alpha",
-    ): "the penalty is now chosen for every kernel by its error on rows left out: leave this out; "
-    "a penalty of your own takes Python: mercer.KernelRidge(kernel, alpha=…)."
+    ): "the penalty is now chosen for every kernel by its error on held-out rows: leave this option out; "
+    "to set a penalty use Python: mercer.KernelRidge(kernel, alpha=…)."
 }
 
 #: Characters of an expression shown on either side of the place where reading stopped.
@@ -35,19 +35,19 @@ AROUND = 60
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does, with everything cleaned up."""
+    """Handle SIGTERM like Ctrl-C, with all cleanup."""
 
     def end(*_: Any) -> None:
         raise Terminated
 
     try:
         before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not in the main thread: signals are the caller's
+    except ValueError:  # not in the main thread: the caller handles signals
         yield
         return
     try:
@@ -57,13 +57,13 @@ def termination() -> Iterator[None]:
 
 
 def guarded(call: Callable[[], Any]) -> int:
-    """Return the exit code of a call; whatever it raises is said on stderr."""
+    """Return the exit code of a call; print its errors on stderr."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note
             code = call()
-            if sys.stdout is not None:  # it is None where the caller has closed it
-                sys.stdout.flush()  # a reader who has gone is noticed here, not while Python shuts down
+            if sys.stdout is not None:  # None if the caller has closed it
+                sys.stdout.flush()  # detects a closed reader here and not while Python shuts down
         return code if isinstance(code, int) else 0
     except Terminated:
         return _say("Terminated.", TERMINATED)
@@ -72,7 +72,7 @@ def guarded(call: Callable[[], Any]) -> int:
     except BrokenPipeError:
         _forget_output()
         return BROKEN_PIPE
-    except SystemExit as leave:  # rich and typer leave with 1 where the reader has gone while they print their help
+    except SystemExit as leave:  # rich and typer exit with 1 if the reader is closed while they print their help
         if not isinstance(leave.__context__, BrokenPipeError):
             raise
         _forget_output()
@@ -116,13 +116,13 @@ def _usage(error: Any) -> str:
     option = str(vars(error).get("option_name", "--"))
     if (path, option) in GONE:
         return f"Error: {option}: {GONE[path, option]} See {path} --help."
-    if option[:2] != "--":  # there is no short option but -h: likely an expression
+    if option[:2] != "--":  # -h is the only short option: this is probably an expression
         hint = " An expression that begins with - goes behind two dashes: mercer check -- EXPRESSION."
     return f"Error: {error.format_message().rstrip('.')}. See {path} --help.{hint}"
 
 
 def point_at(error: ParseError) -> str:
-    """The reason, and the expression with a caret below the place; of a long expression, the part around it."""
+    """Return the reason, and the expression with a caret below the error; a long expression is shortened."""
     from rich.cells import cell_len
 
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in error.text)
@@ -134,7 +134,7 @@ def point_at(error: ParseError) -> str:
 
 
 def _say(message: str, code: int) -> int:
-    with suppress(OSError):  # stderr is closed: only the exit code is left
+    with suppress(OSError):  # stderr is closed: only the exit code can report the error
         print(visible(message), file=sys.stderr)
     return code
 
@@ -144,6 +144,6 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _forget_output() -> None:
-    """Let what is still buffered go nowhere, or Python would complain about it on the way out."""
-    with suppress(OSError, ValueError):  # stdout need not be a file: in tests it is not
+    """Discard buffered output, which Python would fail to write at exit."""
+    with suppress(OSError, ValueError):  # stdout may have no file descriptor, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -36,7 +36,7 @@ def lab(tour: Tour = None, state: Start = None, port: Port = None, no_browser: N
     if tour is not None and state is not None:
         raise InputError("give --tour or --state: a state holds its page of the tour.")
     query = f"tour={tour}" if tour is not None else (state or "").rpartition("?")[2]
-    address = f"?{to_query(from_query(query))}" if query else ""  # a wrong link is refused here, not in the browser
+    address = f"?{to_query(from_query(query))}" if query else ""  # a wrong link raises here, not in the browser
     try:
         import bokeh  # noqa: F401
     except ImportError:

@@ -17,7 +17,7 @@ from rich.text import Text
 from mercer.errors import InputError
 from mercer.writing import publish_folder, temporary
 
-#: What a person is told of a step of a fit.
+#: Descriptions of the steps of a fit.
 STEPS = {
     "fit": "fitting",
     "judge": "asking the held-out rows, a linear model and gradient boosting",
@@ -27,35 +27,35 @@ STEPS = {
 
 
 class Screen(Console):
-    """stdout as rich sees it."""
+    """Console of rich on stdout."""
 
     def on_broken_pipe(self) -> None:
-        """Leave the matter to us: rich would exit with 1, which says "invalid"."""
+        """Raise: rich would exit with 1, which means "invalid"."""
         raise BrokenPipeError
 
 
 def heading(words: str, style: str) -> Text:
-    """Words that stand out on a terminal; elsewhere they are plain."""
+    """Return text that is bold on a terminal and plain elsewhere."""
     return Text(words, style=style)
 
 
 def print_text(*parts: str | Text) -> None:
-    """Print parts on stdout. Lines are never broken, and nothing in them is read as markup: kernels have brackets."""
+    """Print parts on stdout, without wrapping lines and without markup, because kernels contain brackets."""
     console = Screen(file=sys.stdout, highlight=False, markup=False, emoji=False)
     shown = [Text(visible(part.plain), style=part.style) if isinstance(part, Text) else visible(part) for part in parts]
     console.print(Text.assemble(*shown), soft_wrap=True)
 
 
 def note(words: str, word: str = "Note: ") -> None:
-    """Say something on stderr that is no part of the answer."""
+    """Print a note on stderr that is not part of the result."""
     print(visible(f"{word}{words}"), file=sys.stderr)
 
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Callable[[str], None]]:
-    """A bar with the time left while a fit counts its steps; yields what to call when a step begins.
+    """Show a progress bar with the remaining time; yield the function to call when a step begins.
 
-    On stderr, and nothing where that is no terminal.
+    It is drawn on stderr, and only on a terminal.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -80,7 +80,7 @@ def progress(shown: bool) -> Iterator[Callable[[str], None]]:
 
 
 def visible(text: str) -> str:
-    """Text whose control characters are shown and not obeyed: names and labels come from files, and a terminal runs them.
+    """Return text with escaped control characters, because names and labels from files could control the terminal.
 
     >>> visible("a\\x1b[2J\\tb")
     'a\\\\x1b[2J\\tb'
@@ -96,12 +96,12 @@ def print_json(value: Any) -> None:
 
 
 def strict_json(value: Any) -> str:
-    """A value as JSON: ASCII, so that any terminal takes it, and strict, so that any reader does."""
+    """Return a value as strict JSON in ASCII, for any reader and any terminal."""
     return json.dumps(_strict(value), indent=2, allow_nan=False)
 
 
 def _strict(value: Any) -> Any:
-    """JSON has no NaN, no infinity and no arrays."""
+    """Return a value with lists for arrays and texts for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): _strict(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
@@ -109,16 +109,16 @@ def _strict(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_strict(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     if isinstance(value, float) and value - value != 0:
-        return str(value)  # "nan", "inf" or "-inf": a reader of the text learns more than from null
+        return str(value)  # "nan", "inf" or "-inf", which tell more than null
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
-#: The names of the results in the folder.
+#: Names of the files in the folder of results.
 MODEL, METRICS, REPORT = "model.mercer", "metrics.json", "report.html"
 
 
 def refuse_other(folder: Path, target: str, force: bool) -> str:
-    """What the results will replace, in words, or an empty text; a model of another target needs --force."""
+    """Return a description of the model that is replaced, or an empty text; a model of another target needs --force."""
     if not (folder / MODEL).exists():
         return ""
     try:
@@ -135,9 +135,9 @@ def refuse_other(folder: Path, target: str, force: bool) -> str:
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, whose files appear in `folder` at the end, or not at all if anything fails.
+    """Yield a temporary folder whose files are moved to `folder` at the end, unless an error occurs.
 
-    It is made at once, so that a place where nothing can be written is found before the work and not after it.
+    It is created at once, so a location without write permission raises before the work begins.
     """
     try:
         if folder.exists() and not folder.is_dir():
@@ -151,14 +151,14 @@ def results_folder(folder: Path) -> Iterator[Path]:
     try:
         yield made
         _publish(made, folder)
-    except InputError as error:  # a person knows the place by its own name
+    except InputError as error:  # messages name the folder as the user gave it
         raise InputError(str(error).replace(str(made), str(folder))) if str(made) in str(error) else error from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
 def _ancestor(folder: Path) -> Path:
-    """The nearest folder above that is there: what is between is made at the end."""
+    """Return the nearest existing parent folder; folders between are created at the end."""
     return next(parent for parent in folder.absolute().parents if parent.exists())
 
 

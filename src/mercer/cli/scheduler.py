@@ -1,4 +1,4 @@
-"""`--scheduler ADDRESS`: a connection to the workers of a Dask cluster, or to one of this machine while a command runs."""
+"""`--scheduler ADDRESS`: a connection to a Dask cluster, or a temporary cluster on this machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 
 from mercer.errors import InputError, MercerError, MissingExtraError, install_command
 
-#: A cluster of processes on this machine, instead of an address.
+#: Value instead of an address for a cluster of processes on this machine.
 LOCAL = "local"
 
-#: Seconds in which a scheduler has to answer, and in which it has to have a worker.
+#: Seconds to wait for an answer of the scheduler, and for a worker.
 ANSWER, WORKERS = 10, 30
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler; at the end nothing of it is left, tasks that still run are canceled."""
+    """Yield a client of the scheduler; at the end running tasks are canceled and the client is closed."""
     try:
         import distributed
         from distributed.comm import CommClosedError
@@ -55,7 +55,7 @@ def _cluster(address: str) -> Iterator[Any]:
 def _client(distributed: Any, place: Any, address: str) -> Any:
     try:
         return distributed.Client(place, timeout=ANSWER, set_as_default=False)
-    except (OSError, ValueError, TypeError, ImportError) as error:  # refused, too late, unknown; no such protocol
+    except (OSError, ValueError, TypeError, ImportError) as error:  # refused, timed out, unknown host; unknown protocol
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"--scheduler {address}: cannot connect ({said}). Give the address that dask scheduler prints, such as "
@@ -64,7 +64,7 @@ def _client(distributed: Any, place: Any, address: str) -> Any:
 
 
 def _check_workers(client: Any, address: str) -> None:
-    """There are workers, and they have this version of mercer: another would sum something else."""
+    """Raise if there are no workers, or if a worker has another version of mercer."""
     try:
         client.wait_for_workers(1, timeout=WORKERS)
     except TimeoutError:
@@ -72,7 +72,7 @@ def _check_workers(client: Any, address: str) -> None:
             f"--scheduler {address}: it has no workers after {WORKERS} s; start some: dask worker {address}"
         ) from None
     mine = version("mercer")
-    # a function of Python's own, which a worker without mercer can run too
+    # a function of the standard library, which a worker without mercer can run too
     for worker, theirs in client.run(version, "mercer", on_error="return").items():
         if theirs != mine:
             has = f"mercer {theirs}" if isinstance(theirs, str) else "no mercer"
