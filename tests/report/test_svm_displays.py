@@ -65,7 +65,7 @@ def test_the_surface_of_c_and_length_scale(plane: tuple) -> None:
 def test_what_cannot_be_drawn(plane: tuple) -> None:
     X, y = plane
     model = SVC(Gaussian(1.0)).fit(X, y)
-    with pytest.raises(InputError, match="no fitted support vector classifier"):
+    with pytest.raises(InputError, match="not a fitted support vector classifier"):
         MarginDisplay.from_estimator(KernelRidge().fit(X, X[:, 0]), X, y)
     with pytest.raises(InputError, match=r"X has shape \(80, 3\)"):
         MarginDisplay.from_estimator(model, np.ones((80, 3)), y)

@@ -1,15 +1,14 @@
 """`mercer lab`: a local page for teaching, and for trying a kernel before using it.
 
-    state, address        what is on the page, as a plain value, and as a link
+    state, address        the content of the page, as a plain value, and as a link
     samples               points to start from
-    pictures              what a picture is: plain arrays
     kernels               the kernel of a page: reading, sliders, blocks, proof
-    fits, planes, words   state -> picture, one function per algorithm
-    views                 state -> the picture beside it
-    python_code           state -> a program that makes the same picture
+    pictures              state -> main picture as plain arrays, one function per algorithm
+    views                 state -> side view
+    python_code           state -> a program that draws the same picture
     tour                  one page per lecture
-    editing               what a person does to a state
-    page, controls, drawing, wording, styles, opening, server    the Bokeh document and what serves it
+    editing               changes of a state by the user
+    page, controls, drawing, styles, server    the Bokeh document and its server
 
-Everything above the last line knows no Bokeh and is tested without it.
+Modules above the last line do not import Bokeh and are tested without it.
 """

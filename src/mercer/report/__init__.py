@@ -1,1 +1,1 @@
-"""Results as figures, HTML and JSON; matplotlib is imported only when something is drawn."""
+"""Displays of results with matplotlib, which is imported only when something is drawn, and reports in HTML."""

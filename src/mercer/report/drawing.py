@@ -1,4 +1,4 @@
-"""What all displays share: matplotlib, colors, axes given or made, and checks of estimators."""
+"""Shared parts of the displays: matplotlib, colors, given or new axes, and checks of estimators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError, MissingExtraError, install_command
 
-# The palette of Okabe and Ito: distinct with every kind of color vision, and in gray.
+# The palette of Okabe and Ito: distinct for color-blind readers, and in gray.
 BLUE, VERMILLION, GREEN, ORANGE, SKY, GRAY, BLACK = (
     "#0072B2",
     "#D55E00",

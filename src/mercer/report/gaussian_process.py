@@ -57,7 +57,7 @@ class ProcessDisplay:
         random_state: int = 0,
         ax: Any = None,
     ) -> ProcessDisplay:
-        """Ask a fitted process over the range of X, widened by the share `margin` on both sides, and draw it."""
+        """Evaluate a fitted process over the range of X, widened by the share `margin` on both sides, and draw it."""
         if not 0.0 < coverage < 1.0:
             raise InputError(f"coverage must lie strictly between 0 and 1; got {coverage!r}.")
         column, targets = one_column(X)[:, 0], np.asarray(y, dtype=np.float64)
@@ -94,8 +94,8 @@ class ProcessDisplay:
 
 @dataclass
 class CalibrationDisplay:
-    """How often intervals hold what they should: observed coverage against the level asked for, and the histogram of
-    P(Y <= y), which is flat where the error bars are right.
+    """Observed coverage of intervals against their nominal coverage, and the histogram of P(Y <= y), which is flat if the
+    error bars are correct.
     """
 
     levels: Array  # (L,)
@@ -109,7 +109,7 @@ class CalibrationDisplay:
     def from_estimator(
         cls, model: Any, X: Any = None, y: Any = None, *, levels: Sequence[float] = LEVELS, ax: Any = None
     ) -> CalibrationDisplay:
-        """Judge a process on rows it has not seen, or, without any, by leaving out each training row in closed form."""
+        """Evaluate a process on new rows, or, if none are given, by closed-form leave-one-out on the training rows."""
         if (X is None) != (y is None):
             raise InputError("CalibrationDisplay takes rows X with their targets y, or neither for leave-one-out.")
         if X is None:
@@ -124,7 +124,7 @@ class CalibrationDisplay:
         return cls(wanted, observed, pit, source).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:
-        """Draw the curve beside its diagonal, with the range that chance alone would leave."""
+        """Draw the curve and the diagonal, with the range of random variation."""
         self.figure_, self.ax_ = one_axes(ax, (4.8, 4.4))
         spread = 1.96 * np.sqrt(self.levels * (1 - self.levels) / max(len(self.pit), 1))
         self.ax_.fill_between(
@@ -144,10 +144,10 @@ class CalibrationDisplay:
 
 @dataclass
 class RelevanceDisplay:
-    """How much each column matters: its spread in units of the step that takes the correlation down to 0.9.
+    """Relevance of each column: its spread divided by the step at which the correlation falls to 0.9.
 
-    With one length scale per column (ARD) that step is the length scale, up to a factor; the same question can be put to
-    any kernel on vectors. A column that the process does not see has relevance 0.
+    With one length scale per column (ARD) that step is the length scale, up to a factor; the step is defined for any kernel
+    on vectors. A column that the process does not use has relevance 0.
     """
 
     names: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 | display | shows |
 |---|---|
-| GraphDisplay | a graph whose nodes are colored by what they add to a decision |
+| GraphDisplay | a graph whose nodes are colored by their contribution to a decision |
 | AtlasDisplay | all classes of graphs with p nodes, as `Graphlet(p)` counts them |
 
 They need matplotlib: the extra `plots`. `GraphExplanation.svg()` draws without it.
@@ -25,7 +25,7 @@ from mercer.report.drawing import BLUE, GRAY, VERMILLION, Drawing, Panels, many_
 
 @dataclass
 class GraphDisplay(Drawing):
-    """A graph with nodes colored by what they add: blue speaks for the label, vermillion against it.
+    """A graph with nodes colored by their contribution: blue for the label, vermillion against it.
 
     >>> from mercer import Graph, KernelRidgeClassifier, VertexHistogram, explain
     >>> from mercer.report.graphs import GraphDisplay
@@ -42,7 +42,7 @@ class GraphDisplay(Drawing):
 
     @classmethod
     def from_explanation(cls, explanation: GraphExplanation, *, ax: Any = None) -> GraphDisplay:
-        """Draw what `mercer.explain` found for one graph."""
+        """Draw an explanation of one graph by `mercer.explain`."""
         graph = explanation.graph
         title = f"{explanation.label}: {explanation.value:+.2f}"
         return cls(graph, explanation.contributions, layout(graph), title).plot(ax=ax)
@@ -79,7 +79,7 @@ def _draw_bond(ax: Any, a: Floats, b: Floats, label: Any) -> None:
 
 
 def _on_a_circle(one: GraphClass) -> Floats:  # -> (p, 2)
-    """Places on a circle in the order that makes edges cross least, then shortest."""
+    """Return positions on a circle in the order with the fewest crossings of edges, then the shortest edges."""
     turn = 2.0 * np.pi * np.arange(one.size) / one.size + np.pi / 2.0
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
 

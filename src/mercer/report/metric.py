@@ -18,11 +18,11 @@ class DirectionsDisplay:
 
     Parameters
     ----------
-    values : (q,) the largest eigenvalues of M, falling
+    values : (q,) the largest eigenvalues of M, in descending order
     directions : (q, d) their unit vectors
     shares : (q,) of the trace of M
     names : one per column
-    most : columns shown, those of the largest entries; the others are counted in the title
+    most : number of columns shown, those with the largest entries; the title counts the others
     """
 
     def __init__(self, values: Array, directions: Array, shares: Array, names: Sequence[str], most: int = 15) -> None:

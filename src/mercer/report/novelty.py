@@ -1,4 +1,4 @@
-"""Distances to the mean in feature space: of training points, of new points, and the radius between them."""
+"""Display of distances to the mean in feature space, of training points and new points, with the radius."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes, requ
 
 
 class NoveltyDisplay:
-    """Histograms of ||phi(x) - phi_S|| for the training points (left out of the mean) and for new ones, with the radii.
+    """Histograms of ||phi(x) - phi_S|| for training points (leave-one-out) and for new points, with the radii.
 
     Parameters
     ----------

@@ -21,11 +21,11 @@ def _of_pca(estimator: Any) -> Any:
 
 
 class ScreeDisplay:
-    """Eigenvalues by number, and the share of the variance that the first ones hold together.
+    """Eigenvalues by number, and their cumulative share of the variance.
 
     Parameters
     ----------
-    variances : (q,) of the components, falling
+    variances : (q,) of the components, in descending order
     shares : (q,) of the total variance in feature space
     """
 
@@ -137,12 +137,12 @@ class ProjectionDisplay:
 
 
 class ImagesDisplay:
-    """Images in rows that belong together: clean, noisy, denoised by one way and by another.
+    """The same images in several rows, such as clean, noisy, and denoised by several methods.
 
     Parameters
     ----------
     lines : name -> (n, h, w) images, the same images in every line
-    most : images per line at most
+    most : largest number of images per line
     """
 
     def __init__(self, lines: Mapping[str, Array], most: int = 12) -> None:

@@ -14,7 +14,7 @@ from mercer.report.drawing import BLACK, BLUE, GREEN, VERMILLION, one_axes, requ
 
 
 class NovikoffDisplay:
-    """||w_t|| after every update t, between t gamma and sqrt(t) R; where the two meet is Novikoff's bound.
+    """||w_t|| after every update t, between t gamma and sqrt(t) R; the two meet at Novikoff's bound.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Predicted against true, with intervals."""
+"""Display of predicted against true values, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.report.drawing import BLACK, BLUE, VERMILLION, Drawing, one_axes
 
-#: More points than this are drawn as a sample by seed; the numbers in the title are of all of them.
+#: Largest number of points that are drawn; of more, a random sample is drawn. The title is computed from all of them.
 SHOWN = 400
 
 
@@ -25,7 +25,7 @@ class HasIntervals(Protocol):
 
 @dataclass
 class PredictionDisplay(Drawing):
-    """Predicted against true targets, each with its interval; the title tells how many truths the intervals hold.
+    """Predicted against true targets with intervals; the title gives the share of targets inside them.
 
     >>> import numpy as np
     >>> from mercer import KernelRidgeCV
@@ -52,7 +52,7 @@ class PredictionDisplay(Drawing):
     def from_predictions(
         cls, y: Any, predicted: Any, *, interval: Any = None, coverage: float | None = None, ax: Any = None
     ) -> PredictionDisplay:
-        """Draw predictions made elsewhere; interval is (n, 2)."""
+        """Draw given predictions; interval is (n, 2)."""
         truth, values = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
         if truth.ndim != 1 or truth.shape != values.shape:
             raise InputError(
@@ -65,14 +65,14 @@ class PredictionDisplay(Drawing):
 
     @property
     def inside(self) -> Array:  # (n,)
-        """Which truths lie in their interval; all of them where there are no intervals."""
+        """Mask of the targets inside their intervals; all True if there are no intervals."""
         if self.interval is None:
             return np.ones(len(self.truth), dtype=bool)
         return np.asarray((self.interval[:, 0] <= self.truth) & (self.truth <= self.interval[:, 1]))
 
     @property
     def covered(self) -> float:
-        """The fraction of truths in their interval."""
+        """The fraction of targets inside their intervals."""
         return float(self.inside.mean())
 
     @property
@@ -98,7 +98,7 @@ class PredictionDisplay(Drawing):
     def _points(self, rows: Array, color: str, marker: str, label: str) -> None:
         x, y = self.truth[rows], self.predicted[rows]
         if self.interval is not None:
-            # from the prediction to either end; rounding must not make a length negative
+            # from the prediction to either end; matplotlib rejects lengths that rounding makes negative
             sides = np.maximum([y - self.interval[rows, 0], self.interval[rows, 1] - y], 0.0)
             self.ax_.errorbar(x, y, sides, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.35, zorder=1)
         self.ax_.plot(x, y, marker, ms=4, color=color, mec="white", mew=0.3, ls="none", label=label, zorder=2)

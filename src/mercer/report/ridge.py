@@ -86,8 +86,8 @@ WORDS = ("too small", "right", "too large")
 class FitDisplay(Panels):
     """Fits of one variable under several alphas (columns) and length scales (rows), with data and truth.
 
-    Too much penalty or too wide a kernel misses the shape (under-fitting); too little of either follows the noise
-    (over-fitting). Each panel tells its leave-one-out error; the smallest is set in bold.
+    Too large a penalty or too wide a kernel misses the shape (under-fitting); too small a penalty or too narrow a kernel
+    follows the noise (over-fitting). Each panel shows its leave-one-out error; the smallest is in bold.
 
     >>> import numpy as np
     >>> from mercer.report.ridge import FitDisplay
@@ -105,7 +105,7 @@ class FitDisplay(Panels):
     alphas: Array  # (columns,)
     length_scales: Array  # (rows,)
     truth: Array | None  # (m,)
-    around: bool = False  # whether the middle panel is the chosen fit, those around it too small or too large
+    around: bool = False  # whether the middle panel is the chosen fit and the others have too small or too large values
 
     @classmethod
     def from_data(
@@ -123,7 +123,7 @@ class FitDisplay(Panels):
     ) -> FitDisplay:
         """Fit every alpha with every length scale and draw the panels; truth maps (m,) inputs to (m,) values.
 
-        around=True says in words that the middle one of three is right and the others are too small and too large.
+        around=True labels the middle value of three as right and the others as too small and too large.
         """
         column, targets = one_column(X), np.asarray(y, dtype=np.float64)
         if targets.shape != (len(column),):
@@ -155,7 +155,7 @@ class FitDisplay(Panels):
         truth: Callable[[Array], Array] | None = None,
         ax: Any = None,
     ) -> FitDisplay:
-        """Draw the fit of a ridge regression amid those with alpha and length scale multiplied by the factors."""
+        """Draw the fit of a ridge regression, and fits with alpha and length scale multiplied by the factors."""
         problem = one_ridge(estimator, cls.__name__)
         kernel, alpha = problem.kernel, float(problem.alpha)
         scale = float(kernel.get_params()[_length_scale(kernel)])
@@ -172,7 +172,7 @@ class FitDisplay(Panels):
         )
 
     def plot(self, *, ax: Any = None) -> FitDisplay:
-        """Draw the panels, on one axes cut into parts, on as many as there are, or on a new figure."""
+        """Draw the panels on one axes, which is divided, on one axes per panel, or on a new figure."""
         rows, columns = self.loo_errors.shape
         size = (0.8 + 2.9 * columns, 0.8 + 2.2 * rows)
         self.figure_, self.axes_ = many_axes(ax, rows, columns, size, sharex=True, sharey=True)
@@ -197,12 +197,12 @@ class FitDisplay(Panels):
         if ax is None:
             handles, labels = self.ax_.get_legend_handles_labels()
             self.figure_.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-        else:  # the rest of the figure is not ours
+        else:  # the caller owns the rest of the figure
             self.ax_.legend(fontsize="x-small", frameon=False)
         return self
 
     def _word(self, index: int, count: int) -> str:
-        """Too small, right, too large, where that is known."""
+        """Return "too small", "right" or "too large" for a panel around a chosen fit, otherwise an empty text."""
         return f"({WORDS[index]})" if self.around and count == 3 else ""
 
     def _panel(self, ax: Any, i: int, j: int) -> None:
@@ -217,7 +217,7 @@ class FitDisplay(Panels):
 
 @dataclass
 class RobustDisplay(Drawing):
-    """Plain ridge against Huber's loss on data with outliers; points are filled as far as they are counted.
+    """Plain ridge against Huber's loss on data with outliers; the fill of a point shows its weight.
 
     >>> import numpy as np
     >>> from mercer import Gaussian
@@ -277,7 +277,7 @@ class RobustDisplay(Drawing):
 
     @property
     def plain_error(self) -> float:
-        """The root mean squared distance of the plain fit from the truth; NaN where the truth is not known."""
+        """The root mean squared distance of the plain fit from the truth; NaN if the truth is not known."""
         return _distance(self.plain, self.truth)
 
     @property
@@ -312,7 +312,7 @@ def _distance(curve: Array, truth: Array | None) -> float:
 
 
 def _length_scale(kernel: Kernel) -> str:
-    """The name of the one length scale of a kernel."""
+    """Return the name of the only length scale of a kernel."""
     paths = length_scale_paths(kernel)
     if len(paths) != 1:
         raise InputError(
@@ -325,8 +325,8 @@ def _length_scale(kernel: Kernel) -> str:
 class PathDisplay(Panels):
     """||f||, degrees of freedom, spread of fits over resamples, and errors, all along alpha.
 
-    A small penalty leaves the norm large and the fit unstable: other samples of the same rows give other functions. A
-    larger one damps both, at the price of a training error; leave-one-out finds the point between.
+    A small penalty leaves the norm large and the fit unstable: resamples of the rows give different functions. A larger one
+    reduces both, but increases the training error; leave-one-out finds the best value between.
 
     >>> import numpy as np
     >>> from mercer import Gaussian
@@ -401,7 +401,7 @@ class PathDisplay(Panels):
         return cls.from_data(X, y, ax=ax, **{**given, **options})
 
     def plot(self, *, ax: Any = None) -> PathDisplay:
-        """Draw four panels, on one axes cut into parts, on four, or on a new figure."""
+        """Draw four panels on one axes, which is divided, on four axes, or on a new figure."""
         self.figure_, self.axes_ = many_axes(ax, 2, 2, (8.4, 6.0), sharex=True)
         self.ax_ = self.axes_[0, 0]
         x = positive(self.alphas)
@@ -428,7 +428,7 @@ class PathDisplay(Panels):
         return self
 
     def _limit_errors(self, ax: Any) -> None:
-        """Keep an exploding leave-one-out error from flattening the rest."""
+        """Limit the axis of errors, because a very large leave-one-out error would hide the other curves."""
         finite = self.loo_errors[np.isfinite(self.loo_errors)]
         if finite.size and finite.max() > 5 * finite[-1]:
             ax.set_ylim(0, 2 * finite[-1])
@@ -439,10 +439,10 @@ Parts = tuple[Array, Array, Array, Array | None, Array]
 #: Points per period at which a kernel is sampled for its Fourier coefficients.
 FOURIER_POINTS = 2**14
 
-#: A kernel counts as decayed where it is this fraction of k(0).
+#: A kernel has decayed when it is below this fraction of k(0).
 DECAYED = 1e-9
 
-#: A kernel whose tail falls slowly gets a circle of SLOW times the data, if it is below SLOWLY of k(0) half way round.
+#: A kernel with a slowly decaying tail gets a circle of SLOW times the data, if k is below SLOWLY of k(0) at half of it.
 SLOW, SLOWLY = 256.0, 0.02
 
 #: Coefficients of the kernel below this fraction of the largest are rounding.
@@ -455,7 +455,7 @@ class SmoothnessDisplay(Panels):
 
     In the Mercer basis, f = sum_l f_l e_l with e_l the eigenfunctions of the kernel on the training rows and k_l their
     eigenvalues (those of K / n); in the Fourier basis, for one variable and a stationary kernel, e_l are waves. Either
-    way ||f||^2 = sum_l |f_l|^2 / k_l: a rough function, with |f_l|^2 large where k_l is small, is long.
+    way ||f||^2 = sum_l |f_l|^2 / k_l: a rough function, with |f_l|^2 large where k_l is small, has a large norm.
 
     >>> import numpy as np
     >>> from mercer import Gaussian, KernelRidge
@@ -481,8 +481,8 @@ class SmoothnessDisplay(Panels):
     ) -> SmoothnessDisplay:
         """Draw a fitted regression of one target; basis is "mercer" (any input) or "fourier" (one variable).
 
-        `period` is the length of the circle on which the waves live, for basis "fourier": if not given, one that is
-        long enough for the kernel to decay. A periodic kernel has one of its own, which has to be given.
+        `period` is the length of the circle of the waves, for basis "fourier". The default is long enough for the kernel to
+        decay. For a periodic kernel give its period.
         """
         problem = one_ridge(estimator, cls.__name__)
         dual = np.asarray(estimator.dual_coef_, dtype=np.float64)
@@ -496,7 +496,7 @@ class SmoothnessDisplay(Panels):
         return cls(*parts, float(estimator.rkhs_norm_) ** 2, basis).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> SmoothnessDisplay:
-        """Draw two panels, on one axes cut into parts, on two, or on a new figure."""
+        """Draw two panels on one axes, which is divided, on two axes, or on a new figure."""
         self.figure_, self.axes_ = many_axes(ax, 1, 2, (9.4, 4.0), sharex=True)
         self.ax_, shares = self.axes_.flat
         fourier = self.basis == "fourier"
@@ -526,26 +526,26 @@ class SmoothnessDisplay(Panels):
 
     @property
     def left_out(self) -> float:
-        """The part of ||f||^2 that the waves or eigenfunctions kept here do not show: below the cut-off, or beyond."""
+        """The part of ||f||^2 that is not in the waves or eigenfunctions shown here."""
         return 1.0 - float(self.shares.sum()) / self.norm_squared if self.norm_squared > 0 else 0.0
 
     def _title(self) -> str:
         return "Fourier coefficients" if self.basis == "fourier" else "Mercer coefficients on the training rows"
 
     def _limit(self) -> None:
-        """Leave out what is only rounding."""
+        """Limit the axes to values above rounding error."""
         top = max(float(self.kernel.max()), float(self.fit.max()), 0.0 if self.data is None else float(self.data.max()))
         self.ax_.set_ylim(max(FLOOR * top, 1e-300), 10 * top)
 
     def _last_frequency(self) -> float:
-        """The frequency up to which nearly all of the norm has come together, with some room."""
+        """Return a frequency slightly above the one that contains nearly all of the norm."""
         total = np.cumsum(self.shares)
         last = int(np.searchsorted(total, (1 - 1e-4) * total[-1]))
         return float(self.index[min(int(1.3 * last) + 2, len(self.index) - 1)])
 
 
 def _mercer(kernel: Kernel, X: Any, dual: Array, y: Array) -> Parts:
-    """index, k_l, |f_l|^2, |y_l|^2 and shares on the training rows, where e_l = sqrt(n) u_l for the eigenvectors u_l."""
+    """Return index, k_l, |f_l|^2, |y_l|^2 and shares on the training rows; e_l = sqrt(n) u_l for the eigenvectors u_l."""
     K = np.asarray(gram(kernel, X), dtype=np.float64)
     n = len(K)
     values, U = np.linalg.eigh(K)
@@ -558,12 +558,12 @@ def _mercer(kernel: Kernel, X: Any, dual: Array, y: Array) -> Parts:
 
 
 def _fourier(kernel: Kernel, x: Array, dual: Array, period: float | None) -> Parts:
-    """frequency, k_l, |f_l|^2, nothing, and shares on a circle: f_l = k_l sum_i dual_i exp(-2 pi i l x_i / period)."""
+    """Return frequency, k_l, |f_l|^2, NaN and shares on a circle: f_l = k_l sum_i dual_i exp(-2 pi i l x_i / period)."""
     if "stationary" not in kernel.certificate().facts:
         raise CapabilityError(f'basis="fourier" needs a kernel known to be stationary; {kernel} is not. Use basis="mercer".')
     length = float(period) if period is not None else _decay(kernel, float(np.ptp(x)) or 1.0)
     lags = np.arange(FOURIER_POINTS) * (length / FOURIER_POINTS)
-    # on a circle a lag and the way round are the same; for a kernel of this period so they are anyway
+    # on a circle a lag equals the period minus the lag, as it does for a kernel of this period
     profile = kernel(np.zeros((1, 1)), np.minimum(lags, length - lags)[:, None])[0]
     spectrum = np.fft.rfft(profile).real / FOURIER_POINTS
     count = int(np.flatnonzero(spectrum > FLOOR * spectrum.max()).max()) + 1
@@ -578,14 +578,14 @@ def _fourier(kernel: Kernel, x: Array, dual: Array, period: float | None) -> Par
 
 
 def _decay(kernel: Kernel, extent: float) -> float:
-    """A circumference on which the kernel has decayed beyond the data, so that the circle is as good as the line."""
+    """Return a period at which the kernel has decayed beyond the data, so the circle approximates the line."""
     zero, top = np.zeros((1, 1)), float(kernel.diag(np.zeros((1, 1)))[0])
     for doubling in range(12):
         reach = extent * 2.0**doubling / 4
         if float(np.abs(kernel(zero, np.array([[reach], [0.9 * reach], [0.8 * reach]]))).max()) <= DECAYED * top:
             return extent + 2 * reach
-    # algebraic tails, as of RationalQuadratic, never get that small: a circle many times the data is taken, and what it and
-    # the cut-off of the spectrum leave out is said in the picture
+    # algebraic tails, as of RationalQuadratic, never get that small: the period is then many times the extent of the data,
+    # and the picture reports the part of the norm that is left out
     if float(np.abs(kernel(zero, np.array([[SLOW * extent / 2]])))[0, 0]) <= SLOWLY * top:
         return SLOW * extent
     raise InputError(f"{kernel} does not decay within {extent * 512:.3g}; give period=, the length after which it repeats.")

@@ -18,9 +18,9 @@ SPAN = 20.0
 
 @dataclass
 class SurfaceDisplay(Drawing):
-    """Cross-validated error over alpha, or C (and a kernel parameter), the chosen point marked.
+    """Cross-validated error over alpha, or C (and a kernel parameter), with the chosen point marked.
 
-    The outline holds all points within one standard error of the best. With one kernel setting, or one alpha, the
+    The outline contains all points within one standard error of the best. With one kernel setting, or one alpha, the
     picture is a curve with error bars.
 
     >>> import numpy as np
@@ -34,14 +34,14 @@ class SurfaceDisplay(Drawing):
     """
 
     alphas: Array  # (L,) ascending; the values of C for support vector machines
-    settings: tuple[dict[str, Any], ...]  # S kernel settings, by the parameter where there is one
+    settings: tuple[dict[str, Any], ...]  # S kernel settings, sorted by the parameter if there is one
     errors: Array  # (S, L), smaller is better
     standard_errors: Array  # (S, L)
     near: Array  # (S, L) within one standard error of the best
     best_index: tuple[int, int]
     measure: str
     parameter: str | None  # the name of the one numeric kernel parameter that varies
-    axis: str = "alpha"  # what the columns are called
+    axis: str = "alpha"  # name of the columns
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SurfaceDisplay:
@@ -79,7 +79,7 @@ class SurfaceDisplay(Drawing):
     def plot(self, *, ax: Any = None) -> SurfaceDisplay:
         """Draw on the axes given, or on a new figure."""
         rows, columns = self.errors.shape
-        named = self.parameter is None and rows > 1  # settings spelled out beside the axes take room
+        named = self.parameter is None and rows > 1  # labels of settings beside the axes need space
         self.figure_, self.ax_ = one_axes(ax, (8.6, 2.0 + 0.35 * rows) if named else (6.4, 4.4))
         if rows == 1:
             self._curve(self.alphas, 0)
@@ -90,7 +90,7 @@ class SurfaceDisplay(Drawing):
         return self
 
     def _curve(self, values: Array, axis: int) -> None:
-        """Error bars along the one thing that varies: alpha (0) or the kernel parameter (1)."""
+        """Draw error bars along the only axis that varies: alpha (0) or the kernel parameter (1)."""
         ax, errors, spread = self.ax_, self.errors.ravel(), self.standard_errors.ravel()
         places, best = positive(values), self.best_index[1 - axis]
         ax.errorbar(
@@ -98,7 +98,7 @@ class SurfaceDisplay(Drawing):
         )
         ax.plot(places[best], errors[best], "*", ms=16, color=VERMILLION, mec=BLACK, mew=0.8, label="chosen", zorder=4)
         ax.set_xscale("log")
-        # an exploding end would flatten the part that matters
+        # a very large error at one end would hide the relevant part
         low, high = float(np.nanmin(errors)), float(np.nanmax(errors))
         if low > 0 and high > SPAN * low:
             ax.set_yscale("log")
@@ -161,7 +161,7 @@ class SurfaceDisplay(Drawing):
 
 
 def _parameter(params: tuple[dict[str, Any], ...]) -> str | None:
-    """The one parameter that the settings differ in, if it is a number above zero."""
+    """Return the only parameter in which the settings differ, if it is a positive number."""
     names = set().union(*params)
     if len(names) != 1 or len(params) < 2:
         return None
@@ -172,7 +172,7 @@ def _parameter(params: tuple[dict[str, Any], ...]) -> str | None:
 
 
 def _as_errors(scores: Array, spread: Array, scoring: str, kind: str) -> tuple[Array, Array, str]:
-    """Scores, of which greater is better, as errors with their standard errors and a name to read."""
+    """Return scores (greater is better) as errors, with their standard errors and a readable name."""
     if scoring == "neg_mean_squared_error":
         root = np.sqrt(np.maximum(-scores, 0.0))
         return root, spread / np.where(root > 0, 2 * root, np.inf), f"{kind} RMSE"
@@ -187,7 +187,7 @@ def _as_errors(scores: Array, spread: Array, scoring: str, kind: str) -> tuple[A
 
 
 def _decimal_ticks(axis: Any, low: float, high: float) -> None:
-    """Plain numbers on a short logarithmic axis, which by itself labels powers of ten only."""
+    """Label a short logarithmic axis with plain numbers; by default only powers of ten have labels."""
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         ticks = [step for decade in decades for digit in digits if low <= (step := digit * 10.0**decade) <= high]
@@ -200,7 +200,7 @@ def _decimal_ticks(axis: Any, low: float, high: float) -> None:
 
 
 def _spelled(setting: dict[str, Any]) -> str:
-    """A kernel setting in a few words: the value of each parameter, by the path to it."""
+    """Return a kernel setting as short text: the values of its parameters with their names."""
     parts = [
         f"{_readable(name)} {value:.3g}" if isinstance(value, float) else f"{_readable(name)} {value}"
         for name, value in setting.items()

@@ -56,7 +56,7 @@ class MarginDisplay:
     codes: Array  # (n,) class numbers
     classes: Array  # (c,)
     support: Array  # (v,) rows of X that are support vectors
-    bounded: Array  # (v,) whether the coefficient is as large as C allows
+    bounded: Array  # (v,) whether the coefficient is at its bound C
     places: tuple[Array, Array]  # (m,) each
     values: Array  # (m, m) f for two classes, class numbers for more
     title: str
@@ -67,7 +67,7 @@ class MarginDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, points: int = POINTS, ax: Any = None) -> MarginDisplay:
         """Draw a fitted SVC (NuSVC, SVCCV) with the two columns X and labels y that it was fitted on."""
-        require_fitted(estimator, SupportClassifier, "is no fitted support vector classifier; fit an SVC first.")
+        require_fitted(estimator, SupportClassifier, "is not a fitted support vector classifier; fit an SVC first.")
         data = np.asarray(X, dtype=np.float64)
         if data.ndim != 2 or data.shape[1] != 2:
             raise InputError(f"MarginDisplay draws a plane; X has shape {data.shape}, not (n, 2).")
@@ -122,7 +122,7 @@ class MarginDisplay:
         return self
 
     def _lines(self, count: int) -> None:
-        """f = 0 and the margins f = -1, +1 where the function takes these values; borders of regions otherwise."""
+        """Draw f = 0 and the margins f = -1, +1 if the function takes these values, otherwise the borders of regions."""
         if count > 2:
             self.ax_.contour(*self.places, self.values, levels=np.arange(count - 1) + 0.5, colors=BLACK, linewidths=1.0)
             return
@@ -138,7 +138,7 @@ def _range(column: Array, points: int) -> Array:
 
 
 def _bounded(estimator: Any) -> Array:  # -> (v,)
-    """Support vectors whose coefficient is at its bound in some pair of classes; nu forms state no bound in dual_coef_."""
+    """Return the mask of support vectors at the bound in some pair of classes; nu forms have no bound in dual_coef_."""
     coefficients = np.abs(np.asarray(estimator.dual_coef_))  # (c - 1, v)
     C = _box(estimator)
     return np.asarray((coefficients >= (np.inf if C is None else C) * (1.0 - 1e-9)).any(axis=0))

@@ -1,4 +1,4 @@
-"""Pictures of a two-sample test: the witness over the data, the null distribution, the ranking of reasons."""
+"""Displays of a two-sample test: the witness over the data, the null distribution, the ranking of reasons."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WitnessDisplay(Drawing):
     True
     """
 
-    points: Array  # (LINE, 1) or (GRID * GRID, 2): where the witness was asked
+    points: Array  # (LINE, 1) or (GRID * GRID, 2): where the witness is evaluated
     values: Array  # (LINE,) or (GRID, GRID)
     X: Array
     Y: Array
@@ -39,7 +39,7 @@ class WitnessDisplay(Drawing):
 
     @classmethod
     def from_result(cls, result: MMDTestResult, *, ax: Any = None) -> WitnessDisplay:
-        """Ask the witness of a test on one or two columns over the range of the data, and draw it."""
+        """Evaluate the witness of a test on one or two columns over the range of the data, and draw it."""
         pooled = result.samples.in_memory("WitnessDisplay")
         data = np.asarray(pooled.rows.vectors() if pooled.kind in ("numbers", "frame") else [[]], dtype=np.float64)
         if data.shape[1] not in (1, 2):
@@ -118,7 +118,7 @@ class NullDisplay(Drawing):
 
 @dataclass
 class RankingDisplay(Drawing):
-    """The reasons of an explanation, most telling on top; what is significant after correction is colored."""
+    """The reasons of an explanation, the strongest on top; those that are significant after correction are colored."""
 
     explanation: Explanation
     level: float
@@ -128,7 +128,7 @@ class RankingDisplay(Drawing):
     def from_explanation(
         cls, explanation: Explanation, *, level: float = 0.05, shown: int = 15, ax: Any = None
     ) -> RankingDisplay:
-        """Draw what `result.explain()` returned."""
+        """Draw an explanation returned by `result.explain()`."""
         return cls(explanation, level, shown).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> RankingDisplay:
