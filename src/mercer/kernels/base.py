@@ -416,7 +416,7 @@ class Kernel(Operators, abc.ABC):
     def _derivation(self) -> Derivation | None:
         return None
 
-    def _why_unproven(self) -> str:
+    def why_unproven(self) -> str:
         """A sentence about a node without a derivation, to follow the one that no rule covers it; may be empty."""
         return ""
 

@@ -317,7 +317,7 @@ class Signature(SeriesKernel):
         )
         return Derivation("truncated signature", because, (self.base,))
 
-    def _why_unproven(self) -> str:
+    def why_unproven(self) -> str:
         return " The limit of fine steps is a kernel; its numerical solution is not proven to be one."
 
     def _text(self) -> str:

@@ -71,7 +71,7 @@ class Certificate:
 
     def _unproven_text(self) -> str:
         lines = [f"{name(self.kernel)} is unproven: there is neither a proof nor a counter-example."]
-        lines += [f"  No rule implies that {name(term)} is a kernel.{term._why_unproven()}" for term in self.lacking]
+        lines += [f"  No rule implies that {name(term)} is a kernel.{term.why_unproven()}" for term in self.lacking]
         return "\n".join([*lines, "  The search:", _indented(f"{self.searched}.")])
 
     @property
