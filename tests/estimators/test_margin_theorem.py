@@ -93,7 +93,7 @@ def test_scale_free_and_shrinking_with_the_rows() -> None:
     assert shares[0] > 2.5 * shares[1] > 2.5 * 2.5 * shares[2]  # as 1/sqrt(n)
 
 
-@pytest.mark.filterwarnings("ignore::mercer.estimators.standing.NotAKernelWarning")
+@pytest.mark.filterwarnings("ignore::mercer.estimators.definiteness.NotAKernelWarning")
 def test_refusals() -> None:
     X, y = draw(60, 6.0, 4)
     model = NearestMean(Gaussian(4.0)).fit(X, y)

@@ -27,7 +27,7 @@ from sklearn.base import is_classifier
 from mercer import geometry
 from mercer.arrays import Array
 from mercer.errors import InputError, describe
-from mercer.estimators.standing import NotAKernelWarning, stands
+from mercer.estimators.definiteness import NotAKernelWarning, known_psd
 from mercer.grams.dual_function import DualFunction, HasDualFunction
 from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
@@ -131,7 +131,7 @@ def _classes(model: Any) -> Array:
 def _check_kernel(kernel: Kernel, X: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotAKernelWarning)
-        known = stands(kernel, X, "margin_bound")
+        known = known_psd(kernel, X, "margin_bound")
     if not known:
         raise InputError(
             f"margin_bound: {kernel} is not known to be a kernel, and the theorem is about inner products. k.certificate() "

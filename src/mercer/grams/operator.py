@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -174,6 +174,15 @@ class GramOperator(LinearOperator):
             first, chosen = int(columns[0]), self._values.rows(rows)
             return fill_wide(lambda r, c: chosen(r, slice(c.start + first, c.stop + first)), out)
         return fill_wide(self._values.crossings(rows, cols), out)
+
+    def visit(self, seen: Callable[[slice, slice, Array], None], progress: Progress | None = None) -> None:
+        """Call seen(rows, cols, values) for every tile, on all cores; tiles of equal rows are seen one after the other."""
+        tiles.walk(self._values.block, self.shape, seen, progress)
+
+    @property
+    def value_dtype(self) -> np.dtype[Any]:
+        """The type of single kernel values; products are float64 whatever it is."""
+        return self._values.dtype
 
     def row_diag(self) -> Floats:  # -> (n,)
         """Return k(x_i, x_i) of the rows, also for an operator between two collections."""

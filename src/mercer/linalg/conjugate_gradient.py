@@ -14,7 +14,7 @@ from mercer.linalg.solution import Solution, penalties, targets
 
 
 class Operator(Protocol):
-    """A symmetric positive semi-definite matrix seen from outside; arrays qualify up to ``diag``."""
+    """A symmetric matrix, or anything that multiplies like one."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ class Operator(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where an iteration stands."""
+    """Number and residual of an iteration."""
 
     n_iter: int
     max_iter: int

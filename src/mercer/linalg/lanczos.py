@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Array
 from mercer.errors import InputError
+from mercer.linalg.conjugate_gradient import Operator
 
 #: Vectors multiplied at once: enough for a product to be limited by arithmetic instead of by reading the matrix.
 #: Row: pca-32-n5000.
@@ -30,17 +30,6 @@ EXHAUSTED = 1e-13
 
 #: Columns nearer to dependent than this are orthogonalized by Householder reflections with pivoting.
 DEPENDENT = 1e-5
-
-
-class Operator(Protocol):
-    """A symmetric matrix, or anything that multiplies like one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, n)"""
-
-    def __matmul__(self, V: Any, /) -> Any:
-        """The product with an (n, b) array."""
 
 
 @dataclass(frozen=True)

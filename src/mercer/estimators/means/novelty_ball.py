@@ -11,10 +11,10 @@ from sklearn.base import OutlierMixin
 from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError, describe
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.definiteness import known_psd
 from mercer.estimators.intervals import conformal_rank
 from mercer.estimators.means.ball import Ball, conformal_scores, guaranteed_radius, without_each
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.operator import diagonal
@@ -22,7 +22,6 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.differences import warn_of_cancellation
 from mercer.grams.products import chunk_product_routes, from_features, product, product_routes, to_features
 from mercer.numeric.memory import format_bytes
-from mercer.numeric.tiles import walk
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
@@ -113,7 +112,7 @@ class NoveltyBall(OutlierMixin, DualModel):
         warn_of_cancellation(type(self).__name__, squared, scale, eps, data.kernel, data.X)
         self.dual_coef_, self.intercept_ = np.full(m, 1.0 / m), 0.0
         self.coef_ = to_features(data.kernel, data.X, self.dual_coef_) if self._explicit else None
-        trusted = stands(data.kernel, data.X, type(self).__name__)
+        trusted = known_psd(data.kernel, data.X, type(self).__name__)
         if float(solution.means.mean()) < -solution.rounding:
             raise InputError(
                 f"NoveltyBall: the squared norm of the mean is {float(solution.means.mean()):.3g} < 0: {data.kernel} is not "
@@ -158,7 +157,7 @@ class NoveltyBall(OutlierMixin, DualModel):
             counts[rows] += (scores >= least[rows, None]).sum(axis=1)
 
         K = GramOperator(self.kernel_, new, self.X_fit_)
-        walk(K._values.block, K.shape, visit)
+        K.visit(visit)
         return counts / (ball.m + 1)
 
     @property
@@ -221,7 +220,7 @@ def _measure(ball: Ball, K: GramOperator, quantile: float | None) -> float:
         i, j = np.arange(rows.start, rows.stop)[:, None], np.arange(cols.start, cols.stop)[None, :]
         beyond[rows] += (far & (i != j)).sum(axis=1)
 
-    walk(K._values.block, K.shape, visit)
+    K.visit(visit)
     return float((beyond < m - k).mean())
 
 

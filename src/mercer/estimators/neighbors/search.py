@@ -12,7 +12,6 @@ from mercer.grams import GramOperator
 from mercer.grams.differences import warn_of_cancellation, without_offset
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
-from mercer.numeric.tiles import walk
 
 #: Squared distances that differ by less than this many roundings of k(x, x) + k(z, z) are ties.
 ROUNDINGS = 16.0
@@ -33,7 +32,7 @@ def nearest(
     right = np.asarray(kernel.diag(X), dtype=np.float64)
     left = right if new is None else np.asarray(kernel.diag(new), dtype=np.float64)
     n = K.shape[0]
-    eps = float(np.finfo(K._values.dtype).eps)
+    eps = float(np.finfo(K.value_dtype).eps)
     tolerance = ROUNDINGS * eps * (np.abs(left) + float(np.abs(right).max()))
     distances, places = np.full((n, k), np.inf), np.full((n, k), -1, np.int64)
     skip = np.arange(n) if new is None else np.full(n, -1, np.int64)
@@ -46,7 +45,7 @@ def nearest(
         if worst < 0.0:
             failures.append(rows.start)
 
-    walk(K._values.block, K.shape, visit, progress)
+    K.visit(visit, progress)
     if failures:
         _refuse(K, left, right, min(failures))
     distances[distances <= tolerance[:, None]] = 0.0  # rounding: a question that is a training row is at distance 0 of it

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
+from mercer.kernels.base import Kernel
 
 #: Share of the variance of clean rows whose directions are left out of the estimate.
 EXPLAINED = 0.99
@@ -71,7 +72,15 @@ class _Grid:
 
 
 def tune_denoising(
-    model: Any, X: Any, clean: Any, noisy: Any, length_scales: Any, n_components: Any, methods: Any, gains: Any
+    model: Any,
+    kernel: Kernel,
+    X: Any,
+    clean: Any,
+    noisy: Any,
+    length_scales: Any,
+    n_components: Any,
+    methods: Any,
+    gains: Any,
 ) -> Any:
     """Return a fitted copy of the model with the best setting.
 
@@ -81,14 +90,14 @@ def tune_denoising(
     clean, n = np.asarray(clean, dtype=np.float64), np.shape(X)[0]
     if clean.ndim != 2 or np.shape(noisy) != clean.shape:
         raise InputError(f"tune_denoising: clean rows {clean.shape} and noisy rows {np.shape(noisy)} must go together.")
-    kernels = _kernels(model._given_kernel(), X, length_scales)
+    kernels = _kernels(kernel, X, length_scales)
     counts = tuple(sorted({int(q) for q in (COMPONENTS if n_components is None else n_components) if 1 <= q <= n}))
     if not counts or not list(methods) or not list(gains):
         raise InputError(f"tune_denoising: there is nothing to choose from; n_components must lie in 1 … {n}.")
     grid, results = _Grid(clean, noisy, counts, tuple(methods)), []
     with Meter(f"{type(model).__name__} (tuning)", model.verbose) as meter:
-        for number, kernel in enumerate(kernels):
-            fitted = clone(model).set_params(kernel=kernel, n_components=counts[-1]).fit(X)
+        for number, one in enumerate(kernels):
+            fitted = clone(model).set_params(kernel=one, n_components=counts[-1]).fit(X)
             results += [{**found, "number": number} for found in grid.judge(fitted, list(gains)[:1])]
             meter(number + 1, len(kernels) + 2)
         best = min(results, key=lambda found: found["error"])
@@ -105,7 +114,7 @@ def tune_denoising(
     return chosen
 
 
-def _kernels(kernel: Any, X: Any, length_scales: Any) -> list[Any]:
+def _kernels(kernel: Kernel, X: Any, length_scales: Any) -> list[Kernel]:
     """The kernel at every length scale; just itself where it has none, or several."""
     names = [name for name in kernel.get_params() if name.endswith("length_scale")]
     if length_scales is None and len(names) != 1:

@@ -15,7 +15,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.pca import decompositions
 from mercer.estimators.pca.decompositions import Components
 from mercer.estimators.pca.denoising import tune_denoising
-from mercer.estimators.pca.preimages import Preimages, choose_method, find_preimages
+from mercer.estimators.pca.preimages import Preimages, PreimageSearch, choose_method
 from mercer.estimators.pca.routes import check_solver, landmarks_on_chunks, landmarks_route, pca_routes
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
@@ -190,7 +190,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.X_fit_ = anchors.copy() if own else anchors
         self._keep(found, kept, 0 if data.chunked else data.n)  # chunks keep no vector with an entry per row
         if self.fit_inverse_transform:
-            find_preimages(self, self._components.inner[:1] - self._components.offset, method="ridge")
+            self.preimages(self._components.inner[:1] - self._components.offset, method="ridge")
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the coordinates of the training rows, (n, q)."""
@@ -237,10 +237,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         from, for strings, graphs and tables. Only the first `n_components` coordinates count, if that is given.
         """
         check_is_fitted(self)
-        began = None if start is None else self._read(start, reset=False)
-        return find_preimages(
-            self, X, method=method or self.preimage, start=began, candidates=candidates, n_components=n_components
-        )
+        search = PreimageSearch(
+            self.kernel_, self.X_fit_, self._components, self._learned, self.alpha, self.regularization, self.n_neighbors,
+            self.verbose,
+        )  # fmt: skip
+        targets = search.targets(X, n_components)
+        chosen = choose_method(self.kernel_, self.X_fit_, method or self.preimage, self.fit_inverse_transform)
+        began, further = (None if rows is None else self._read(rows, reset=False) for rows in (start, candidates))
+        return search.find(targets, chosen, began, further)
 
     def score_samples(self, X: Any) -> Floats:
         """Return minus the reconstruction error ||phi(x) - P phi(x)||^2: the lower, the more novel (Hoffmann 2007)."""
@@ -266,7 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         The model is fitted on X; the mean squared error between `clean` rows and the denoised `noisy` ones decides.
         Neither may be rows of X. `denoising_results_` of the result lists every setting with its error.
         """
-        return tune_denoising(self, X, clean, noisy, length_scales, n_components, methods, gains)
+        return tune_denoising(self, self._given_kernel(), X, clean, noisy, length_scales, n_components, methods, gains)
 
     # -- how it is done ----------------------------------------------------------------------------------------------
 

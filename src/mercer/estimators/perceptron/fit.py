@@ -43,7 +43,7 @@ SEARCH_STEPS = 200
 SEARCHED = 1000
 
 
-class Values:
+class KernelValues:
     """Kernel values of a collection with itself, plus 1 where there is an intercept."""
 
     def __init__(self, kernel: Kernel, X: Any, shift: float) -> None:
@@ -83,7 +83,7 @@ class Epochs:
 
     classes: Array  # (c,)
     Y: Array  # (C, n)
-    values: Values
+    values: KernelValues
     fitted: PerceptronFit
 
 
@@ -123,7 +123,7 @@ def _room(n: int, memory: Any) -> int:
     return max(0, budget_bytes(memory, 8 * n**2) // 2 - 16 * n * BLOCK_ROWS)
 
 
-def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, memory: Any) -> Form:
+def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: KernelValues, memory: Any) -> Form:
     """The form that goes by that name, ready to run."""
     if solver == "primal":
         Z = np.vstack([dense(block) for _, block in feature_blocks(kernel, X)])
@@ -140,7 +140,7 @@ def make_form(solver: str, kernel: Kernel, X: Any, Y: Array, values: Values, mem
     return Blocked(values, Y, _room(Y.shape[1], memory))
 
 
-def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nearest]) -> PerceptronFit:
+def finish(form: Form, run: Run, Y: Array, values: KernelValues, proofs: dict[int, Nearest]) -> PerceptronFit:
     """The coefficients of a run."""
     if isinstance(form, Budgeted):
         rows, a, b = form.support()
@@ -152,7 +152,7 @@ def finish(form: Form, run: Run, Y: Array, values: Values, proofs: dict[int, Nea
     return PerceptronFit(run, alpha, beta, support, values.diagonal, form.scores(), True, proofs)
 
 
-def nearest_to_origin(values: Values, y: Array, max_iter: int) -> Nearest:  # (n,) of -1, +1
+def nearest_to_origin(values: KernelValues, y: Array, max_iter: int) -> Nearest:  # (n,) of -1, +1
     """The hard margin of one problem, or the proof that there is none."""
 
     def column(i: int) -> Array:
@@ -186,7 +186,7 @@ def contradiction(X: Any, y: Array) -> tuple[int, int] | None:
 class Watcher:
     """Looks for the proof that a problem is not separable, now and then, and keeps what it finds."""
 
-    def __init__(self, X: Any, Y: Array, values: Values) -> None:
+    def __init__(self, X: Any, Y: Array, values: KernelValues) -> None:
         self.X, self.Y, self.values = X, Y, values
         self.proofs: dict[int, Nearest] = {}
         self.settled: set[int] = set()  # known to be separable: patience is all it takes
@@ -238,7 +238,7 @@ SAMPLE = 2000
 class Averages:
     """The errors of the averaged weights, epoch after epoch."""
 
-    def __init__(self, form: Form, values: Values, X: Any, Y: Array) -> None:  # (C, n)
+    def __init__(self, form: Form, values: KernelValues, X: Any, Y: Array) -> None:  # (C, n)
         self.form, self.shift, n = form, values.shift, Y.shape[1]
         self.K: Any
         if isinstance(form, Gram):  # has the shift in it

@@ -17,7 +17,7 @@ from mercer.estimators.perceptron.fit import (
     SEARCHED,
     Averages,
     Epochs,
-    Values,
+    KernelValues,
     Watcher,
     finish,
     make_form,
@@ -138,7 +138,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         classes = classes_of(name, data.y)
         Y = signs_of(encode(name, data.y, classes), len(classes))
         random = check_random_state(self.random_state)
-        values = Values(data.kernel, data.X, float(self.fit_intercept))
+        values = KernelValues(data.kernel, data.X, float(self.fit_intercept))
         watcher = Watcher(data.X, Y, values)
         form: Form
         if self.budget is None:
@@ -188,7 +188,7 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         held = len(past.rows)
         Y = np.concatenate([np.zeros((len(batch), held)), batch], axis=1)
         both = X if held == 0 else append(take(self.X_fit_, past.rows), X)
-        values = Values(kernel, both, float(self.fit_intercept))
+        values = KernelValues(kernel, both, float(self.fit_intercept))
         form: Form
         if self.budget is not None:
             form = Budgeted(values, Y, self.budget, self.budget_policy)

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.arrays import Array
 from mercer.errors import InputError, warn
 from mercer.estimators.base import DualModel, check_is_fitted
+from mercer.estimators.definiteness import known_psd
 from mercer.estimators.perceptron.epochs import Mistakes
-from mercer.estimators.perceptron.fit import PerceptronFit, Values, nearest_to_origin
-from mercer.estimators.standing import stands
+from mercer.estimators.perceptron.fit import KernelValues, PerceptronFit, nearest_to_origin
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.dual_function import DualFunction
@@ -137,7 +137,7 @@ class PerceptronModel(DualModel):
     _signs: Array
     _norms: list[Array]
 
-    def _keep(self, kernel: Kernel, X: Any, Y: Array, fitted: PerceptronFit, values: Values) -> None:
+    def _keep(self, kernel: Kernel, X: Any, Y: Array, fitted: PerceptronFit, values: KernelValues) -> None:
         """Everything known after a fit: X_fit_ is the training set."""
         self.n_seen_, self.n_iter_ = Y.shape[1], int(fitted.run.epochs.max())
         self.radius_ = float(np.sqrt(max(fitted.diagonal.max(), 0.0)))
@@ -146,7 +146,7 @@ class PerceptronModel(DualModel):
         proofs = [fitted.proofs[c].weights if c in fitted.proofs else None for c in range(len(Y))]
         self.certificate_, self.converged_ = self._one(proofs), self._one(fitted.run.converged.tolist())
         ledgers = [self._ledger(c, Y, fitted, values) for c in range(len(Y))]
-        if not stands(self.kernel_, self.X_fit_, type(self).__name__):
+        if not known_psd(self.kernel_, self.X_fit_, type(self).__name__):
             note = "not known to be a kernel: no margin and no bound"
             ledgers = [replace(ledger, margin=math.nan, hard_margin=None, note=note) for ledger in ledgers]
         self._close(ledgers)
@@ -220,7 +220,7 @@ class PerceptronModel(DualModel):
         self.n_updates_ = self._one(np.bincount(named.problems, minlength=problems).tolist())
         self.weight_norms_ = self._one(norms)
 
-    def _ledger(self, c: int, Y: Array, fitted: PerceptronFit, values: Values) -> PerceptronLedger:
+    def _ledger(self, c: int, Y: Array, fitted: PerceptronFit, values: KernelValues) -> PerceptronLedger:
         run, norms = fitted.run, self._norms[c]
         margin, hard = float("nan"), None
         if fitted.exact and fitted.scores is not None and len(norms):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError
+from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
@@ -30,7 +30,7 @@ from mercer.estimators.ridge.routes import (
     influences,
     ridge_routes,
 )
-from mercer.estimators.ridge.summary import coefficients, summarize, written
+from mercer.estimators.ridge.summary import MOST_TERMS, coefficients, linear_error, mean_residuals, rms, short_alpha, written
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
@@ -42,6 +42,7 @@ from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.numeric.encodings import has_many
+from mercer.numeric.memory import format_bytes
 from mercer.numeric.tiles import row_blocks
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
@@ -116,7 +117,7 @@ class RidgeFacts(DualModel):
         """The kernels that a Fourier route has to serve on one grid."""
         return [self._resolved(X)]
 
-    def _keep(self, solution: SolvedRidge) -> None:
+    def _store(self, data: TrainingSet, solution: SolvedRidge) -> None:
         fitted = solution.fitted
         problem = replace(solution.problem, features=fitted.features, operator=None, rows=None, chunks=None)
         if problem.X is not None and "X_fit_" not in self.__dict__:  # chunks that were gathered
@@ -131,6 +132,8 @@ class RidgeFacts(DualModel):
         self.jitter_, self.n_iter_, self.rank_ = fitted.jitter, fitted.n_iter, fitted.rank
         self.rkhs_norm_ = np.sqrt(np.maximum(fitted.norm_squared, 0.0))[()]
         self._problem, self._fitted, self._loo, self._diagnosis, self._quantile = problem, fitted, solution.loo, None, None
+        if solution.robust is not None:
+            self.huber_ = solution.robust
 
     @cached_property
     def dual_coef_(self) -> Floats:  # type: ignore[override]
@@ -178,6 +181,35 @@ class RidgeFacts(DualModel):
     def effective_dof_(self) -> Any:
         """The sum of the leverages, tr K (K + alpha I)^-1; computed when first asked for."""
         return self._diagnose().effective_dof
+
+    def _summary(self) -> Summary:
+        problem, route, kept = self._problem, self.route_, self._problem.X is not None
+        quality, numbers = (
+            self._quality() if kept else ([("passes over the chunks", str(route.passes))], {"passes": route.passes})
+        )
+        lines = [
+            ("kernel", f"{self.kernel_} ({self._choice_of_kernel()})" if kept else str(self.kernel_)),
+            ("alpha", short_alpha(problem.alpha)),
+            *quality,
+            ("route", f"{route.solver}: {route.reason}"),
+            ("memory of the fit", format_bytes(route.bytes)),
+        ]
+        if self.jitter_:
+            lines.append(("jitter", f"{self.jitter_:.2g} added to the diagonal: {self._fitted.message}"))
+        if not self._fitted.converged:
+            lines.append(("not converged", self._fitted.message))
+        return Summary(repr(self), tuple(lines), numbers)
+
+    def _choice_of_kernel(self) -> str:
+        """How the parameters of the kernel were chosen."""
+        surface = self.__dict__.get("surface_")
+        if surface is not None:
+            return str(surface.how)
+        return "length scale: median distance of the training rows" if self._given_kernel().unresolved else "as given"
+
+    def _quality(self) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+        """Lines and numbers of the summary that compare the model with simple ones on the training rows."""
+        raise NotImplementedError  # pragma: no cover - abstract
 
 
 class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
@@ -233,8 +265,36 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         """Return f as text: "1 - 4.5 x0 + 4 x0^2"."""
         return written(self.polynomial_coefficients())
 
-    def _summary(self) -> Summary:
-        return summarize(self)
+    def _quality(self) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+        problem, loo = self._problem, self._loo
+        used = slice(None) if problem.weights is None else problem.weights > 0
+        errors = (self._residuals if loo is None else loo).reshape(problem.n, -1)[used]
+        Y, X = problem.Y.reshape(problem.n, -1)[used], problem.X[used] if isinstance(problem.X, np.ndarray) else problem.X
+        kind = "training error (RMSE)" if loo is None else "leave-one-out error (RMSE)"
+        error, mean, linear = rms(errors), rms(mean_residuals(Y)), linear_error(X, Y)
+        shown = "not applicable: the rows are not vectors" if linear is None else f"{linear:.4g} (leave-one-out)"
+        text = self._polynomial()
+        lines = [
+            *([("function", text)] if text else []),
+            (kind, f"{error:.4g}"),
+            ("the mean alone", f"{mean:.4g} (leave-one-out)"),
+            ("linear ridge", shown),
+            ("rows, targets", f"{problem.n}, {Y.shape[1]}"),
+        ]
+        numbers = {"error": error, "error_kind": kind, "mean_error": mean, "linear_error": linear, "n": problem.n}
+        return lines, numbers
+
+    def _polynomial(self) -> str:
+        """The function as text if it is a polynomial with few terms; otherwise empty."""
+        X, kernel = self.X_fit_, self.kernel_
+        if kernel.moment_order() is None or not isinstance(X, np.ndarray) or X.ndim != 2 or self.dual_coef_.ndim != 1:
+            return ""
+        if (kernel.n_features(X[:1]) or MOST_TERMS + 1) > MOST_TERMS or kernel.views != {"vectors"}:
+            return ""
+        try:
+            return self.formula()
+        except CapabilityError:
+            return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -348,11 +408,6 @@ class KernelRidge(RidgeModel):
             return residuals_of(problem, fitted), float(problem.alpha) * float(fitted.norm_squared)
 
         return huber(step, problem.n, delta=self.delta, weights=problem.weights, max_iter=self.max_iter or 100)
-
-    def _store(self, data: TrainingSet, solution: SolvedRidge) -> None:
-        self._keep(solution)
-        if solution.robust is not None:
-            self.huber_ = solution.robust
 
     def _routes(self, shape: Shape) -> Iterable[Route]:
         return ridge_routes(shape, self.solver, bool(np.any(np.asarray(self.alpha) == 0)), self.n_components, self.memory)

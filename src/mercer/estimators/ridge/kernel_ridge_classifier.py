@@ -14,12 +14,10 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.kernel_ridge import RidgeFacts, read_alpha
-from mercer.estimators.ridge.kernel_ridge_cv import Tuned, explore, store_choice, surface_routes, tuned
+from mercer.estimators.ridge.kernel_ridge import read_alpha
+from mercer.estimators.ridge.kernel_ridge_cv import TunedRidge
 from mercer.estimators.ridge.problem import RidgeData, SolvedRidge
 from mercer.estimators.ridge.routes import chunk_routes, fit_ridge, gathered, ridge_routes
-from mercer.estimators.ridge.summary import summarize_classifier
-from mercer.estimators.summary import Summary
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.inputs.chunks import Chunk, ReadTargets
@@ -27,11 +25,11 @@ from mercer.inputs.labels import classes_of, read_chunk_labels, read_labels
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 from mercer.selection.scoring import ACCURACY
-from mercer.selection.surface import choose_point, read_splits
+from mercer.selection.surface import read_splits
 
 
 @estimator
-class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
+class KernelRidgeClassifier(ClassifierMixin, TunedRidge):
     """Kernel ridge on labels coded -1 and +1; the largest of the class functions decides, two classes share one.
 
     With `alpha="loo"` the penalty (and the length scale) is chosen by exact leave-one-out accuracy on the surface of
@@ -86,8 +84,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         self.memory = memory
         self.verbose = verbose
 
-    rule = "best"  # the surface takes the best point
-
     _takes_chunks = True
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelRidgeClassifier:
@@ -109,43 +105,28 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
         classes = 2 if y is None else len(np.unique(np.asarray(y)))
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned | SolvedRidge:
-        if data.chunked:
-            return self._solve_chunks(data, route, meter)
-        classes = classes_of(type(self).__name__, data.y, data.weights)
-        Y = coded(classes, data.y)
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
+        name = type(self).__name__
+        if data.chunked:  # a pass finds the classes, then labels are coded as they are read
+            classes, weights = _classes_of_chunks(name, data.X), None
+            rows = data.X.read_as(partial(read_coded, name, classes))
+            Y = np.empty((0,) if len(classes) == 2 else (0, len(classes)))
+        else:
+            classes, rows, weights = classes_of(name, data.y, data.weights), data.rows, data.weights
+            Y = coded(classes, data.y)
+        part = RidgeData(rows, Y, weights, self.fit_intercept)
         if self.alpha == "loo":
-            splits = read_splits(self.cv, data.X, data.y, None, classifier=True)
-            part = RidgeData(data.rows, Y, data.weights, self.fit_intercept, splits)
-            surface = explore(self, data.kernel, part, ACCURACY, route, meter)
-            return tuned(surface, choose_point(surface, "best"), part, route, meter, self.n_components)
+            part = replace(part, splits=read_splits(self.cv, data.X, data.y, None, classifier=True))
+            return replace(self._tune(data.kernel, part, ACCURACY, route, meter), classes=classes)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
-        problem = RidgeData(data.rows, Y, data.weights, self.fit_intercept).problem(
-            data.kernel, alpha, n_components=self.n_components, memory=self.memory
-        )
-        return SolvedRidge(problem, fit_ridge(problem, route.solver, meter))
-
-    def _solve_chunks(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
-        """The same on chunks: a pass finds the classes, then labels are coded as they are read."""
-        classes = _classes_of_chunks(type(self).__name__, data.X)
-        rows = data.X.read_as(partial(read_coded, type(self).__name__, classes))
-        Y = np.empty((0,) if len(classes) == 2 else (0, len(classes)))
-        alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
-        problem = RidgeData(rows, Y, None, self.fit_intercept).problem(
-            data.kernel, alpha, n_components=self.n_components, memory=self.memory
-        )
-        if route.solver == "cg":
+        problem = part.problem(data.kernel, alpha, n_components=self.n_components, memory=self.memory)
+        if data.chunked and route.solver == "cg":
             problem = gathered(problem)
         return SolvedRidge(problem, fit_ridge(problem, route.solver, meter), classes=classes)
 
-    def _store(self, data: TrainingSet, solution: Tuned | SolvedRidge) -> None:
-        if isinstance(solution, SolvedRidge) and solution.classes is not None:
-            self.classes_ = solution.classes
-        else:
-            self.classes_ = classes_of(type(self).__name__, data.y, data.weights)
-        self._keep(solution.ridge if isinstance(solution, Tuned) else solution)
-        if isinstance(solution, Tuned):
-            store_choice(self, solution)
+    def _store(self, data: TrainingSet, solution: SolvedRidge) -> None:
+        self.classes_ = solution.classes
+        super()._store(data, solution)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the fitted class functions, (n,) for two classes, (n, classes) otherwise; near -1 and +1."""
@@ -154,21 +135,30 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeFacts):
 
     def predict(self, X: Any) -> Array:
         """Return the class of the largest decision value; ties go to the first class."""
-        decision = self.decision_function(X)
-        return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
+        found = _largest(self.decision_function(X))
+        return self.classes_[found]
 
     @property
     def loo_predictions_(self) -> Array:
         """The class of every training row as predicted without it, in closed form."""
-        decision = self._problem.Y - self.loo_residuals_
-        return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
+        loo = self.loo_residuals_
+        return self.classes_[_largest(self._problem.Y - loo)]
 
-    def _summary(self) -> Summary:
-        return summarize_classifier(self)
+    def _quality(self) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+        problem, kind = self._problem, "training accuracy" if self._loo is None else "leave-one-out accuracy"
+        labels = _largest(problem.Y)
+        accuracy = float(np.mean(_largest(problem.Y - (self._residuals if self._loo is None else self._loo)) == labels))
+        largest = float(np.unique(labels, return_counts=True)[1].max() / problem.n)
+        lines = [
+            (kind, f"{accuracy:.4g}"),
+            ("the largest class alone", f"{largest:.4g}"),
+            ("rows, classes", f"{problem.n}, {len(self.classes_)}"),
+        ]
+        return lines, {"accuracy": accuracy, "accuracy_kind": kind, "largest_class": largest, "n": problem.n}
 
     def _routes(self, shape: Shape) -> Iterable[Route]:
         if self.alpha == "loo":
-            return surface_routes(self, shape)
+            return self._surface_routes(shape)
         return ridge_routes(shape, self.solver, self.alpha == 0, self.n_components, self.memory)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
@@ -188,6 +178,11 @@ def _classes_of_chunks(what: str, rows: ChunkedRows) -> Array:
 
 def _labels(chunk: Chunk) -> Array:
     return np.unique(chunk.y if chunk.weights is None else chunk.y[chunk.weights > 0])
+
+
+def _largest(decision: Array) -> Array:  # (n,) or (n, C) -> (n,)
+    """Class numbers by decision values; ties go to the first class."""
+    return (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
 def coded(classes: Array, labels: Array) -> Floats:  # (C,), (n,) -> (n,) or (n, C)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -14,10 +14,10 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
-from mercer.estimators.ridge.kernel_ridge import RidgeModel
+from mercer.estimators.ridge.kernel_ridge import RidgeFacts, RidgeModel
 from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_route, large_surface
 from mercer.estimators.ridge.large import SURFACES as LARGE
-from mercer.estimators.ridge.problem import RidgeData, SolvedRidge
+from mercer.estimators.ridge.problem import Choice, RidgeData, SolvedRidge
 from mercer.estimators.ridge.routes import chunk_routes, fit_ridge
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
@@ -42,8 +42,106 @@ from mercer.selection.surface import (
 FEWEST_ROWS = 10_000
 
 
+class TunedRidge(RidgeFacts):
+    """Abstract: a ridge that can choose alpha and kernel parameters on a cross-validated surface."""
+
+    _stored: ClassVar[dict[str, str]] = {
+        "surface_": "absent | a Surface",
+        "best_index_": "absent | each _: int | array",
+        "best_alpha_": "absent | real | array",
+        "best_params_": "absent | a dict",
+        "best_length_scale_": "absent | None | real | array | each _: real",
+        "best_score_": "absent | real | array",
+        "cv_results_": "absent | a dict",
+    }
+
+    alphas: Sequence[float] | None
+    length_scales: Sequence[float] | None
+    param_grid: Mapping[str, Sequence[Any]] | None
+    cv: Any
+    n_components: int | None
+    rule: str = "best"
+    alpha_per_target: bool = False
+
+    def _tune(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> SolvedRidge:
+        """Compute the surface, choose a point on it, and fit there on all rows."""
+        surface = self._explore(kernel, data, scoring, route, meter)
+        row, column = index = choose_point(surface, self.rule)
+        alpha = np.asarray(surface.alphas[column])
+        loo = None if surface.loo is None else surface.loo[row, column]
+        if self.alpha_per_target and data.Y.ndim == 2:
+            columns = choose_per_target(surface, row)
+            alpha = surface.alphas[columns]
+            loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
+        solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
+        problem = data.problem(surface.kernels[row], alpha, n_components=self.n_components)
+        reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
+        taken = Route(solver, route.bytes, 0.0, reason, route.exact, route.passes)
+        return SolvedRidge(problem, fit_ridge(problem, solver, meter), loo, choice=Choice(surface, index, taken))
+
+    def _explore(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Surface:
+        """Return the scores of every kernel setting and alpha."""
+        grid = read_grid(kernel, self.length_scales, self.param_grid)
+        axis = alpha_axis(self.alphas, kernel, data.rows)
+
+        def evaluate(settings: list[dict[str, Any]], part: RidgeData) -> Surface:
+            kernels = [kernel.set_params(**params) for params in settings]
+            if route.solver in LARGE:
+                return large_surface(settings, kernels, part, axis, scoring, route.solver, self.n_components, meter)
+            return ridge_surface.surface(settings, kernels, part, axis, scoring, route.solver, meter)
+
+        return grid.explore(evaluate, data, self.rule)
+
+    def _store(self, data: TrainingSet, solution: SolvedRidge) -> None:
+        super()._store(data, solution)
+        choice = solution.choice
+        if choice is None:
+            return
+        surface, (row, _) = choice.surface, choice.index
+        self.route_, self.surface_, self.best_index_ = choice.route, surface, choice.index
+        self.best_alpha_ = solution.problem.alpha[()]
+        self.best_params_ = {**surface.params[row], "alpha": self.best_alpha_}
+        scales = [surface.kernels[row].get_params()[path] for path in length_scale_paths(surface.kernels[row])]
+        self.best_length_scale_ = scales[0] if len(scales) == 1 else None
+        self.best_score_ = float(surface.mean_scores[choice.index])
+        self.cv_results_ = tabulate(surface)
+
+    def _surface_routes(self, shape: Shape) -> tuple[Route, ...]:
+        """Return the routes to a surface: explicit features if they are few, else by the number of alphas and by memory."""
+        alphas = np.ones(21) if self.alphas is None else np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        best = ridge_surface.route_for(alphas, shape.n, shape.n_features, self.cv is None)
+        n, d, rate = float(shape.n), float(shape.n_features or 1), gemm_rate()
+        factor = 1.0 if self.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
+        flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
+        settings = self._n_settings()
+        reason = f"{len(alphas)} alphas per kernel setting; seconds are for {settings} settings"
+        if self.solver in LARGE:
+            return (self._feature_route(len(alphas), shape, self.solver),)
+        names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
+        size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
+        exact = tuple(Route(name, size[name], settings * flops[name] / rate, reason) for name in names)
+        if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
+            return exact
+        return (*exact, self._feature_route(len(alphas), shape, "nystroem"))
+
+    def _n_settings(self) -> int:
+        """Return how many kernels the grid compares; 10 if the length scales will be chosen from the data."""
+        if self.param_grid is not None:
+            return prod(len(values) for values in self.param_grid.values())
+        return 10 if self.length_scales is None else len(self.length_scales)
+
+    def _feature_route(self, n_alphas: int, shape: Shape, solver: str) -> Route:
+        """Return the route by features: two passes per kernel setting, and the residuals of every alpha."""
+        route = large_route(solver, shape, self.n_components)
+        n_components, settings = components(shape, self.n_components), self._n_settings()
+        reason = f"{route.reason}, twice per kernel setting; seconds are for {settings} settings"
+        turned = 16 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors, twice
+        held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets
+        return replace(route, bytes=held, seconds=LOADING + 3 * settings * (route.seconds - LOADING), reason=reason)
+
+
 @estimator
-class KernelRidgeCV(RidgeModel):
+class KernelRidgeCV(TunedRidge, RidgeModel):
     """Kernel ridge regression with alpha and kernel parameters chosen by exact cross-validation.
 
     One decomposition per kernel setting gives every alpha and every held-out residual in closed form: no refits.
@@ -84,16 +182,6 @@ class KernelRidgeCV(RidgeModel):
     >>> bool(np.sqrt(np.mean(model.loo_residuals_**2)) < 0.01)
     True
     """
-
-    _stored: ClassVar[dict[str, str]] = {
-        "surface_": "absent | a Surface",
-        "best_index_": "absent | each _: int | array",
-        "best_alpha_": "absent | real | array",
-        "best_params_": "absent | a dict",
-        "best_length_scale_": "absent | None | real | array | each _: real",
-        "best_score_": "absent | real | array",
-        "cv_results_": "absent | a dict",
-    }
 
     def __init__(
         self,
@@ -147,15 +235,10 @@ class KernelRidgeCV(RidgeModel):
             raise InputError(f"{type(self).__name__} needs at least two rows to hold one out; got n_samples = {n}.")
         return super()._read_y(y, n)
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Tuned:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
         splits = None if data.chunked else read_splits(self.cv, data.X, data.y, data.more["groups"])
         part = RidgeData(data.rows, data.y, data.weights, self._intercept(), splits)
-        surface = explore(self, data.kernel, part, as_scoring(self.scoring), route, meter)
-        return tuned(surface, choose_point(surface, self.rule), part, route, meter, self.n_components, self.alpha_per_target)
-
-    def _store(self, data: TrainingSet, solution: Tuned) -> None:
-        self._keep(solution.ridge)
-        store_choice(self, solution)
+        return self._tune(data.kernel, part, as_scoring(self.scoring), route, meter)
 
     def _intercept(self) -> bool:
         given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
@@ -166,7 +249,7 @@ class KernelRidgeCV(RidgeModel):
         return [kernel.set_params(**params) for params in read_grid(kernel, self.length_scales, self.param_grid).settings]
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return surface_routes(self, shape)
+        return self._surface_routes(shape)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         if self.cv is not None:
@@ -184,103 +267,3 @@ class KernelRidgeCV(RidgeModel):
         each = 3 if solver == "nystroem" else 2  # landmarks, sums, held-out residuals
         passes = rows.passes_before(kernel) + int(own and shape.n > SAMPLE) + each * settings + each - 1
         return (replace(route, passes=passes, seconds=3 * settings * route.seconds),)
-
-
-def explore(model: Any, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Surface:
-    """The surface of an estimator with alphas, length_scales and param_grid."""
-    grid = read_grid(kernel, model.length_scales, model.param_grid)
-    axis = alpha_axis(model.alphas, kernel, data.rows)
-
-    def evaluate(settings: list[dict[str, Any]], part: RidgeData) -> Surface:
-        kernels = [kernel.set_params(**params) for params in settings]
-        if route.solver in LARGE:
-            return large_surface(settings, kernels, part, axis, scoring, route.solver, model.n_components, meter)
-        return ridge_surface.surface(settings, kernels, part, axis, scoring, route.solver, meter)
-
-    return grid.explore(evaluate, data, model.rule)
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """A surface, the point chosen on it, and the fit there on all rows."""
-
-    surface: Surface
-    index: tuple[int, int]
-    alpha: Floats  # () or (t,)
-    ridge: SolvedRidge
-    route: Route
-
-
-def tuned(
-    surface: Surface,
-    index: tuple[int, int],
-    data: RidgeData,
-    route: Route,
-    meter: Meter,
-    n_components: int | None = None,
-    alpha_per_target: bool = False,
-) -> Tuned:
-    """Fit at the chosen point, with what the surface knows of it."""
-    row, column = index
-    alpha = np.asarray(surface.alphas[column])
-    loo = None if surface.loo is None else surface.loo[row, column]
-    if alpha_per_target and data.Y.ndim == 2:
-        columns = choose_per_target(surface, row)
-        alpha = surface.alphas[columns]
-        loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
-    solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
-    problem = data.problem(surface.kernels[row], alpha, n_components=n_components)
-    fitted = fit_ridge(problem, solver, meter)
-    reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
-    taken = Route(solver, route.bytes, 0.0, reason, route.exact, route.passes)
-    return Tuned(surface, index, alpha, SolvedRidge(problem, fitted, loo), taken)
-
-
-def store_choice(model: Any, found: Tuned) -> None:
-    """Set what a tuned ridge says of its choice."""
-    surface, (row, _) = found.surface, found.index
-    model.route_ = found.route
-    model.surface_, model.best_index_ = surface, found.index
-    model.best_alpha_ = found.alpha[()]
-    model.best_params_ = {**surface.params[row], "alpha": model.best_alpha_}
-    scales = [surface.kernels[row].get_params()[path] for path in length_scale_paths(surface.kernels[row])]
-    model.best_length_scale_ = scales[0] if len(scales) == 1 else None
-    model.best_score_ = float(surface.mean_scores[found.index])
-    model.cv_results_ = tabulate(surface)
-
-
-def surface_routes(model: Any, shape: Shape) -> tuple[Route, ...]:
-    """Ways to a surface: explicit features where they are few; else by the number of alphas, and by what fits."""
-    alphas = np.ones(21) if model.alphas is None else np.atleast_1d(np.asarray(model.alphas, dtype=np.float64))
-    best = ridge_surface.route_for(alphas, shape.n, shape.n_features, model.cv is None)
-    n, d, rate = float(shape.n), float(shape.n_features or 1), gemm_rate()
-    factor = 1.0 if model.cv is None else 1.7  # folds need the whole inverse, leave-one-out its diagonal
-    flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
-    settings = _n_settings(model)
-    reason = f"{len(alphas)} alphas per kernel setting; seconds are for {settings} settings"
-    if model.solver in LARGE:
-        return (_surface_route(model, len(alphas), shape, model.solver),)
-    names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
-    size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
-    exact = tuple(Route(name, size[name], settings * flops[name] / rate, reason) for name in names)
-    if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
-        return exact
-    return (*exact, _surface_route(model, len(alphas), shape, "nystroem"))
-
-
-def _n_settings(model: Any) -> int:
-    """How many kernels a grid compares; where the data will say, ten."""
-    if model.param_grid is not None:
-        return prod(len(values) for values in model.param_grid.values())
-    return 10 if model.length_scales is None else len(model.length_scales)
-
-
-def _surface_route(model: Any, n_alphas: int, shape: Shape, solver: str) -> Route:
-    """A surface by features: two passes per kernel setting, and the residuals of every alpha."""
-    route = large_route(solver, shape, model.n_components)
-    n_components = components(shape, model.n_components)
-    settings = _n_settings(model)
-    reason = f"{route.reason}, twice per kernel setting; seconds are for {settings} settings"
-    turned = 16 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors, twice
-    held = route.bytes + turned + 8 * (n_alphas + 2) * shape.n * shape.n_targets
-    return replace(route, bytes=held, seconds=LOADING + 3 * settings * (route.seconds - LOADING), reason=reason)

@@ -14,8 +14,9 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.solution import Solution
+from mercer.planning import Route
 from mercer.registry import record
-from mercer.selection.surface import Splits
+from mercer.selection.surface import Splits, Surface
 
 
 @record("Problem", left_out=("operator", "rows", "chunks"))
@@ -158,14 +159,24 @@ class RidgeFit:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A cross-validated surface, the point chosen on it, and the route of the fit there."""
+
+    surface: Surface
+    index: tuple[int, int]
+    route: Route
+
+
+@dataclass(frozen=True)
 class SolvedRidge:
-    """A problem, its solution, and what the way there has found beside it."""
+    """A problem and its solution, with further results of the same computation."""
 
     problem: RidgeProblem
     fitted: RidgeFit
-    loo: Array | None = None  # (n, *t) leave-one-out residuals, where a surface knows them
+    loo: Array | None = None  # (n, *t) leave-one-out residuals, if a surface was computed
     robust: Any = None  # the weights of Huber's loss
-    classes: Any = None  # (C,) the classes that were found in chunks
+    classes: Any = None  # (C,) the classes of a classifier
+    choice: Choice | None = None  # if alpha and kernel were chosen by cross-validation
 
 
 @record()

@@ -207,8 +207,8 @@ def _values(features: LandmarkFeatures, X: Any) -> Array:  # -> (b, m)
 
 
 @dataclass
-class _State:
-    """Where the climb stands; f are the values at all rows."""
+class _Iterate:
+    """Weights, intercept and width of the smoothing of one Newton iteration; f are the values at all rows."""
 
     w: Array  # (m,)
     b: float
@@ -230,7 +230,7 @@ class _Problem:
         inner = np.clip(t + h, 0.0, 2.0 * h)
         return float(self.C @ (inner**2 / (4.0 * h) + np.maximum(t - h, 0.0)))
 
-    def derivatives(self, state: _State) -> tuple[Array, Array]:  # -> (m + 1,), (m + 1, m + 1)
+    def derivatives(self, state: _Iterate) -> tuple[Array, Array]:  # -> (m + 1,), (m + 1, m + 1)
         """Gradient and curvature in (w, b), from one pass."""
         m = self.table.m
         a = self.y * self.multipliers(state.f, state.h)
@@ -258,7 +258,7 @@ class _Problem:
             found[rows] = R @ c.astype(R.dtype)
         return found
 
-    def objectives(self, state: _State) -> tuple[float, float]:
+    def objectives(self, state: _Iterate) -> tuple[float, float]:
         """The dual objective, and primal minus dual, of the problem on these features."""
         a = self.multipliers(state.f, state.h)
         pull = np.zeros(self.table.m)
@@ -270,21 +270,21 @@ class _Problem:
         return dual, max(primal - dual, 0.0) + abs(state.b * float(self.y @ a))
 
 
-def _start(table: Features, signs: Array, upper: Array) -> _State:
+def _start(table: Features, signs: Array, upper: Array) -> _Iterate:
     """Zero, or for many rows the function of some of them at a price of errors that makes up for the others."""
     n = len(signs)
     used = np.flatnonzero(upper > 0)
     size = max(START * table.m, 5000)
     if len(used) < 3 * size:
-        return _State(np.zeros(table.m), 0.0, np.zeros(n), WIDEST)
+        return _Iterate(np.zeros(table.m), 0.0, np.zeros(n), WIDEST)
     part = np.sort(np.random.default_rng(SEED).choice(used, size, replace=False))
     own = _Problem(table.take(part), signs[part], upper[part] * (float(upper.sum()) / float(upper[part].sum())))
-    near = _climb(own, _State(np.zeros(table.m), 0.0, np.zeros(size), WIDEST), SolverSettings(tol=0.05), math.inf)
+    near = _climb(own, _Iterate(np.zeros(table.m), 0.0, np.zeros(size), WIDEST), SolverSettings(tol=0.05), math.inf)
     whole = _Problem(table, signs, upper)
-    return _State(near.w, near.b, whole.values(near.w) + near.b, 0.3, near.steps)
+    return _Iterate(near.w, near.b, whole.values(near.w) + near.b, 0.3, near.steps)
 
 
-def _climb(problem: _Problem, state: _State, settings: SolverSettings, deadline: float) -> _State:
+def _climb(problem: _Problem, state: _Iterate, settings: SolverSettings, deadline: float) -> _Iterate:
     """Newton steps at smaller and smaller rounding, down to the tolerance."""
     limit = STEPS if settings.max_iter < 0 else settings.max_iter
     first = state.steps
@@ -308,7 +308,7 @@ def _climb(problem: _Problem, state: _State, settings: SolverSettings, deadline:
         state.h = max(SHRINK * state.h, settings.tol)
 
 
-def _along(problem: _Problem, state: _State, step: Array, along: Array, here: float, promise: float) -> float:
+def _along(problem: _Problem, state: _Iterate, step: Array, along: Array, here: float, promise: float) -> float:
     """A length along the step at which the objective falls enough; values at rows are known, so that trials cost O(n)."""
     size, w, d = 1.0, state.w, step[:-1]
     for _ in range(40):

@@ -203,10 +203,10 @@ def require_share(owner: str, name: str, value: Any) -> None:
     require(owner, name, value, "a number in (0, 1]", 0 < real(value) <= 1)
 
 
-@record()
+@record("Training")
 @dataclass(frozen=True)
-class Training:
-    """What is kept of the training set for questions asked later: held-out residuals, probabilities."""
+class KeptTraining:
+    """The training set, kept to compute held-out residuals and probabilities when they are first needed."""
 
     _stored: ClassVar[dict[str, str]] = {
         "X": "rows n",
@@ -237,7 +237,7 @@ class SupportModel(KernelEstimator):
         "n_iter_": "absent | int | int (_,)",
         "shape_fit_": "absent | each _: int",
         "_later": "absent | a dict",
-        "_later.training": "absent | a Training",
+        "_later.training": "absent | a KeptTraining",
     }
 
     tol: Any
@@ -354,7 +354,7 @@ class SupportModel(KernelEstimator):
             ("memory of the fit", format_bytes(self.route_.bytes)),
         )
 
-    def _once(self, name: str, make: Callable[[Training], Any]) -> Any:
+    def _once(self, name: str, make: Callable[[KeptTraining], Any]) -> Any:
         """What make(training) gives, computed when first asked for; then the training set is let go."""
         if name not in self._later:
             self._later[name] = make(self._later["training"])

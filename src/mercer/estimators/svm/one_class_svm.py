@@ -10,8 +10,8 @@ from sklearn.base import OutlierMixin
 
 from mercer.arrays import Array, Floats
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
+from mercer.estimators.definiteness import known_psd
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.model import SolverSettings, SupportModel, fit_status, require_share
 from mercer.linalg.box_qp.problems import SupportFunction, one_class, support_function
@@ -95,7 +95,7 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self._expand(data.kernel, data.X, table, np.array([solution.intercept]), support, np.array([len(support)]))
         self.offset_ = np.array([-solution.intercept])
         self.n_iter_ = int(solution.n_iter)
-        gap = solution.gap if stands(data.kernel, data.X, type(self).__name__) else math.nan
+        gap = solution.gap if known_psd(data.kernel, data.X, type(self).__name__) else math.nan
         self.dual_objective_, self.duality_gap_ = solution.dual, gap
         self.primal_objective_ = solution.dual + gap
         self.margin_ = -solution.intercept / solution.norm if solution.norm > 0 else 0.0

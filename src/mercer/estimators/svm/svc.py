@@ -14,17 +14,17 @@ from sklearn.utils import check_random_state
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
+from mercer.estimators.definiteness import known_psd
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.decision import screened_classes, worth_screening
 from mercer.estimators.svm.hinge import HINGE, SOLVERS, HingeSolver, hinge_route, or_on_landmarks
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
 from mercer.estimators.svm.model import (
+    KeptTraining,
     Solver,
     SolverSettings,
     SupportModel,
-    Training,
     fit_status,
     least_bytes,
     real,
@@ -179,7 +179,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         self.dual_objective_ = float(sum(function.dual for function in found))
         self.duality_gap_ = float(sum(function.gap for function in found))
         self.primal_objective_ = self.dual_objective_ + self.duality_gap_
-        trusted = stands(solution.kernel, data.X, type(self).__name__)
+        trusted = known_psd(solution.kernel, data.X, type(self).__name__)
         if not trusted:
             self.duality_gap_ = self.primal_objective_ = math.nan
         margins = np.array([_margin_of(function) if trusted else math.nan for function in found])
@@ -189,7 +189,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         self._pairs_found = replace(solution, trusted=trusted)
         for name in LEDGERS:
             self.__dict__.pop(name, None)
-        self._later = {"training": Training(data.X, codes, labels.weights, drawn_seed(self.random_state))}
+        self._later = {"training": KeptTraining(data.X, codes, labels.weights, drawn_seed(self.random_state))}
 
     @cached_property
     def ledger_(self) -> Any:
@@ -256,14 +256,14 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _calibration(self, training: Training) -> Array:  # -> (P, 2)
+    def _calibration(self, training: KeptTraining) -> Array:  # -> (P, 2)
         """The slopes of the probabilities."""
         k, codes = len(self.classes_), training.y
         if k == 2:  # f is positive for the second class
             codes = np.where(codes < 0, -1, 1 - codes)
         return pair_slopes(self._held_out(training), codes, training.weights, k)
 
-    def _held_out(self, training: Training) -> Array:  # -> (n, P)
+    def _held_out(self, training: KeptTraining) -> Array:  # -> (n, P)
         """Decision values of every row by functions that gave it no weight; NaN where there is none."""
         codes, k, margin = training.y, len(self.classes_), self._margin().for_fold()
         seed = drawn_seed(self.random_state) if training.seed is None else training.seed  # None: a file of version 0.1

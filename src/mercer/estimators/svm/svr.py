@@ -14,16 +14,16 @@ from sklearn.utils import column_or_1d
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
+from mercer.estimators.definiteness import known_psd
 from mercer.estimators.intervals import cv_plus, jackknife_radius
 from mercer.estimators.progress import Meter
-from mercer.estimators.standing import stands
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.decision import SupportFunctions
 from mercer.estimators.svm.model import (
+    KeptTraining,
     Solver,
     SolverSettings,
     SupportModel,
-    Training,
     fit_status,
     real,
     require,
@@ -140,13 +140,13 @@ class SupportRegressor(RegressorMixin, SupportModel):
         table, intercepts = solution.coef[None, :], np.array([solution.intercept])
         self._expand(data.kernel, data.X, table, intercepts, support, np.array([len(support)]))
         self.n_iter_, self.rkhs_norm_ = int(solution.n_iter), solution.norm
-        gap = solution.gap if stands(data.kernel, data.X, type(self).__name__) else math.nan
+        gap = solution.gap if known_psd(data.kernel, data.X, type(self).__name__) else math.nan
         self.dual_objective_, self.duality_gap_ = solution.dual, gap
         self.primal_objective_ = solution.dual + gap
         self.tube_ = self._tube(solution)
         known = data.counted > 0
         self._inside = float((np.abs(data.y - solution.outputs)[known] <= self.tube_ + float(self.tol)).mean())
-        self._later = {"training": Training(data.X, data.y, data.counted)}
+        self._later = {"training": KeptTraining(data.X, data.y, data.counted)}
         self.fit_status_ = fit_status(type(self).__name__, [solution])
 
     def predict(self, X: Any) -> Floats:
@@ -183,7 +183,7 @@ class SupportRegressor(RegressorMixin, SupportModel):
         check_is_fitted(self)
         return self._once("held", self._hold_out).residuals
 
-    def _hold_out(self, training: Training) -> FoldResiduals:
+    def _hold_out(self, training: KeptTraining) -> FoldResiduals:
         with Meter(f"{type(self).__name__} intervals", self.verbose) as meter:
             solver = self._solver(self.kernel_, training.X, count(training.X), again=True)
             return hold_out(self.kernel_, training, lambda weights: self._function(solver, training.y, weights), meter)

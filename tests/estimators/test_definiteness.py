@@ -22,7 +22,7 @@ from mercer import (
     save,
 )
 from mercer.errors import InputError
-from mercer.estimators.standing import NotAKernelWarning, stands
+from mercer.estimators.definiteness import NotAKernelWarning, known_psd
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 2))
@@ -67,8 +67,8 @@ def test_a_psd_matrix_is_enough_for_the_training_rows():
 def test_a_part_of_many_rows_is_no_proof():
     many = RNG.normal(size=(1100, 2))
     with pytest.warns(NotAKernelWarning, match="is not known to be a kernel"):
-        assert not stands(Function(lambda A, B: A @ B.T), many, "test")
-    assert stands(Linear(), many, "test")
+        assert not known_psd(Function(lambda A, B: A @ B.T), many, "test")
+    assert known_psd(Linear(), many, "test")
 
 
 @pytest.mark.parametrize("model", [SVR(BAD), NuSVR(BAD), OneClassSVM(BAD)], ids=str)

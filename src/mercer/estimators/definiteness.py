@@ -1,4 +1,4 @@
-"""Whether a function may be taken for a kernel on the training rows, said once where it may not."""
+"""Whether a kernel has a psd Gram matrix on the training rows, with a warning if that is not known."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.validity.proofs import outline
 
-#: Rows whose whole Gram matrix is looked at; of more rows this many are drawn.
+#: Rows whose Gram matrix is factored; from more rows this many are drawn.
 VERIFIED_ROWS = 1000
 
-#: A matrix is called psd within this many n eps max|K|, as `check_gram` does.
+#: A matrix counts as psd within this many n eps max|K|, as in `check_gram`.
 ROUNDING = 10.0
 
 
@@ -31,21 +31,20 @@ def proven(kernel: Kernel) -> bool:
     return outline(kernel).proven
 
 
-def stands(kernel: Kernel, X: Any, owner: str) -> bool:
-    """Whether the training rows have a psd Gram matrix for certain; says it once where they have not."""
+def known_psd(kernel: Kernel, X: Any, owner: str) -> bool:
+    """Return whether the Gram matrix of the training rows is psd for certain; warn if it is not."""
     if proven(kernel):
         return True
     n, rows = count(X), Rows(X)
-    looked = (
-        rows if n <= VERIFIED_ROWS else rows.take(np.sort(np.random.default_rng(0).choice(n, VERIFIED_ROWS, replace=False)))
-    )
-    psd = _is_psd(np.asarray(gram(kernel, looked, memory=float("inf")), dtype=np.float64))
+    if n > VERIFIED_ROWS:
+        rows = rows.take(np.sort(np.random.default_rng(0).choice(n, VERIFIED_ROWS, replace=False)))
+    psd = _is_psd(np.asarray(gram(kernel, rows, memory=float("inf")), dtype=np.float64))
     if psd and n <= VERIFIED_ROWS:
         return True
-    word = "is not known to be a kernel" if psd else "is not a kernel on these rows"
+    finding = "is not known to be a kernel" if psd else "is not a kernel on these rows"
     warn(
-        f"{owner}: {kernel} {word}, so that bounds and gaps which rest on one are not available (nan). "
-        'k.certificate() says more; k.repaired(X, method="clip") is a kernel near it.',
+        f"{owner}: {kernel} {finding}, so bounds and duality gaps, which need a kernel, are not available (nan). "
+        'k.certificate() gives the details; k.repaired(X, method="clip") is a kernel near it.',
         NotAKernelWarning,
     )
     return False
