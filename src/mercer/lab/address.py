@@ -1,4 +1,4 @@
-"""A state as the query of an address, and back. What comes back is checked; nothing in it is ever run.
+"""Conversion of a state to the query of an address, and back. An address is validated, and no code in it is run.
 
     ?algorithm=svm&C=10&kernel=Gaussian(length_scale%3D0.5)&data=moons-100-0
 
@@ -30,7 +30,7 @@ _SCALE = 10**DIGITS
 
 
 def to_query(state: LabState) -> str:
-    """The address of a state, behind the question mark."""
+    """Return the query of a state, the part of its address after the question mark."""
     parts = {"tour": state.tour, "algorithm": state.algorithm}
     parts |= {name: f"{value:.6g}" for name, value in state.parameters.items()}
     parts |= {"kernel": state.kernel, **_data_part(state.data), "view": state.view, "query": state.query}
@@ -39,7 +39,7 @@ def to_query(state: LabState) -> str:
 
 
 def from_query(text: str) -> LabState:
-    """The state of an address; `tour=NAME` alone is that page as it begins, further parts change it."""
+    """Return the state of an address; `tour=NAME` is the start of that page, and further parts change it."""
     if len(text) > MAX_ADDRESS:
         raise InputError(f"the address of a page has at most {MAX_ADDRESS} characters; this one has {len(text)}.")
     given: dict[str, str] = {}
@@ -92,7 +92,7 @@ def _data_part(data: Data) -> dict[str, str]:
 
 
 def _read_data(given: dict[str, str]) -> Data | None:
-    """Take the part that says the data out of an address."""
+    """Remove the part with the data from an address and return the data."""
     named = [name for name in ("data", "points", "curve", "words") if name in given]
     if len(named) > 1:
         raise InputError(f"the address says its data {len(named)} times: {', '.join(named)}.")

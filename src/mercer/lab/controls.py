@@ -1,4 +1,4 @@
-"""The widgets of the page, made once; what happens when one is used is said by `page`."""
+"""The widgets of the page, created once; `page` handles their events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mercer.lab.state import ALGORITHMS, MAX_CLASSES, MAX_KERNEL, MAX_LETTERS, V
 from mercer.lab.styles import BUTTONS, CODE, FORMULA, INNER
 from mercer.lab.tour import PAGES
 
-#: What the browser does by itself: the state into its address, a text into its clipboard, powers of ten beside a slider.
+#: Scripts of the browser: state to address, text to clipboard, powers of ten beside a slider.
 _ADDRESS = "window.history.replaceState(null, '', window.location.pathname + cb_obj.text)"
 _CLIPBOARD = "if (cb_obj.text) { navigator.clipboard.writeText(cb_obj.text).catch(() => {}) }"
 
@@ -42,7 +42,7 @@ CLASSES = [f"class {label}" for label in range(MAX_CLASSES)]
 
 
 def said(text: str = "", **settings: Any) -> Div:
-    """A piece of text whose formulas stay text: it may hold what somebody typed."""
+    """Return a block of text in which formulas are not rendered, because it may contain typed text."""
     return Div(
         text=text, disable_math=True, stylesheets=[InlineStyleSheet(css=INNER)], sizing_mode="stretch_width", **settings
     )
@@ -61,16 +61,16 @@ class Turn:
 
 
 class Sliders:
-    """A column of sliders that follows a list of numbers; by powers of ten where the scale says so."""
+    """A column of sliders for a list of numbers; logarithmic if the scale of a number is."""
 
     def __init__(self, turned: Callable[[str, float], None], quiet: Callable[[], bool]) -> None:
         self.column = column(**_WIDE)
-        self._turned, self._quiet = turned, quiet  # quiet: they are being set, not used
+        self._turned, self._quiet = turned, quiet  # True while the program sets them, to ignore events
         self._shown: list[Turn] = []
         self._sliders: list[Slider] = []
 
     def show(self, turns: list[Turn]) -> None:
-        """Make the sliders of a list, or move those that are there."""
+        """Create the sliders of a list, or move existing ones."""
         if [_frame(turn) for turn in turns] != [_frame(turn) for turn in self._shown]:
             self._sliders = [self._make(turn) for turn in turns]
             self.column.children = list(self._sliders)

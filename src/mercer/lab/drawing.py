@@ -1,4 +1,4 @@
-"""Pictures and views on Bokeh figures: made once, and then only their numbers change."""
+"""Pictures and views on Bokeh figures, which are created once and then updated."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class MainPicture:
         put(self.points, x=places[:, 0], y=places[:, 1], color=[CLASS_COLORS[c] for c in classes])
 
     def clear(self, places: Array, classes: Array) -> None:
-        """Leave nothing but the points: there is no picture."""
+        """Show only the points."""
         self.show(Scene(places, classes))
 
 
@@ -143,7 +143,7 @@ class SidePicture:
         if view.image is not None:
             left, right, bottom, top = view.extent
             low, high = float(view.image.min()), float(view.image.max())
-            ranked = view.chosen is not None  # errors: their small ones are what matters
+            ranked = view.chosen is not None  # errors: small ones need most of the colors
             self.mapper.palette = Cividis256 if ranked else Viridis256
             self.mapper.low, self.mapper.high = low, max(min(high, low + 1.5) if ranked else high, low + 1e-9)
             pixels = view.image if ranked else view.image[::-1]  # a matrix is read from above
@@ -185,7 +185,7 @@ def quiet(plot: Any) -> None:
 
 
 def put(source: ColumnDataSource, **columns: Any) -> None:
-    """Replace the columns of a source; nothing is sent where both are empty."""
+    """Replace the columns of a source; send nothing if the old and the new ones are empty."""
     if all(len(column) == 0 for column in columns.values()) and all(len(column) == 0 for column in source.data.values()):
         return
     source.data = columns

@@ -1,4 +1,4 @@
-"""What a person does to a state: draw, drag and delete points, change data and algorithm, take a step."""
+"""Changes of a state by the user: draw, drag and delete points, change data and algorithm, take a step."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mercer.lab.samples import FIRST, RECIPES, arrays, drawn, kind_of, texts
 from mercer.lab.state import ALGORITHMS, CURVE, MAX_POINTS, MOST_STEPS, PLANE, WORDS, DrawnPoints, LabState, NamedData, Words
 from mercer.lab.views import at_point, loo
 
-#: A click this near to a point means that point.
+#: A click within this distance of a point selects it.
 REACH = 0.16
 
-#: The kernel that stands for one that cannot compare the new kind of data, and the algorithm likewise.
+#: Default kernels and algorithms for a kind of data that the current ones cannot take.
 KERNELS = {WORDS: "Spectrum(p=2).normalized()", CURVE: "Gaussian(length_scale=1.0)", PLANE: "Gaussian(length_scale=1.0)"}
 FITTING = {WORDS: "svm", CURVE: "ridge", PLANE: "svm"}
 
@@ -30,7 +30,7 @@ def _points(state: LabState) -> DrawnPoints:
 
 
 def nearest(state: LabState, x: float, y: float) -> int | None:
-    """The point that a click means, if any."""
+    """Return the point that a click selects, if any."""
     P, _ = arrays(state.data)
     if not len(P):
         return None
@@ -40,7 +40,7 @@ def nearest(state: LabState, x: float, y: float) -> int | None:
 
 
 def moved(state: LabState, which: int, x: float, y: float) -> LabState:
-    """A point at another place; places outside the square become its edge."""
+    """Return the state with a point moved; positions outside the square are clipped to its edge."""
     found = _points(state)
     if not 0 <= which < len(found.points):  # it was deleted meanwhile
         return state
@@ -49,7 +49,7 @@ def moved(state: LabState, which: int, x: float, y: float) -> LabState:
 
 
 def added(state: LabState, x: float, y: float, label: int) -> LabState:
-    """One point more."""
+    """Return the state with one point more."""
     found = _points(state)
     if len(found.points) >= MAX_POINTS:
         raise InputError(f"a page holds at most {MAX_POINTS} points.")
@@ -57,13 +57,13 @@ def added(state: LabState, x: float, y: float, label: int) -> LabState:
 
 
 def removed(state: LabState, which: int) -> LabState:
-    """One point less."""
+    """Return the state without a point."""
     found = _points(state)
     return state.having(data=DrawnPoints(found.points[:which] + found.points[which + 1 :], found.kind))
 
 
 def cleared(state: LabState) -> LabState:
-    """No points."""
+    """Return the state without points."""
     return state.having(data=DrawnPoints((), _points(state).kind))
 
 
@@ -79,7 +79,7 @@ def with_words(state: LabState, text: str) -> LabState:
 
 
 def with_data(state: LabState, name: str, n: int) -> LabState:
-    """Data by name; algorithm and kernel change where they could not take them."""
+    """Return the state with data by name; algorithm and kernel change if they cannot take the data."""
     recipe = RECIPES[name]
     before, chosen = kind_of(state.data), NamedData(name, n)
     if recipe.kind not in state.asks.takes:
@@ -88,7 +88,7 @@ def with_data(state: LabState, name: str, n: int) -> LabState:
 
 
 def with_algorithm(state: LabState, name: str) -> LabState:
-    """Another algorithm; data change where it could not take them."""
+    """Return the state with another algorithm; the data change if it cannot take them."""
     before, takes = kind_of(state.data), ALGORITHMS[name].takes
     changed = state.having(algorithm=name)
     if before in takes:
@@ -115,14 +115,14 @@ def redrawn(state: LabState) -> LabState:
 
 
 def stepped(state: LabState, count: int) -> LabState:
-    """The perceptron some corrections further, at most at its end."""
+    """Return the state of the perceptron after more corrections, at most at the end of its run."""
     labels = check_classes((texts if kind_of(state.data) == WORDS else arrays)(state.data)[1])
     total = len(perceptron_run(kernel_of(state), rows_of(state), labels).mistakes_)
     return state.setting(steps=min(int(state.parameters["steps"]) + count, total, MOST_STEPS))
 
 
 def best(state: LabState) -> LabState:
-    """The parameters of largest likelihood for a Gaussian process, of smallest leave-one-out error for ridge."""
+    """Return the state with parameters of largest likelihood (Gaussian process) or smallest leave-one-out error (ridge)."""
     kernel = kernel_of(state)
     if state.algorithm != "gp":
         found = loo(state, kernel).best

@@ -19,16 +19,16 @@ from mercer.lab.state import BOX, MAX_KERNEL, PLANE, DrawnPoints
 from mercer.validity import find_counterexample
 from mercer.validity.witness import CounterExample
 
-#: Sliders of positive numbers go from LEAST to MOST by powers of ten, or as far as the text says.
+#: Range of logarithmic sliders of positive numbers, extended if a value in the text lies outside.
 LEAST, MOST = 0.05, 20.0
 
 #: Whole numbers of kernels on words and graphs, where they are lengths that cost time, and of others.
 LONGEST, HIGHEST = 16, 1000
 
-#: Letters of a word that may differ: the words within reach grow by a factor of hundreds with each.
+#: Largest number of mismatches: each one multiplies the number of neighboring words by hundreds.
 LETTERS = 2
 
-#: What can be added to a kernel, by the word on the menu.
+#: Blocks that can be added to a kernel, by their name in the menu.
 BLOCKS = {
     "Gaussian": "Gaussian(length_scale=1.0)", "Linear": "Linear()", "Polynomial": "Polynomial(degree=2, offset=1.0)",
     "Laplacian": "Laplacian(length_scale=1.0)", "Exponential": "Exponential(length_scale=1.0)",
@@ -55,7 +55,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class KernelVerdict:
-    """What is known of a kernel."""
+    """Whether a kernel is valid, its formula, and the proof or counter-example."""
 
     status: str  # "valid", "invalid" or "unproven"
     formula: str  # LaTeX
@@ -64,7 +64,7 @@ class KernelVerdict:
 
 
 def read(text: str) -> Kernel:
-    """The kernel that a text describes, or a function that only claims to be one; never run, only read."""
+    """Return the kernel of a text, or a function that is not known to be one; the text is parsed, not run."""
     if len(text) > MAX_KERNEL:
         raise InputError(f"the kernel of a page is a text of at most {MAX_KERNEL} characters.")
     kernel = read_claim(text)
@@ -93,13 +93,13 @@ def _nodes(kernel: Kernel) -> Iterator[Kernel]:
 
 @lru_cache(maxsize=64)
 def verdict(kernel: Kernel) -> KernelVerdict:
-    """Formula, and proof or counter-example."""
+    """Return the formula of a kernel, and its proof or a counter-example."""
     found = kernel.certificate()
     return KernelVerdict(found.status, latex(kernel), str(found), found.counterexample)
 
 
 def break_it(kernel: Kernel, rows: Any) -> tuple[str, CounterExample | None]:
-    """Try to refute a kernel, also at the rows of the page; what came of it in words."""
+    """Try to refute a kernel, also at the rows of the page; return the result as text."""
     known = verdict(kernel)
     if known.status == "valid":
         return f"It cannot be broken: there is a proof.\n\n{known.text}", None
@@ -124,7 +124,7 @@ def as_points(found: CounterExample) -> DrawnPoints | None:
 
 
 def combined(text: str, verb: str, block: str) -> str:
-    """The text of a kernel after a block was added to it; without a kernel so far the block is the kernel."""
+    """Return the text of a kernel with a block added; if there is no kernel yet, the block."""
     if verb not in VERBS or block not in BLOCKS:
         raise InputError(f"a block is one of {', '.join(BLOCKS)}, put on by {', '.join(VERBS)}; got {shown((verb, block))}.")
     other = BLOCKS[block]
@@ -141,7 +141,7 @@ def combined(text: str, verb: str, block: str) -> str:
 
 
 def knobs(kernel: Kernel) -> list[Knob]:
-    """The numbers of a kernel that a slider can turn, each with the range that its rule allows."""
+    """Return the numbers of a kernel that have a slider, with their allowed ranges."""
     found = list(_walk(kernel, "", ""))
     names = [knob.label for knob in found]
     for i, knob in enumerate(found):  # the same name twice gets a number

@@ -111,14 +111,14 @@ class LabPage:
         widget.on_change("value", changed)
 
     def _try(self, act: Callable[[], Any]) -> None:
-        """Do it, and say on the page what is wrong."""
+        """Call a function, and show its errors on the page."""
         try:
             act()
         except MercerError as error:
             self._complain(error)
 
     def soon(self, what: str, act: Callable[[], None]) -> None:
-        """Do it in a moment; of several things of one kind the last one."""
+        """Call a function after a short delay; of several calls of one kind only the last one runs."""
         if not self._waiting:
             self.doc.add_timeout_callback(self._run_waiting, GATHER)
         self._waiting[what] = act
@@ -219,7 +219,7 @@ class LabPage:
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        """Send what follows in one message. Bokeh tells of the changes at its end: those are not a person's."""
+        """Send changes in one message. Bokeh reports them as events at the end, which are ignored."""
         self._quiet = True
         self.doc.hold("combine")
         try:
@@ -229,7 +229,7 @@ class LabPage:
             self._quiet = False
 
     def _after(self, what: str, milliseconds: int, act: Callable[[], None]) -> None:
-        """Do it later; a second wish before that changes nothing for what is near, and puts off what is far."""
+        """Call a function later; a second call before that is ignored for short delays, and postpones long ones."""
         if what in self._later:
             if milliseconds < KERNEL:
                 return
@@ -333,14 +333,14 @@ class LabPage:
 
 
 def _computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
-    """What is made, with what was warned of; or nothing, and why."""
+    """Return the result with its warnings, or None with the error."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
             return make(), [str(one.message) for one in caught], ""
         except MercerError as error:
             return None, [], str(error)
-        except Exception as error:  # the page stays, and says whose fault it is
+        except Exception as error:  # the page stays open and shows the error
             return None, [], f"This is a bug in mercer, please report it: {type(error).__name__}: {error}"
 
 
@@ -353,7 +353,7 @@ def _turn(one: Parameter, value: float) -> Turn:
 
 
 def escaped(text: str) -> str:
-    """Text that is no markup."""
+    """Return text with escaped markup."""
     return html.escape(text, quote=True)
 
 

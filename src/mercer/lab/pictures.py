@@ -463,7 +463,7 @@ _PICTURES: dict[str, Callable[[LabState, Kernel], Scene]] = {
 
 
 def rows_of(state: LabState) -> Any:
-    """What the kernel compares: one column for a curve, two for the plane, or words."""
+    """Return the inputs of the kernel: one column for a curve, two for the plane, or words."""
     kind = kind_of(state.data)
     if kind == WORDS:
         return texts(state.data)[0]
@@ -478,7 +478,7 @@ def kernel_of(state: LabState) -> Kernel:
 
 
 def picture(state: LabState) -> Scene:
-    """The main picture of a state; what cannot be computed is an error of mercer with its reason."""
+    """Return the main picture of a state; raise an error of mercer with the reason if it cannot be computed."""
     kind = kind_of(state.data)
     if kind not in state.asks.takes:
         takes = " or ".join(

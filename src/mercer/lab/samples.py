@@ -60,7 +60,7 @@ def _line(n: int, rng: Any) -> Drawn:
 
 
 def _random(n: int, rng: Any) -> Drawn:
-    """Labels that say nothing."""
+    """Random labels."""
     return rng.uniform(-2.5, 2.5, size=(n, 2)), rng.permutation(_halves(n))
 
 
@@ -160,7 +160,7 @@ RECIPES: dict[str, Kind] = {
     "genes": Kind("Genes", WORDS, _genes),
 }
 
-#: What an algorithm starts with when the data at hand are not for it.
+#: Default data for algorithms that cannot take the current data.
 FIRST = {CURVE: NamedData("sine", 40), PLANE: NamedData("moons", 60), WORDS: NamedData("fruit")}
 
 

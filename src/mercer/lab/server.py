@@ -32,7 +32,7 @@ HOST = "127.0.0.1"
 #: Where the lab listens if nothing else does.
 PORT = 5080
 
-#: What is served; Bokeh has more doors, for pages that embed its applications, and none of those is needed.
+#: Paths that are served; Bokeh has others for pages that embed its applications, which are not needed.
 _PATHS = ("/", "/ws", "/favicon.ico")
 
 #: Bokeh compiles small scripts of its own, and the page has a style; everything else comes from this server.
@@ -46,7 +46,7 @@ class Refused(RequestHandler):
     """The answer to a request that is not ours."""
 
     def initialize(self, reason: str) -> None:
-        """Say why."""
+        """Store the reason."""
         self.reason = reason
 
     def prepare(self) -> None:
@@ -58,7 +58,7 @@ class Refused(RequestHandler):
 
 @cache
 def _with_headers(kind: Any) -> Any:
-    """A handler whose answers say that nothing but this server has a part in the page."""
+    """Return a handler whose responses forbid the page to use any other server."""
 
     class WithHeaders(kind):
         def set_default_headers(self) -> None:
