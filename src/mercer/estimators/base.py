@@ -1,4 +1,4 @@
-"""The base of all estimators: one door for every kind of input, one skeleton of a fit, the route, the summary.
+"""The base of all estimators: reading of input, the steps of a fit, the choice of a route, the summary.
 
 A family writes its problem and its solver. What every fit has in common happens in `KernelEstimator._fit`, in this order:
 check the parameters, read the rows, the targets and the weights, put numbers into the kernel, choose the route, solve under
@@ -162,8 +162,8 @@ def _parameters(cls: Hashable) -> frozenset[str]:
 class KernelEstimator(BaseEstimator):
     """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables.
 
-    A family says how its targets are read (`_read_y`), its routes (`_routes`), its solver (`_solve`), what it keeps
-    (`_store`) and what it says of itself (`_summary`).
+    A family implements the reading of its targets (`_read_y`), its routes (`_routes`), its solver (`_solve`), its fitted
+    attributes (`_store`) and its summary (`_summary`).
     """
 
     _stored: ClassVar[dict[str, str]] = {
@@ -185,7 +185,7 @@ class KernelEstimator(BaseEstimator):
     _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
-        """Refuse parameters of other libraries with what to write instead, before __init__ says less."""
+        """Raise for parameters of other libraries with advice what to write instead, before __init__ raises a TypeError."""
         unknown = keywords.keys() - _parameters(cls)  # type: ignore[arg-type]
         if unknown:
             name = next(name for name in keywords if name in unknown)
@@ -312,7 +312,7 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.two_d_array = not objects
         return tags
 
-    # -- the door ----------------------------------------------------------------------------------------------------
+    # -- reading input -----------------------------------------------------------------------------------------------
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Check a collection and return it in the form the kernel takes; scikit-learn's own checks for vectors."""
@@ -328,7 +328,7 @@ class KernelEstimator(BaseEstimator):
                 return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
             except MercerError:
                 raise
-            except ValueError as error:  # the words are scikit-learn's, the kind of error is ours
+            except ValueError as error:  # the message is scikit-learn's, the type InputError
                 raise InputError(str(error)) from error
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -407,7 +407,7 @@ class KernelEstimator(BaseEstimator):
         """What `mercer.plan` should say about the data before a long fit."""
         return ()
 
-    # -- saying what it is -------------------------------------------------------------------------------------------
+    # -- summary -----------------------------------------------------------------------------------------------------
 
     def _summary(self) -> Summary:
         """Facts about the fitted model; estimators say their own."""
@@ -438,7 +438,7 @@ class DualModel(KernelEstimator):
     def dual_function(self) -> DualFunction:
         """Return the fitted function f(x) = sum_i dual_coef_i k(x_i, x) + intercept."""
         check_is_fitted(self)
-        dual = self.dual_coef_  # first: a fit by chunks has none, and its error says why
+        dual = self.dual_coef_  # first: its error explains that a fit by chunks has none
         return DualFunction(self.kernel_, self.X_fit_, dual, self.__dict__.get("intercept_", 0.0))
 
     def _decision(self, X: Any) -> Floats:

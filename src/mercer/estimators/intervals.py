@@ -85,7 +85,7 @@ def jackknife_plus(prediction: Array, influence: Array, loo: Array, coverage: fl
 
 
 def cv_plus(by_fold: Array, sizes: Array, folds: Indices, coverage: float) -> Array:  # (m, F), (n,), (n,) -> (m, 2)
-    """Return CV+ intervals from the predictions of the F fold models at m new points; `folds` says the fold of each row.
+    """Return CV+ intervals from the predictions of the F fold models at m new points; `folds` is the fold of each row.
 
     >>> cv_plus(np.array([[0.0, 1.0]]), np.ones(4), np.array([0, 0, 1, 1]), 0.8)
     array([[-1.,  2.]])
@@ -149,7 +149,7 @@ class IntervalMixin:
         return np.array([jackknife_radius(column, coverage) for column in loo.T])
 
     def _in_fit(self, n: int) -> NDArray[np.bool_]:  # -> (n,)
-        """The rows that the fit rests on: one of weight zero is no row of the sample, and says nothing about new ones."""
+        """Whether each row counts in the fit; rows of weight zero do not belong to the sample."""
         return np.ones(n, dtype=bool)
 
     def _jackknife_plus(self: Any, X: Any, centers: Array, coverage: float) -> Floats:  # -> (m, 2, t)

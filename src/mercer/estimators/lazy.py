@@ -1,4 +1,4 @@
-"""Predictions of lazy collections stay lazy: one block of the answer per block of the rows, computed when asked for."""
+"""Predictions of lazy collections stay lazy: one block of predictions per block of rows, computed on demand."""
 
 from __future__ import annotations
 

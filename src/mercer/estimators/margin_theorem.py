@@ -135,7 +135,7 @@ def _check_kernel(kernel: Kernel, X: Any) -> None:
     if not known:
         raise InputError(
             f"margin_bound: {kernel} is not known to be a kernel, and the theorem is about inner products. k.certificate() "
-            'says more; k.repaired(X, method="clip") is a kernel near it.'
+            'gives the details; k.repaired(X, method="clip") is a kernel near it.'
         )
 
 
@@ -179,8 +179,12 @@ def least_bounds(
     part = delta * _PARTS[:, None] * _part(j)
     bounds = losses + 2.0 * complexity + 3.0 * np.sqrt(np.log(2.0 / part) / (2.0 * m))
     best = np.argmin(bounds, axis=0), np.arange(bounds.shape[1])
-    said = bounds[best] < 1.0
-    return np.where(said, bounds[best], 1.0), np.where(said, 1.0 / A[best[0], 0], 0.0), np.where(said, losses[best], 1.0)
+    informative = bounds[best] < 1.0
+    return (
+        np.where(informative, bounds[best], 1.0),
+        np.where(informative, 1.0 / A[best[0], 0], 0.0),
+        np.where(informative, losses[best], 1.0),
+    )
 
 
 def _part(i: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a fitted model says of itself: is it good, how was it made, what did it cost."""
+"""Summary of a fitted model: its quality, how it was fitted, and its cost."""
 
 from __future__ import annotations
 

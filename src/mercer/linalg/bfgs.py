@@ -1,4 +1,4 @@
-"""Climbing a smooth function of some dozens of parameters in a box, when every evaluation is dear.
+"""BFGS in a box for smooth functions of some dozens of parameters that are expensive to evaluate.
 
 BFGS with the whole matrix of curvatures: p is small beside the price of a value, and the matrix can be handed on, from a
 climb on a part of the data to the one on all. Bounds are kept by projection: a parameter at a bound whose gradient points
@@ -28,10 +28,10 @@ _ENOUGH, _SHORTER = 1e-4, 25
 #: and promises too little.
 _FLAT = 30.0
 
-#: A slope, in units of tol, at which an end for want of gain is no top.
+#: A slope, in units of tol, at which stopping because of a small gain does not prove a maximum.
 _STEEP = 1000.0
 
-#: Powell's damping: curvature along a step is believed from this share of the present one on.
+#: Powell's damping: curvature along a step is used if it is at least this share of the present one.
 _DAMPED = 0.2
 
 
@@ -147,7 +147,7 @@ class _Climb:
                 self.learn(way, self.gradient - gradient)
                 self.x, self.value, self.gradient = target, value, gradient
                 return gain
-            if slope > float(gradient @ way):  # too far, and so it knows how the function bends on the way
+            if slope > float(gradient @ way):  # beyond the maximum along the line, so the curvature is known
                 self.learn(way, self.gradient - gradient)
             bend = value - self.value - slope  # < 0; the top of the parabola through both values and the slope
             share *= float(np.clip(-0.5 * slope / bend, 0.1, 0.5))

@@ -261,7 +261,7 @@ class Factor:
 
     @property
     def condition(self) -> float:
-        """An estimate of ``||G||_1 ||G^-1||_1`` by LAPACK's pocon, computed when first asked for."""
+        """An estimate of ``||G||_1 ||G^-1||_1`` by LAPACK's pocon, computed at first use."""
         if self._condition is None:
             A = self.matrix
             norm = symmetric_norm1(A, self.diagonal + self.shift + self.jitter)
@@ -369,7 +369,7 @@ def solve_refined(  # B (n,) or (n, t); multiply (n, t) float64 -> (n, t) float6
 
     Each step multiplies the error by about eps(factor) cond(A), so float32 reaches float64 answers while the
     condition number is below some 1e6; jitter in the factor is refined away too. It stops when the residual is below
-    ``tol`` relative to B, or no longer halves, and says which.
+    ``tol`` relative to B, or no longer halves; the message tells which.
 
     >>> A = np.array([[2.0, 1.0], [1.0, 2.0]])
     >>> s = solve_refined(cholesky(A.astype(np.float32)), lambda X: A @ X, np.array([1.0, 0.0]))

@@ -72,7 +72,7 @@ def pivoted_cholesky(  # columns (b,) -> (n, b), diag (n,)
         among = K[:, found] - own @ own.T  # (b, b) residual kernel of the candidates
         taken = _greedy_round(among, d, floor) if rule == "greedy" else _random_round(among, d[found], floor, rng)
         if not taken:
-            # nothing but rounding is left where the residual says otherwise: such rows are done with
+            # these residuals are rounding errors: such rows need no further work
             d[found] = 0.0
             continue
         block = G[r : r + len(taken)]  # (t, n)

@@ -1,4 +1,4 @@
-"""What a solver hands back: the value, and whether and how it was reached."""
+"""Results of solvers, and checks of their input."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mercer.numeric.tiles import row_blocks
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer of a solver; convergence is a field, never a print.
+    """The result of a solver, with its convergence.
 
-    ``residual`` is what the solver drives to zero, relative to its right-hand side: ``||b - A x|| / ||b||``, the
+    ``residual`` is relative to the right-hand side: ``||b - A x|| / ||b||``, the
     worst over columns.
 
     >>> Solution(np.zeros(2), True, 3, 1e-12, "converged").converged
@@ -34,7 +34,7 @@ class Solution:
 class RidgeSolution:
     """A ridge fit at one alpha per target: ``f(x) = <value, features or kernel row of x> + intercept``.
 
-    ``jitter`` is what had to be added to the diagonal (0 almost always), ``rank`` the number of directions that
+    ``jitter`` is the number added to the diagonal (0 almost always), ``rank`` the number of directions that
     carry the fit, ``condition`` an estimate of the condition number of the system that was solved.
     """
 

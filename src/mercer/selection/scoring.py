@@ -13,7 +13,7 @@ from mercer.errors import InputError
 
 
 class Scores(NamedTuple):
-    """What a score says of held-out predictions at every alpha (and target)."""
+    """Scores of held-out predictions at every alpha (and target)."""
 
     mean: Array  # (L, *t)
     error: Array  # (L, *t) standard error of the mean

@@ -67,7 +67,7 @@ class Surface:
     split_scores: Array | None = None  # (S, L, m) of each split; None for leave-one-out
     loo: Array | None = None  # (S, L, n, *t) leave-one-out residuals, where they were computed and are few enough
     columns: Mapping[str, Array] = field(default_factory=dict)  # further columns of the table, (S, L) each
-    how: str = ""  # how its points were scored, where that is not what was asked for; then how one of them was chosen
+    how: str = ""  # how its points were scored, if not as requested; then how one of them was chosen
 
     @property
     def alphas(self) -> Array:  # (L,)
@@ -215,7 +215,7 @@ class Grid:
     path: str | None = None
 
     def explore(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
-        """The surface over the settings, with a word on how they came about; `evaluate` scores settings at all penalties.
+        """The surface over the settings, with a note on how they were chosen; `evaluate` scores settings at all penalties.
 
         Length scales of our own choosing are widened while the best lies on their edge, and for many rows narrowed on a
         seeded sample first; given ones are taken as they are.

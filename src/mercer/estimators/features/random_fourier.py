@@ -109,7 +109,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         return route if not data.chunked else replace(route, passes=data.X.passes_before(self._given_kernel()) + 1)
 
     def _columns(self, data: TrainingSet) -> int:
-        """The columns of z(x): those asked for, or as many as `eps` needs."""
+        """The columns of z(x): the given number, or as many as `eps` requires."""
         if self.eps is None:
             return int(self.n_components)
         if data.chunked and data.X.once:

@@ -49,7 +49,7 @@ class NoveltyBall(OutlierMixin, DualModel):
     radius_, center_norm_ (||phi_S||), distances_ and loo_distances_ (of the training rows), offset_ (score at the
     boundary), guaranteed_radius_ and false_alarm_bound_ (a new point of the same source leaves the ball of that radius
     with at most that probability), false_alarm_rate_ (measured: the share of training rows that are outside the ball
-    fitted without them; computed when first asked for), dual_coef_, X_fit_, kernel_, route_.
+    fitted without them; computed at first use), dual_coef_, X_fit_, kernel_, route_.
 
     >>> import numpy as np
     >>> from mercer import Linear, NoveltyBall

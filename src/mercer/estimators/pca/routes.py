@@ -1,4 +1,4 @@
-"""What the ways to the components cost: bytes, rough seconds, and which comes first."""
+"""Memory and approximate time of the decompositions of KernelPCA, and their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mercer.linalg.lanczos import BLOCK_SIZE as VECTORS
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 SOLVERS = ("auto", "eigh", "lanczos", "landmarks", "primal")
-#: scikit-learn's names for what has another name here.
+#: Solver names of scikit-learn, and the names used here.
 TRANSLATED = {"dense": "eigh", "arpack": "lanczos", "randomized": "lanczos"}
 
 #: Landmarks of the automatic route, as many as the budget allows.
@@ -65,7 +65,7 @@ def pca_routes(shape: Shape, q: int, solver: str, held: int, n_landmarks: int | 
 
 
 def landmarks_on_chunks(n: int, n_components: int | None, n_landmarks: int | None) -> int:
-    """How many landmarks stand for rows in chunks: those asked for, or a thousand, and no fewer than components."""
+    """Return the number of landmarks for rows in chunks: the given one or 1000, and at least the number of components."""
     return min(n, max(1000 if n_landmarks is None else n_landmarks, n_components or 1))
 
 

@@ -77,7 +77,7 @@ class Form(Protocol):
     """A way to hold w and to make an epoch."""
 
     def epoch(self, order: Array, active: Array, clock: Array, last: bool) -> Mistakes:
-        """Present the rows of `order` once. `last` says that no epoch will follow."""
+        """Present the rows of `order` once. `last` is True if no epoch follows."""
         ...
 
     def scores(self) -> Array | None:

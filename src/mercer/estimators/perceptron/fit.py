@@ -260,7 +260,7 @@ class Averages:
         return active & (self.since >= PATIENCE) & ~separated
 
     def errors(self, mistakes: Mistakes, presented: Array) -> Array:  # -> (C,)
-        """The share of rows that the averaged weights have on the wrong side, or on neither."""
+        """The share of rows that the averaged weights put on the wrong side or on the boundary."""
         coef = self._coefficients(mistakes, presented)
         scores = np.asarray(self.K @ coef) + self.shift * coef.sum(axis=0)
         return np.mean(self.Y.T * scores <= 0.0, axis=0)

@@ -59,10 +59,10 @@ class KernelPerceptron(ClassifierMixin, PerceptronModel):
         The form: explicit weights; counts per row with the Gram matrix or with kernel rows in blocks; the list of
         mistakes. All make the same mistakes in the same order.
     budget : int, optional
-        The largest number of support vectors; budget_policy says what happens then: "projection" of updates on the span
+        The largest number of support vectors; budget_policy is what happens then: "projection" of updates on the span
         of those held, or "removal" of the oldest.
     margin : "reached" or "hard"
-        Which gamma the ledger knows: that of the last weights, or also the largest there is (a search of its own).
+        The margin gamma in the ledger: that of the last weights, or also the largest possible one (a separate search).
     memory, verbose : budget of the fit; progress on standard error.
 
     Attributes

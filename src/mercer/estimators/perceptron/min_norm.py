@@ -87,7 +87,7 @@ def _settle(corral: list[int], columns: list[Array], a: Array) -> tuple[list[int
             ratios = np.where(falling, a / np.where(falling, a - b, 1.0), np.inf)
         step = float(min(1.0, ratios.min()))
         a = np.maximum((1.0 - step) * a + step * b, 0.0)
-        a[int(ratios.argmin())] = 0.0  # at least one leaves, whatever rounding says
+        a[int(ratios.argmin())] = 0.0  # at least one leaves, whatever the rounding
         keep = np.flatnonzero(a > 1e-14)
         corral, columns = [corral[i] for i in keep], [columns[i] for i in keep]
         a = a[keep] / a[keep].sum()

@@ -41,7 +41,7 @@ class PerceptronLedger:
     converged: bool
     radius: float  # R
     margin: float  # gamma of the last weights
-    hard_margin: float | None  # the largest there is, if it was asked for
+    hard_margin: float | None  # the largest possible margin, if it was requested
     largest_count: float  # max |alpha_i|
     note: str = ""
 
@@ -95,7 +95,7 @@ class Past:
 
 
 class PerceptronModel(DualModel):
-    """Abstract: a fitted perceptron, with what can be asked of it."""
+    """Abstract: a fitted perceptron."""
 
     _stored: ClassVar[dict[str, str]] = {
         "classes_": "labels (C,)",
@@ -202,7 +202,7 @@ class PerceptronModel(DualModel):
         self._columns = np.ascontiguousarray(columns[support])
 
     def dual_function(self) -> DualFunction:
-        """Return the function that `decision_function` evaluates: averaged or last, as `average` says."""
+        """Return the function that `decision_function` evaluates: averaged or last weights, according to `average`."""
         check_is_fitted(self)
         return DualFunction(self.kernel_, self._rows, self._columns, self.intercept_)
 

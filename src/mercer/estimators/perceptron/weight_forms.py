@@ -26,7 +26,7 @@ from mercer.numeric.tiles import row_blocks
 #: Incoming rows taken at a time: their values among themselves are made whether they are needed or not.
 #: Row: perceptron-*.
 BLOCK_ROWS = 512
-#: Kernel rows are kept when they are asked for more often than this: touching new memory costs more than making a few.
+#: Kernel rows are kept after they were computed more often than this: touching new memory costs more than computing a few.
 #: Row: perceptron-*.
 PATIENCE = 8
 #: Columns of an update that one thread does at a time: the scores stay in its first cache. Row: perceptron-*.
@@ -109,7 +109,7 @@ class Blocked:
         from mercer.estimators.perceptron._compiled_passes import block_pass
 
         record, found = Recorder(BLOCK_ROWS * len(self.Y)), []
-        streaming = last and bool((np.diff(order) == 1).all())  # rows behind this block are all that will be asked for
+        streaming = last and bool((np.diff(order) == 1).all())  # only rows after this block will be used
         for start in range(0, len(order), BLOCK_ROWS):
             rows = order[start : start + BLOCK_ROWS]
             f, Y = self.F[:, rows], np.ascontiguousarray(self.Y[:, rows])

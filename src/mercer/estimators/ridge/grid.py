@@ -18,12 +18,11 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Diagnosis, RidgeData, RidgeFit, RidgeProblem
+from mercer.estimators.ridge.problem import Diagnosis, RidgeData, RidgeFit, RidgeProblem, by_mean_leverage
 from mercer.estimators.ridge.surface import assemble
 from mercer.grams.fourier_grid import FEW_FREQUENCIES, FourierGrid, GridFactor, ToeplitzSystem, grid_for, grid_traces
 from mercer.kernels.base import Kernel
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
-from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.planning import Route, Shape, gemm_rate
 from mercer.selection.folds import random_folds
@@ -33,18 +32,18 @@ from mercer.selection.surface import PenaltyAxis, Splits, Surface
 #: Residuals of the system below this are far below the error of the grid; steps of few frequencies cost nothing.
 TOLERANCE, FINE = 1e-5, 1e-8
 
-#: While parameters are searched for, this will do.
+#: Tolerance while parameters are searched for.
 SEARCH_TOLERANCE = 1e-4
 
 #: Random vectors for the trace of the hat matrix.
 PROBES = 8
 
-#: Folds that stand for leave-one-out where that trace is not to be had.
+#: Folds that replace leave-one-out if the trace is too expensive.
 FOLDS = 5
 
 
 def grid_route(shape: Shape, frequencies: int) -> Route:
-    """What a grid of frequencies takes: its transform is made on a grid twice as fine in every column."""
+    """Return memory and time of a grid of frequencies; its transform uses a grid twice as fine in every column."""
     n, t, d, M = shape.n, shape.n_targets, shape.width, frequencies
     padded = 2**d * M
     needed = 16 * 2**d * padded + 24 * padded + 8 * M * (10 + 6 * t) + 8 * n * (2 * d + 2 * t + 6)
@@ -64,7 +63,7 @@ def grid_of(problem: RidgeProblem) -> FourierGrid:
 
 
 class GridRows:
-    """What a grid needs to know of the rows: two transforms, whatever the kernel."""
+    """Two transforms of the rows, which serve every kernel on the same grid."""
 
     def __init__(self, grid: FourierGrid, X: Any, Y: Array, weights: Array | None, fit_intercept: bool) -> None:
         self.n, self.fit_intercept = len(Y), fit_intercept
@@ -105,7 +104,7 @@ class GridRows:
         return np.maximum(found, 0.0)
 
     def without(self, part: GridRows) -> GridRows:
-        """What is left when some of the rows are taken out: all that is kept of them are sums."""
+        """The sums without some of the rows."""
         left = copy(self)
         left.n = self.n - part.n
         left.moments, left.sums = self.moments - part.moments, self.sums - part.sums
@@ -169,10 +168,7 @@ def diagnose_grid(problem: RidgeProblem, residuals: Array) -> Diagnosis:
     for alpha in np.unique(problem.alpha):
         mine = np.broadcast_to(problem.alpha == alpha, Y.shape[1:])
         dof[mine] = rows.effective_dof(grid, float(alpha), PROBES, 1e-3)
-    share = rows.weights[:, None] * dof / rows.total  # a weight counts a row that often
-    loo = leave_one_out(residuals.reshape(Y.shape), 1.0 - share)
-    leverage = share if problem.alpha.ndim else share[:, 0]
-    return Diagnosis(loo.reshape(problem.Y.shape), leverage, dof if problem.alpha.ndim else float(dof[0]))
+    return by_mean_leverage(problem, residuals, dof)
 
 
 def grid_surface(
@@ -187,7 +183,7 @@ def grid_surface(
 
     Leave-one-out is generalized cross-validation where the frequencies that matter are few enough for an exact trace.
     Otherwise random vectors would take hundreds of times as long as the fit, and folds, whose sums add up to those of all
-    rows, say the same.
+    rows, measure the same error.
     """
     low, high = (np.asarray(edge, dtype=np.float64) for edge in (data.X.min(axis=0), data.X.max(axis=0)))
     grids = grid_for(kernels, low, high)

@@ -49,7 +49,7 @@ from mercer.registry import estimator
 
 
 class RidgeFacts(DualModel):
-    """Abstract: a fitted ridge, regression or classification, with what can be asked of it."""
+    """Abstract: a fitted ridge, for regression or classification."""
 
     _stored: ClassVar[dict[str, str]] = {
         "X_fit_": "absent | rows n d",
@@ -86,7 +86,7 @@ class RidgeFacts(DualModel):
     _quantile: tuple[float, Floats] | None  # a coverage, and its quantiles of |loo| without the other residuals
 
     def _function(self, X: Any) -> Floats:
-        """f(x) = sum_i dual_coef_i k(x_i, x) + intercept; through the features where they were fitted."""
+        """f(x) = sum_i dual_coef_i k(x_i, x) + intercept, computed from the features if weights of features were fitted."""
         weights = self._fitted.weights
         if weights is None:
             return self._decision(X)
@@ -109,8 +109,8 @@ class RidgeFacts(DualModel):
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X, y)
-        asked = self.solver == "fourier" and shape.width <= MOST_COLUMNS
-        frequencies = frequencies_for(self._kernels_on_grid(X), X) if asked else None
+        on_grid = self.solver == "fourier" and shape.width <= MOST_COLUMNS
+        frequencies = frequencies_for(self._kernels_on_grid(X), X) if on_grid else None
         return replace(shape, n_counted=_counted_features(self._given_kernel(), X, shape.n), n_frequencies=frequencies)
 
     def _kernels_on_grid(self, X: Any) -> list[Kernel]:
@@ -166,7 +166,7 @@ class RidgeFacts(DualModel):
 
     @property
     def loo_residuals_(self) -> Floats:
-        """y_i - f_without_i(x_i) in closed form; computed when first asked for."""
+        """y_i - f_without_i(x_i) in closed form; computed at first use."""
         check_is_fitted(self)
         if self._loo is None:
             self._loo = self._diagnose().loo
@@ -174,12 +174,12 @@ class RidgeFacts(DualModel):
 
     @property
     def leverage_(self) -> Floats:
-        """d f(x_i) / d y_i; computed when first asked for."""
+        """d f(x_i) / d y_i; computed at first use."""
         return self._diagnose().leverage
 
     @property
     def effective_dof_(self) -> Any:
-        """The sum of the leverages, tr K (K + alpha I)^-1; computed when first asked for."""
+        """The sum of the leverages, tr K (K + alpha I)^-1; computed at first use."""
         return self._diagnose().effective_dof
 
     def _summary(self) -> Summary:
@@ -231,7 +231,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         return super()._in_fit(n) if weights is None else np.asarray(weights > 0)
 
     def _radii(self, coverage: float) -> Floats:
-        """The first coverage asked for may be had for less than all residuals; the second pays for them, and all others."""
+        """The first coverage may cost less than all residuals; a second coverage computes them, and serves all others."""
         if self._loo is None and self._quantile is None:
             with Meter("leave-one-out quantile", self.verbose) as meter:
                 found = mixed_radii(self._problem, self._fitted, coverage, meter)
@@ -336,7 +336,7 @@ class KernelRidge(RidgeModel):
     Attributes
     ----------
     dual_coef_, X_fit_, intercept_, coef_ (primal route), kernel_, route_, jitter_, rank_, n_iter_, rkhs_norm_;
-    loo_residuals_, leverage_, effective_dof_ are computed when first asked for.
+    loo_residuals_, leverage_, effective_dof_ are computed at first use.
 
     >>> import numpy as np
     >>> from mercer import Gaussian, KernelRidge

@@ -42,7 +42,7 @@ from mercer.registry import record
 from mercer.selection.scoring import Scoring
 from mercer.selection.surface import PenaltyAxis, Surface
 
-record()(FourierMap)  # a kernel knows nothing of model files, and fitted ridges hold its map
+record()(FourierMap)  # fitted ridges contain this map; the kernels layer cannot register it
 
 SOLVERS = ("nystroem", "fourier", many_landmarks.NAME)
 

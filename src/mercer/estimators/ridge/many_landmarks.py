@@ -21,12 +21,11 @@ import scipy.linalg as la
 
 from mercer.arrays import Array
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.problem import Diagnosis, RidgeFit, RidgeProblem
+from mercer.estimators.ridge.problem import Diagnosis, RidgeFit, RidgeProblem, by_mean_leverage
 from mercer.grams.low_rank import LandmarkFeatures
-from mercer.inputs import Rows
+from mercer.inputs import Rows, widened
 from mercer.linalg.cholesky import definite_factor
 from mercer.linalg.conjugate_gradient import Progress, conjugate_gradient
-from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.numeric.memory import within
 from mercer.planning import LOADING, READ_RATE, Route, Shape, entry_rate, gemm_rate
@@ -149,16 +148,14 @@ def _landmarks(problem: RidgeProblem) -> LandmarkFeatures:
     m = min(problem.n, problem.n_components or FEWEST)
     index = np.sort(np.random.default_rng(0).choice(problem.n, m, replace=False))
     rows = Rows(problem.X).take(index)
-    wide = rows.data.astype(np.float64) if getattr(rows.data, "dtype", None) == np.float32 else rows.data
-    K = np.asarray(problem.kernel(wide), dtype=np.float64)
+    K = np.asarray(problem.kernel(widened(rows.data)), dtype=np.float64)
     # the rounding of k(S, S), and of what multiplies it: equal landmarks are no obstacle then
     K[np.diag_indices_from(K)] += 10.0 * m * np.finfo(np.float64).eps * max(float(K.diagonal().max()), 1e-300)
     return LandmarkFeatures(problem.kernel, rows.data, index, definite_factor(K))
 
 
 def _values_of(features: LandmarkFeatures, X: Any) -> Array:  # -> (b, m)
-    X = X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
-    return np.asarray(features.kernel(X, features.landmarks), dtype=np.float64)
+    return np.asarray(features.kernel(widened(X), features.landmarks), dtype=np.float64)
 
 
 def fit_many(problem: RidgeProblem, meter: Meter) -> RidgeFit:
@@ -183,8 +180,7 @@ def fit_many(problem: RidgeProblem, meter: Meter) -> RidgeFit:
             residuals[rows.start : rows.stop, mine] -= R @ c + b
         solutions.append(found)
     assert value is not None
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
-    dual, shape = weights[:, None] * residuals / problem.alpha, problem.Y.shape
+    dual, shape = problem.counted[:, None] * residuals / problem.alpha, problem.Y.shape
     return RidgeFit(
         dual.reshape(shape), intercept.reshape(shape[1:]), residuals.reshape(shape),
         np.sum(value**2, axis=0).reshape(shape[1:]), 0.0, all(s.converged for s in solutions),
@@ -199,11 +195,7 @@ def diagnose_many(problem: RidgeProblem, residuals: Array) -> Diagnosis:
     for part in _of_each_alpha(problem):
         mine = np.broadcast_to(problem.alpha == part.alpha, Y.shape[1:])
         dof[mine] = ManyLandmarks(part, problem.features, problem.memory).effective_dof()
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
-    share = weights[:, None] * dof / float(weights.sum())
-    loo = leave_one_out(residuals.reshape(Y.shape), 1.0 - share)
-    leverage = share if problem.alpha.ndim else share[:, 0]
-    return Diagnosis(loo.reshape(problem.Y.shape), leverage, dof if problem.alpha.ndim else float(dof[0]))
+    return by_mean_leverage(problem, residuals, dof)
 
 
 def _of_each_alpha(problem: RidgeProblem) -> Iterator[RidgeProblem]:

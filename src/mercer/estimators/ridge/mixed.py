@@ -125,7 +125,7 @@ def _mixed(problem: RidgeProblem, meter: Meter) -> _Mixed | None:
     X = problem.X
     if problem.n < MIXED_ROWS or problem.alpha.ndim or problem.alpha <= 0 or getattr(X, "dtype", None) != np.float64:
         return None
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    weights = problem.counted
     if weights.min() == 0:
         return None
     shift, K = float(problem.alpha) / weights, GramOperator(problem.kernel, problem.encoded)

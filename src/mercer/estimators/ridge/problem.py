@@ -1,4 +1,4 @@
-"""A ridge problem, and what every route to its solution returns."""
+"""A ridge problem, and the result that every route returns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mercer.arrays import Array, Indices
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.planning import Route
 from mercer.registry import record
@@ -74,6 +75,11 @@ class RidgeProblem:
         features = self.kernel.features
         return features is not None and not features.shared
 
+    @property
+    def counted(self) -> Array:  # (n,)
+        """The weights; ones if none were given."""
+        return np.ones(self.n) if self.weights is None else self.weights
+
     def with_weights(self, weights: Array) -> RidgeProblem:
         """The same problem with other weights."""
         return dataclasses.replace(self, weights=weights)
@@ -132,7 +138,7 @@ class RidgeData:
 @record("Fitted")
 @dataclass(frozen=True)
 class RidgeFit:
-    """What every route returns."""
+    """The result of every route."""
 
     _stored: ClassVar[dict[str, str]] = {
         "dual": "None | float (n, *t)",
@@ -143,7 +149,7 @@ class RidgeFit:
         "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
     }
 
-    dual: Array | None  # (n, *t); None where the weights of features say all, and this would take one more pass
+    dual: Array | None  # (n, *t); None if the weights of features are enough, because it would take one more pass
     intercept: Array  # (*t)
     residuals: Array | None  # (n, *t) y - f on the training rows; None like dual
     norm_squared: Array  # (*t) ||f||^2
@@ -182,7 +188,7 @@ class SolvedRidge:
 @record()
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is computed when asked for: leave-one-out residuals, leverages and their sum."""
+    """Leave-one-out residuals, leverages and their sum, computed at first use."""
 
     _stored: ClassVar[dict[str, str]] = {
         "loo": "real (n, *t)",
@@ -192,6 +198,14 @@ class Diagnosis:
     loo: Array  # (n, *t)
     leverage: Array  # (n,), or (n, t) with one alpha per target
     effective_dof: Any  # their sum, one number or one per target
+
+
+def by_mean_leverage(problem: RidgeProblem, residuals: Array, dof: Array) -> Diagnosis:  # (n, *t), (t,)
+    """Leave-one-out residuals with the mean leverage for every row; a row of weight w counts as w rows."""
+    Y, weights = problem.Y.reshape(problem.n, -1), problem.counted
+    share = weights[:, None] * dof / float(weights.sum())
+    loo = leave_one_out(residuals.reshape(Y.shape), 1.0 - share).reshape(problem.Y.shape)
+    return Diagnosis(loo, share, dof) if problem.alpha.ndim else Diagnosis(loo, share[:, 0], float(dof[0]))
 
 
 def right_sides(problem: RidgeProblem) -> Array:  # -> (n, t), or (n, t + 1) with an intercept

@@ -21,7 +21,7 @@ _MAD = 1.4826  # the median absolute deviation of a Gaussian times this is its s
 @record()
 @dataclass(frozen=True)
 class RobustFit:
-    """The weights at which reweighting settled, and the objective on the way there."""
+    """The weights at which reweighting converged, and the objective of each fit."""
 
     _stored: ClassVar[dict[str, str]] = {
         "value": "float (n, *t)",

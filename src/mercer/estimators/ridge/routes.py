@@ -67,7 +67,7 @@ MOST_ROWS_OF_CG = 50_000
 def ridge_routes(
     shape: Shape, solver: str, least_squares: bool, n_components: int | None = None, memory: Any = None
 ) -> Iterator[Route]:
-    """The ways to fit a ridge of this shape, best first; each is made when it is asked for."""
+    """Yield the routes to a ridge of this shape, best first."""
     fewest = shape.n_features if shape.n_features is not None else shape.n_counted
     if n_components is not None:
         large.check_components(n_components)
@@ -324,7 +324,7 @@ def _primal(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     residuals = np.empty(problem.Y.shape)
     for rows, Z in kept or feature_blocks(problem):
         residuals[rows] = problem.Y[rows] - Z @ value - intercept
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    weights = problem.counted
     # alpha w = Z'W r, so w = Z'(W r / alpha): the dual coefficients without a Gram matrix
     dual = (weights * residuals.T).T / alpha if alpha else np.full(problem.Y.shape, np.nan)
     norms = np.sum(value**2, axis=0)
@@ -431,7 +431,7 @@ def _cg(problem: RidgeProblem, meter: Meter) -> RidgeFit:
     K = problem.operator or GramOperator(problem.kernel, problem.encoded)
     if problem.alpha.ndim:
         raise InputError("solver cg takes one alpha for all targets; give a number, or fit the targets one by one.")
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    weights = problem.counted
     if weights.min() == 0:
         raise InputError("solver cg takes weights > 0; drop the rows of weight zero.")
     shift = float(problem.alpha) / weights
@@ -457,7 +457,7 @@ def _diagnose_cg(problem: RidgeProblem, fitted: RidgeFit, meter: Meter) -> Diagn
 
     F F' <= K, so that 1 / G_ii <= (G^-1)_ii <= (P^-1)_ii, and an estimate outside is moved to the nearer end.
     """
-    weights = np.ones(problem.n) if problem.weights is None else problem.weights
+    weights = problem.counted
     shift = float(problem.alpha) / weights
     K = GramOperator(problem.kernel, problem.encoded)
     rank = max(rank_for(problem.n, problem.n_components), min(problem.n // 2, FEWEST_OF_LOO))

@@ -51,7 +51,7 @@ def route_for(alphas: Array, n: int, n_features: int | None, leave_one_out: bool
 
 
 def route_bytes(route: str, n: int, n_features: int | None) -> int:
-    """Peak memory of a route: one Gram matrix, and what LAPACK needs beside it."""
+    """Peak memory of a route: one Gram matrix, and the workspace of LAPACK."""
     if route == "primal":
         return 8 * 4 * n * int(n_features or 1)
     return 8 * n * n * {"cholesky": 1, "tridiagonal": 2, "eigh": 3}[route]

@@ -92,7 +92,7 @@ for instance with StandardScaler().
 def _columns(kernel: Kernel, rows: Rows) -> Floats | None:  # -> (c,) the ranges above zero
     """Ranges of the columns that vary, for kernels that look at vectors with one measure for all columns."""
     if kernel.views != {"vectors"} or kernel.width() is not None:
-        return None  # other objects have no columns, and a kernel made for its columns knows their scales
+        return None  # other objects have no columns, and a kernel with a parameter per column already fixes their scales
     chosen = _draw(len(rows), COMPARED)
     X = rows.take(chosen).vectors()
     if sp.issparse(X):
@@ -106,7 +106,7 @@ def _columns(kernel: Kernel, rows: Rows) -> Floats | None:  # -> (c,) the ranges
 def _narrow(spread: Floats) -> list[str]:
     varying = spread[spread > 0]
     narrow = int((varying < NARROW * varying.max()).sum())
-    if 2 * narrow < len(varying):  # a rare pixel or word among many is no matter of units
+    if 2 * narrow < len(varying):  # a rare pixel or word among many does not indicate different units
         return []
     return [
         f"{narrow} of {len(spread)} columns have ranges below {100 * NARROW:g} % of column {int(spread.argmax())}'s: "

@@ -7,7 +7,8 @@ t_i = 1 - y_i f(x_i), is solved in w and b by Newton's method on a hinge that is
     loss_h(t) = 0, (t + h)^2 / (4 h) or t,        a_i = C_i loss_h'(t_i),
 
 for smaller and smaller h (Chapelle 2007): the curvature comes from the rows in the rounded part alone, and the a_i are
-multipliers of the dual problem, so that primal minus dual objective says how far w is from the best on these features.
+multipliers of the dual problem, so the duality gap bounds the distance of w from the optimum on
+these features.
 """
 
 from __future__ import annotations

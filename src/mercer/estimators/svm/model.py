@@ -41,7 +41,7 @@ class SolverSettings:
     max_iter: int = -1  # -1: no limit
     time_limit: float | None = None  # seconds
     memory: int | float | str | None = None  # of kernel values
-    support: str = "some"  # how many rows become support vectors, and so are asked for: "few", "some" or "most"
+    support: str = "some"  # how many rows become support vectors and have kernel rows computed: "few", "some" or "most"
     unbounded: bool = False  # no upper bound on the multipliers, whose size then asks for float64 kernel values
     side_by_side: bool = False  # pairs of classes have one finite C and are solved on all cores
 
@@ -50,7 +50,7 @@ class SolverSettings:
         return value_tolerance(n, self.tol, exact=self.unbounded)
 
     def few(self, n: int) -> bool:
-        """Whether so few rows of a Gram will be asked for that the whole is not worth making, however small."""
+        """Whether so few rows of a Gram matrix will be used that computing all of it does not pay, however small it is."""
         return self.support == "few" and n > DIRECT
 
     def whole_up_to(self) -> int:
@@ -175,7 +175,7 @@ def _beside(n: int, k: int) -> int:
 
 
 def fit_status(what: str, found: Sequence[SupportFunction | None]) -> int:
-    """0 if every function reached the tolerance; else 1, with a warning that says which limit came first."""
+    """0 if every function reached the tolerance; else 1, with a warning that names the limit that was reached."""
     stopped = [function for function in found if function is not None and not function.converged]
     if not stopped:
         return 0
@@ -249,7 +249,7 @@ class SupportModel(KernelEstimator):
     n_support_: Array
     dual_coef_: Array
     intercept_: Array
-    _later: dict[str, Any]  # what is computed when first asked for, and the training set while it may be needed for that
+    _later: dict[str, Any]  # results computed at first use, and the training set while it is needed for them
     _weights: Array | None
     _keeps_rows = False  # the support vectors are enough
 
@@ -267,7 +267,7 @@ class SupportModel(KernelEstimator):
         require(owner, "time_limit", limit, "None or seconds > 0", limit is None or real(limit) > 0)
 
     def _settings(self, **more: Any) -> SolverSettings:
-        """How the problem is solved, without the estimator; `more` is what a family knows of its problem."""
+        """How the problem is solved, without the estimator; `more` are settings of the family."""
         limit = None if self.time_limit is None else float(self.time_limit)
         return SolverSettings(float(self.tol), int(self.max_iter), limit, self.memory, **more)
 
@@ -355,7 +355,7 @@ class SupportModel(KernelEstimator):
         )
 
     def _once(self, name: str, make: Callable[[KeptTraining], Any]) -> Any:
-        """What make(training) gives, computed when first asked for; then the training set is let go."""
+        """Return make(training), computed at first use; the training set is dropped afterwards."""
         if name not in self._later:
             self._later[name] = make(self._later["training"])
             del self._later["training"]

@@ -56,7 +56,7 @@ FOLDS = 5
 #: The margin bound holds with probability 1 - DELTA for each pair of classes.
 DELTA = 0.05
 
-#: What is computed from the functions of the pairs when it is first asked for.
+#: Results computed from the functions of the pairs at first use.
 LEDGERS = ("ledger_", "margin_bound_")
 
 
@@ -125,14 +125,14 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     n_components: int | None = None
 
     classes_: Array
-    _pairs_found: FittedPairs  # kept for the ledgers until they are asked for, copied or saved
+    _pairs_found: FittedPairs  # kept until the ledgers are computed, copied or saved
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X with class labels y; a weight multiplies the C of its row, and 0 leaves the row out."""
         return self._fit(X, y, sample_weight)
 
     def _margin(self) -> Margin:
-        """What is asked of the functions; of a tuned classifier after its fit only."""
+        """The requested results; of a tuned classifier after its fit only."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _check_parameters(self) -> None:
@@ -244,7 +244,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, (n, k): the largest is the predicted class's, and p = 1/2 at a decision of 0.
 
-        Calibrated on the decision values of rows held out in five folds, which are computed when this is first asked for.
+        Calibrated on the decision values of rows held out in five folds, which are computed at the first call.
         """
         values = self._columns(X)
         p, k = sigmoid(values, self._once("slopes", self._calibration)), len(self.classes_)
@@ -323,7 +323,7 @@ def _ledgers(fitted: FittedPairs) -> list[MarginLedger]:
 
 
 def drawn_seed(random_state: Any) -> int:
-    """A seed as a number, drawn once at fit: asked again later, or of a copy, the folds are the same."""
+    """A seed as a number, drawn once at fit, so that later calls and copies use the same folds."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
@@ -335,7 +335,7 @@ class SVC(SupportClassifier):
 
     Its dual is max_a sum_i a_i - 1/2 ||sum_i a_i y_i phi(x_i)||^2 with sum_i a_i y_i = 0, 0 <= a_i <= C. More than two
     classes: one function per pair of classes, and each casts a vote. Parameters, attributes and their shapes and order are
-    scikit-learn's, except that `kernel` is a mercer kernel and that probabilities are there whenever they are asked for.
+    scikit-learn's, except that `kernel` is a mercer kernel and that probabilities are always available.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ class NuSVC(SupportClassifier):
     ----------
     kernel : Kernel or str, default Gaussian(length_scale="median")
     nu : float in (0, 1], default 0.5
-        At most twice the share of the smaller class; larger ones are infeasible, and the error says how large it may be.
+        At most twice the share of the smaller class; larger ones are infeasible, and the error names the limit.
     tol, class_weight, decision_function_shape, break_ties, max_iter, time_limit, memory, random_state, verbose : as in SVC.
 
     Attributes

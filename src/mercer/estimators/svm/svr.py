@@ -163,10 +163,10 @@ class SupportRegressor(RegressorMixin, SupportModel):
             The fraction of new targets that should fall inside.
         method : "cv" or "cv+"
             "cv" is f(x) -+ q, q the ceil(coverage (n + 1))-th smallest held-out residual in absolute value: about the
-            coverage asked for, without a proof. "cv+" (Barber et al., 2021) moves each end with the functions of the ten
+            requested coverage, without a proof. "cv+" (Barber et al., 2021) moves each end with the functions of the ten
             folds; it covers at least 1 - 2 (1 - coverage) - sqrt(2 / n) whatever the data, if rows are exchangeable.
 
-        The folds are fitted when this is first asked for.
+        The folds are fitted at the first call.
         """
         if method not in ("cv", "cv+"):
             raise InputError(f'{type(self).__name__}: method must be "cv" or "cv+"; got {method!r}.')
@@ -222,7 +222,7 @@ class SVR(SupportRegressor):
     ----------
     support_, support_vectors_, n_support_, dual_coef_ (b_i), intercept_, shape_fit_, fit_status_ (0: converged), n_iter_,
     coef_ (finite feature maps), rkhs_norm_ (||w||), dual_objective_, primal_objective_, duality_gap_, tube_ (epsilon),
-    kernel_, route_; cv_residuals_ is computed when first asked for.
+    kernel_, route_; cv_residuals_ is computed at first use.
 
     >>> import numpy as np
     >>> from mercer import SVR, Gaussian

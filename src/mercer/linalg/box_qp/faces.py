@@ -65,7 +65,7 @@ def descend_face(K: Array, f: Array, b: Array, low: Array, high: Array, group: A
 
 
 def best_on_face(K: Array, f: Array, b: Array, low: Array, high: Array) -> Array | None:  # (m, m) float64, (m,) -> (m,)
-    """The change of b that is best on the face, or the best that was found on the way there; None if there is none.
+    """The change of b that is best on the face, or the best that was found before; None if there is none.
 
     >>> K, f, b = np.eye(3), np.array([3.0, 0.0, -3.0]), np.full(3, 0.5)
     >>> np.round(best_on_face(K, f, b, np.zeros(3), np.ones(3)), 4).tolist()
@@ -78,7 +78,7 @@ def best_on_face(K: Array, f: Array, b: Array, low: Array, high: Array) -> Array
     if not np.isfinite(d).all():
         return None
     total = float(b.sum())
-    if solved:  # exactly at their bound, not a rounding beside it
+    if solved:  # exactly at their bound, not off by a rounding error
         targets = [np.where(side < 0, low, np.where(side > 0, high, b + d))]
     else:
         targets = [b + t * d for t in LENGTHS[:4]]

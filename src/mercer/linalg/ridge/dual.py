@@ -230,7 +230,7 @@ def fit_rows(rows: SplitRows, Y: Array, alpha: float, fit_intercept: bool) -> Du
 
 
 def _solve(factor: Factor, rhs: Array) -> tuple[Array, int, str]:  # (a, t) -> (a, t), steps, note
-    # With jitter the matrix asked for is singular to working precision: refining towards it would not settle.
+    # With jitter the given matrix is singular to working precision: refinement towards it would not converge.
     if factor.dtype == np.float64 or factor.jitter:
         return factor.solve(rhs).astype(np.float64, copy=False), 1, ""
     refined = solve_refined(factor, factor.multiply, rhs)

@@ -4,7 +4,7 @@ With S = sqrt(W) and S K S = U diag(s) U', everything in ridge regression is M =
 = U diag(alpha / (s + alpha)) U': residuals S r = M S (y - b), leverage 1 - h_i = M_ii less the part of the intercept.
 M stays finite at alpha = 0, where it projects on the null space, so least squares is the same formula.
 
-Where only leave-one-out residuals of many alphas are asked for, the tridiagonal form (`tridiagonal`) is cheaper than
+If only leave-one-out residuals of many alphas are needed, the tridiagonal form (`tridiagonal`) is cheaper than
 eigenvectors; folds need blocks of the inverse, for which eigenvectors are (benchmark row loo-path-n2000).
 """
 

@@ -74,7 +74,7 @@ def held_out_groups(block: Array, dual: Array, groups: Indices) -> Array:  # (m,
 
 
 def count_undefined(residuals: Sequence[Array]) -> tuple[int, str]:
-    """Return how many held-out residuals are NaN, and a sentence that says why.
+    """Return how many held-out residuals are NaN, and a sentence with the reason.
 
     >>> count_undefined([np.array([1.0, np.nan])])[1]
     '1 of 2 held-out residuals are undefined: ...'

@@ -145,7 +145,7 @@ def _add(a: NormalEquations, b: NormalEquations) -> NormalEquations:
 
 @dataclass(frozen=True)
 class PrimalFit(Factored):
-    """A primal ridge fit with its d x d factor; it predicts, and knows leverage and leave-one-out, block by block."""
+    """A primal ridge fit with its d x d factor; predictions and leave-one-out are computed block by block."""
 
     value: Array  # (d, *t) weights
     intercept: Array  # (*t)
