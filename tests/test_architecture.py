@@ -20,7 +20,7 @@ MAX_LINES = 600
 _NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "planning"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "grams", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample", "independence", "changes"}
-_TOP = _MODELS | {"persist", "workflow", "datasets", "translation"}
+_TOP = _MODELS | {"causal", "persist", "workflow", "datasets", "translation"}
 LAYERS: dict[str, set[str]] = {
     "arrays": set(),
     "markup": {"errors"},  # HTML and SVG as text, for reports and explanations
@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "estimators": _KERNELS | {"selection", "explanations"},  # table models return the explanation of their members
     "twosample": _KERNELS,
     "independence": _KERNELS | {"twosample"},
+    "causal": _KERNELS | {"twosample", "independence"},  # interfaces of other packages for searches of causal graphs
     "changes": _KERNELS,
     "explanations": {"errors", "inputs", "numeric", "kernels", "grams", "markup"},  # dual functions: no estimator by name
     "persist": _MODELS,

@@ -1,5 +1,6 @@
 # The public names of mercer, each once, with the module it lives in: read by type checkers, and by `mercer.registry`, which
 # loads a name when it is first asked for. A new public name is one line here.
+from mercer import causal as causal
 from mercer import datasets as datasets
 from mercer import errors as errors
 from mercer import geometry as geometry

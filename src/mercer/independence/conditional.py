@@ -238,9 +238,16 @@ class Problem:
         return features[self.tested] - conditioning.predict(fitted, features[self.training], self.tested)
 
     def compare(
-        self, ex: Floats, ey: Floats, z: Variable, fitted: list[Regression], null: str, n_draws: int, warnings: list[str]
+        self,
+        ex: Floats,
+        ey: Floats,
+        z: Variable | None,
+        fitted: list[Regression],
+        null: str,
+        n_draws: int,
+        warnings: list[str],
     ) -> CITestResult:
-        """Return the test of two sets of residuals."""
+        """Return the test of two sets of residuals; without Z, of unconditional independence."""
         if self.matrix:
             products: Products = MatrixProducts(ex, ey, self._gram(z))
         else:
@@ -262,12 +269,12 @@ class Problem:
             products.statistic, pvalue, (reports[0], reports[1]), draws, how, tuple(warnings), len(self.tested)
         )
 
-    def _gram(self, z: Variable) -> Floats | None:
-        return z.gram(self.tested, self.tested) if z.kernels else None
+    def _gram(self, z: Variable | None) -> Floats | None:
+        return None if z is None or not z.kernels else z.gram(self.tested, self.tested)
 
-    def _weights(self, z: Variable) -> Floats | None:
+    def _weights(self, z: Variable | None) -> Floats | None:
         """Return features of Z at the tested rows, not centered."""
-        if not z.kernels or self.landmarks is None:
+        if z is None or not z.kernels or self.landmarks is None:
             return None
         return z.gram(self.tested, self.landmarks) @ inverse_root(z.gram(self.landmarks, self.landmarks))
 

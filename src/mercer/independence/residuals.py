@@ -266,6 +266,12 @@ class Conditioning:
         return np.asarray(np.exp((-0.5 / form.length_scale**2) * _squared_distances(Z, L)))
 
 
+def constant_fit(features: Floats) -> Regression:
+    """Return the regression on nothing: residuals are centered features."""
+    count = len(features)
+    return Regression(None, None, None, np.inf, (count / (count - 1)) ** 2, features - features.mean(axis=0))
+
+
 def variance_ratio(one: Regression, other: Regression) -> float:
     """Return tr(R_x^2 R_y^2) / sum_i (R_x^2)_ii (R_y^2)_ii for the residual operators of two regressions.
 
