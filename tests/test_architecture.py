@@ -395,7 +395,6 @@ def _is_log_evidence(node: ast.AST) -> bool:
 
 #: Second definitions that are still to be replaced; an entry that is no longer needed fails.
 PENDING = {
-    ("record of an expansion", "mercer.explanations.outputs"),
     ("record of an expansion", "mercer.estimators.logistic.fitting"),
     ("record of an expansion", "mercer.estimators.gp.laplace"),
 }

@@ -83,9 +83,9 @@ def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list
     for i in range(count(rows)):
         new = take(rows, slice(i, i + 1))
         expansion = expand(model, new, target)
-        contributions, base = np.zeros(len(columns)), expansion.intercept
+        contributions, base = np.zeros(len(columns)), expansion.function.intercept
         for term in terms:
-            shares, none = term.shares(expansion.coefficients, as_rows(new, "x"))
+            shares, none = term.shares(expansion.function.dual, as_rows(new, "x"))
             base += none
             for column, share in shares.items():
                 contributions[columns.index(column)] += share
@@ -137,7 +137,8 @@ class ColumnProduct:
 
 
 def _examples(expansion: Output, new: Any) -> tuple[tuple[int, float], ...]:
-    parts = expansion.coefficients * np.asarray(expansion.kernel(expansion.X, new), dtype=np.float64)[:, 0]
+    function = expansion.function
+    parts = function.dual * np.asarray(function.kernel(function.X, new), dtype=np.float64)[:, 0]
     order = np.argsort(-np.abs(parts), kind="stable")[:SHOWN]
     return tuple((int(i), float(parts[i])) for i in order)
 

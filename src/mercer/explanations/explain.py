@@ -82,29 +82,30 @@ def explain(
     if background is not None:
         raise InputError("explain: background= applies to columns only; strings and graphs are explained by their features.")
     expansion = expand(model, new, target)
-    kept = expansion.coefficients != 0  # rows with coefficient 0 add nothing
-    rows = Rows(expansion.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(expansion.X, "X_fit_")
+    function = expansion.function
+    kept = function.dual != 0  # rows with coefficient 0 add nothing
+    rows = Rows(function.X, "X_fit_").take(kept.nonzero()[0]) if not kept.all() else Rows(function.X, "X_fit_")
     letters: Contributions | None = None
     places = Places()
-    terms = zip(expansion.kernel.summands(rows), expansion.kernel.summands(Rows(new, "x")), strict=True)
+    terms = zip(function.kernel.summands(rows), function.kernel.summands(Rows(new, "x")), strict=True)
     for known, here in terms:
-        _check_term(known.kernel, expansion.kernel)
+        _check_term(known.kernel, function.kernel)
         if known.kernel.domains == {"graphs"}:
-            part = term_nodes(known, here, expansion.coefficients[kept], places)
+            part = term_nodes(known, here, function.dual[kept], places)
         else:
-            part = term_letters(known, here, expansion.coefficients[kept])
+            part = term_letters(known, here, function.dual[kept])
         letters = part if letters is None else letters.plus(part, known.kernel)
     assert letters is not None  # a kernel has at least one term
-    found = letters.total + expansion.intercept
-    check_linear(expansion, found, letters.size + abs(expansion.intercept), type(model).__name__)
+    found = letters.total + function.intercept
+    check_linear(expansion, found, letters.size + abs(function.intercept), type(model).__name__)
     if isinstance(letters.text, Graph):
-        intercept, parts = expansion.intercept + letters.base, places.parts(letters)
+        intercept, parts = function.intercept + letters.base, places.parts(letters)
         return GraphExplanation(letters.text, letters.contributions, found, intercept, parts, expansion.label)
     return StringExplanation(
         text=letters.text,
         contributions=letters.contributions,
         value=found,
-        intercept=expansion.intercept + letters.base,
+        intercept=function.intercept + letters.base,
         substrings=letters.substrings(),
         label=expansion.label,
     )

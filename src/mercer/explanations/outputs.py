@@ -11,8 +11,7 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe
-from mercer.grams.dual_function import HasDualFunction
-from mercer.kernels.base import Kernel
+from mercer.grams.dual_function import DualFunction, HasDualFunction
 
 
 @runtime_checkable
@@ -25,12 +24,9 @@ class HasDecision(Protocol):
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a model at one object; `label` is what positive values support."""
+    """One output of a model at one object, and its function; `label` is what positive values support."""
 
-    kernel: Kernel
-    X: Any
-    coefficients: Floats  # (n,)
-    intercept: float
+    function: DualFunction  # of one target
     value: float  # f(x) as the model itself computes it
     label: str
 
@@ -56,7 +52,7 @@ def expand(model: Any, new: Any, target: Any = None) -> Output:
     a, b, value = sign * coefficients[:, column], sign * intercept[column], sign * values[column]
     if not np.isfinite(a).all():
         raise InputError(f"{name}: the dual coefficients are not known (alpha = 0 in the primal); fit with alpha > 0.")
-    return Output(model.kernel_, X, a, float(b), float(value), label)
+    return Output(DualFunction(model.kernel_, X, a, float(b)), float(value), label)
 
 
 def check_linear(expansion: Output, found: float, size: float, name: str) -> None:
