@@ -85,7 +85,7 @@ def test_inner_product_of_fitted_functions():
     other = KernelRidge(Gaussian(1.0)).fit(X, y)
     with pytest.raises(InputError, match="different spaces"):
         geometry.inner(f, other)
-    with pytest.raises(InputError, match="another one is needed"):
+    with pytest.raises(InputError, match="a second fitted model is needed"):
         geometry.inner(f, 3)
     with pytest.raises(InputError, match="one function each"):
         geometry.inner(f, KernelRidge(Polynomial(2)).fit(X, np.c_[y, z]))

@@ -16,7 +16,7 @@ import pytest
 
 import mercer
 from mercer.errors import InputError
-from mercer.grams.chunks import journal
+from mercer.grams.chunks import journal, tasks
 from mercer.grams.chunks import rows as chunked
 from mercer.grams.chunks.journal import Journal
 from tests.cluster.cases import BY_NAME, CASES, NEW, STEP, Case, X, Y
@@ -33,7 +33,7 @@ def model() -> Any:
 def interrupted_at(pass_chunks: int, folder: Path, monkeypatch: pytest.MonkeyPatch, case: Case | None = None) -> None:
     """A fit that fails after so many chunks were added up, with a note after every group."""
     seen = 0
-    inner = chunked.Ledger.add  # type: ignore[attr-defined]
+    inner = tasks.RunningSums.add
 
     def add(self: Any, level: int, size: int, value: Any) -> None:
         nonlocal seen
@@ -44,7 +44,7 @@ def interrupted_at(pass_chunks: int, folder: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(journal, "PATIENCE", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
+        patch.setattr(tasks.RunningSums, "add", add)
         with pytest.raises(StopError):
             if case is None:
                 model().fit(mercer.chunks(X, Y, rows=50, checkpoint=folder))
@@ -61,8 +61,8 @@ def test_a_resumed_fit_has_the_digits_of_one_that_was_not_stopped(
     interrupted_at(after, folder, monkeypatch)
     assert (folder / "under-way.npz").exists() == (after >= 8)
     done = []
-    inner = chunked.Ledger.add  # type: ignore[attr-defined]
-    monkeypatch.setattr(chunked.Ledger, "add", lambda self, *given: (done.append(1), inner(self, *given)))  # type: ignore[attr-defined]
+    inner = tasks.RunningSums.add
+    monkeypatch.setattr(tasks.RunningSums, "add", lambda self, *given: (done.append(1), inner(self, *given)))
     again = model().fit(mercer.chunks(X, Y, rows=50, checkpoint=folder))
     assert len(done) == 21 - after // 8 * 8  # whole groups are not done again
     np.testing.assert_array_equal(again.coef_, whole.coef_)

@@ -175,7 +175,7 @@ def test_an_error_on_a_worker_is_said_as_here(client: Any, tmp_path: Path) -> No
     out = tmp_path / "results" / "out"
     out.parent.mkdir()
     said = refused(data, client.scheduler.address, out, *QUICK)
-    assert "the column 'a' has 1 missing cells" in said and "--drop-missing" in said
+    assert "the column 'a' has 1 missing cell," in said and "--drop-missing" in said
 
 
 def test_a_model_of_another_target_stays(client: Any, data: Path, fitted: tuple[Path, Any]) -> None:

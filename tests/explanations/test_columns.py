@@ -169,7 +169,7 @@ def test_many_columns() -> None:
 
 def test_refusals() -> None:
     model = mercer.KernelRidge(mercer.Matern(1.5)).fit(X, Y)
-    with pytest.raises(CapabilityError, match="no product over columns"):
+    with pytest.raises(CapabilityError, match="not a product over columns"):
         mercer.explain(model, NEW[0])
     good = mercer.KernelRidge(Gaussian(1.0)).fit(X, Y)
     with pytest.raises(InputError, match="baseline"):

@@ -303,7 +303,7 @@ def test_what_comes_in_is_checked() -> None:
         with pytest.raises(InputError, match="give one string"):
             explain(model, wrong)
     vectors = mercer.KernelRidge(mercer.Exponential(1.0)).fit([[1.0, 0.0], [2.0, 1.0]], [1.0, 2.0])
-    with pytest.raises(CapabilityError, match=r"Exponential\(length_scale=1.0\) on 2 columns is no product"):
+    with pytest.raises(CapabilityError, match=r"Exponential\(length_scale=1.0\) on 2 columns is not a product"):
         explain(vectors, [1.0, 0.0])
 
 

@@ -83,7 +83,7 @@ def test_median_length_scale_and_text() -> None:
 
 
 def test_other_kernels_say_that_they_have_no_slopes() -> None:
-    with pytest.raises(InputError, match="slope in x"):
+    with pytest.raises(InputError, match="gradient in x"):
         Gaussian(1.0).input_slopes(rows(), rows(), np.ones(25))
 
 

@@ -59,6 +59,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "ridge Fourier": (mercer.KernelRidge(G, solver="fourier", n_components=8), X, Y, NEW),
     "ridge CV": (mercer.KernelRidgeCV(), X, Y, NEW),
     "ridge classes": (mercer.KernelRidgeClassifier(G), X, THREE, NEW),
+    "k-means": (mercer.KernelKMeans(G, n_clusters=3, n_init=2), X, None, NEW),
     "nearest mean": (mercer.NearestMean(G), X, THREE, NEW),
     "nearest mean primal": (mercer.NearestMean(mercer.Linear()), X, TWO, NEW),
     "ball": (mercer.NoveltyBall(G), X, None, NEW),

@@ -225,7 +225,7 @@ def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
     with pytest.raises(InputError, match="variances"):
         from_bytes(changed(model, "_posterior", lost))
     system = copy(model._posterior.system)  # type: ignore[attr-defined]
-    system._generator = -system._generator  # as of rows with negative weights
+    system.generator = -system.generator  # as of rows with negative weights
     with pytest.raises(NumericalError, match="not positive definite"):
         GridFactor.of(system, 1e-3)
 

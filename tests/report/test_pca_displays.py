@@ -31,7 +31,7 @@ def test_displays(rng: np.random.Generator) -> None:
     assert len(ImagesDisplay({"clean": rng.normal(size=(3, 4, 4)), "noisy": rng.normal(size=(3, 4, 4))}).plot().axes_) == 2
     with pytest.raises(InputError, match="points of the plane"):
         ComponentsDisplay.from_estimator(model, rng.normal(size=(5, 3)))
-    with pytest.raises(InputError, match="no number 7"):
+    with pytest.raises(InputError, match="no component 7"):
         ProjectionDisplay.from_estimator(model, {"a": X}, components=(0, 7))
     with pytest.raises(InputError, match="fit a KernelPCA first"):
         ScreeDisplay.from_estimator(NoveltyBall().fit(X))

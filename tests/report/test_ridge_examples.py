@@ -32,7 +32,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_under_and_over_fitting_draws_its_pictures(tmp_path: Path) -> None:
     told = run("under_and_over_fitting", "--n", "30", folder=tmp_path)
-    pictures = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
+    pictures = sorted(path.stem for path in (tmp_path / "build" / "examples").glob("*.png"))
     kinds = ["fits", "path", "predictions", "smoothness_fourier", "smoothness_mercer", "surface"]
     assert pictures == [f"ridge_{kind}" for kind in kinds]
     assert "chosen by leave-one-out" in told

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.grams.operator import GramOperator
-from mercer.inputs import Rows
+from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.registry import record
 
@@ -50,6 +50,8 @@ class DualFunction:
 
     def predict(self, X: Any) -> Floats:  # (m rows) -> (m, *t)
         """Return f at new rows, evaluated in tiles: no (m, n) matrix is held."""
+        if len(self.dual) == 0:  # no row has a coefficient
+            return np.zeros((count(X), *np.shape(self.dual)[1:])) + self.intercept
         return np.asarray(GramOperator(self.kernel, X, self._known) @ self.dual) + self.intercept
 
     @cached_property

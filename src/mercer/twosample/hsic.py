@@ -129,7 +129,6 @@ def hsic_test(
         constant columns are ignored). P-values then do not depend on units of columns.
 
     >>> import numpy as np
-    import scipy.sparse as sp
     >>> from mercer import hsic_test
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
     >>> hsic_test(x, x**2, random_state=0).pvalue  # uncorrelated, and far from independent

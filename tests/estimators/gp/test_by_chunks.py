@@ -15,8 +15,7 @@ from mercer.estimators.gp.chunked import ChunkedEngine, ChunkedProblem
 from mercer.estimators.gp.inducing import InducingEngine
 from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, TargetUnits
 from mercer.estimators.gp.search import read_parameters
-from mercer.grams.chunks import journal
-from mercer.grams.chunks import rows as chunked
+from mercer.grams.chunks import journal, tasks
 from mercer.grams.chunks.rows import ChunkedRows
 
 RNG = np.random.default_rng(8)
@@ -154,7 +153,7 @@ def test_what_cannot_be_is_said() -> None:
 def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more: dict[str, Any] = {"kernel": mercer.Gaussian(1.0), "noise": "fit", "optimizer": "bfgs", "n_restarts": 0}
     whole = process(**more).fit(cut())
-    seen, inner = 0, chunked.Ledger.add  # type: ignore[attr-defined]
+    seen, inner = 0, tasks.RunningSums.add
     monkeypatch.setattr(journal, "PATIENCE", 0.0)
 
     def add(self: Any, *given: Any) -> None:
@@ -165,7 +164,7 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
         inner(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
+        patch.setattr(tasks.RunningSums, "add", add)
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
     assert len(list((tmp_path / "kept").glob("pass-*"))) == 7
@@ -176,7 +175,7 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
     # sums of another setting are not believed
     with monkeypatch.context() as patch:
         seen = 0
-        patch.setattr(chunked.Ledger, "add", add)  # type: ignore[attr-defined]
+        patch.setattr(tasks.RunningSums, "add", add)
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
     monkeypatch.setattr("mercer.estimators.gp.search.NOISE_START", 0.5)

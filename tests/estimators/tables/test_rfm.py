@@ -125,7 +125,7 @@ def test_one_class_and_kernels_without_slopes_are_refused() -> None:
     X, y, _ = planted(30, 3)
     with pytest.raises(InputError, match="one class"):
         RFMClassifier().fit(X, np.ones(30))
-    with pytest.raises(InputError, match="slope in x"):
+    with pytest.raises(InputError, match="gradient in x"):
         RFMRegressor(mercer.Gaussian(1.0)).fit(X, y)
 
 

@@ -72,10 +72,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """
 
     _stored: ClassVar[dict[str, str]] = {
+        "X_fit_": "rows n d",
         "n_clusters_": "size k",
         "labels_": "int (n,) < k",
         "inertia_": "real",
         "n_iter_": "int",
+        "_n_features_out": "size k",
         "sizes_": "float (k,)",
         "_members": "float (m, k)",
         "_center_norms": "float (k,)",
@@ -183,6 +185,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.n_clusters_ = len(partition.center_norms)
         self.sizes_ = np.bincount(partition.labels, data.counted, minlength=self.n_clusters_)
         self._n_features_out = self.n_clusters_
+
+    def _check_loaded(self) -> None:
+        rows = count(self.X_fit_) if self._features is None else self._features.n_components
+        if len(self._members) != rows:
+            raise InputError(f"KernelKMeans: centers have {len(self._members)} coefficients for {rows} rows or features.")
 
     def transform(self, X: Any) -> Floats:
         """Return the distance of every row to every center in feature space, (n, k)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError, check_choice, check_number, check_whole
+from mercer.errors import InputError, check_choice, check_number, check_whole, warn
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet
 from mercer.estimators.logistic.fitting import (
     ClassRows,
@@ -144,11 +143,10 @@ class LogisticModel(ClassifierMixin, DualModel):
         self.primal_objective_, self.dual_objective_ = found.primal, found.dual_objective
         self.duality_gap_ = found.primal - found.dual_objective
         if not found.converged:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: the solver ended early: {found.message}. The objective is within "
                 f"{self.duality_gap_:.3g} of its minimum. Raise max_iter, or scale the columns.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _summary(self) -> Summary:

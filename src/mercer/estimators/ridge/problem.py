@@ -36,6 +36,9 @@ class RidgeProblem:
         "weights": "None | float (n,) >= 0",
         "fit_intercept": "flag",
         "features": "None | a LandmarkFeatures, FourierMap, FourierGrid",
+        "operator": "None | absent",
+        "rows": "None | absent",
+        "chunks": "None | absent",
     }
 
     kernel: Kernel
