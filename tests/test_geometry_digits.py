@@ -87,7 +87,7 @@ def test_inner_product_of_fitted_functions():
         geometry.inner(f, other)
     with pytest.raises(InputError, match="a second fitted model is needed"):
         geometry.inner(f, 3)
-    with pytest.raises(InputError, match="one function each"):
+    with pytest.raises(InputError, match="must have one target"):
         geometry.inner(f, KernelRidge(Polynomial(2)).fit(X, np.c_[y, z]))
 
 
