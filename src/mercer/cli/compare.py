@@ -33,6 +33,10 @@ Drop = Annotated[
     typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
 ]
 Alpha = Annotated[float, typer.Option("--alpha", metavar="LEVEL", help="Chance of a false alarm.")]
+Tolerance = Annotated[
+    float,
+    typer.Option(metavar="SHARE", help="Ignore differences that are surely below this share of variance, from 0 to 1."),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of the relabelings and of the rows that are drawn.")]
 Out = Annotated[
     Path | None,
@@ -47,6 +51,7 @@ def compare(
     reference: Reference = False,
     drop: Drop = None,
     alpha: Alpha = 0.05,
+    tolerance: Tolerance = 0.0,
     seed: Seed = 0,
     out: Out = None,
     as_json: AsJson = False,
@@ -61,6 +66,8 @@ def compare(
 
     if not 0 < alpha < 1:
         raise InputError(f"--alpha must lie between 0 and 1, such as 0.05; got {alpha:g}.")
+    if not 0 <= tolerance < 1:
+        raise InputError(f"--tolerance is a share of variance, from 0 up to 1, such as 0.01; got {tolerance:g}.")
     if not 0 <= seed < 2**32:
         raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {seed}.")
     check_place(out, (".html", *PICTURES))
@@ -70,7 +77,7 @@ def compare(
     if unknown:
         raise InputError(f"--drop {unknown[0]!r}: neither {a} nor {b} has such a column.")
     left, right = (table[[name for name in table.columns if name not in omitted]] for table in (left, right))
-    found = compare_tables(left, right, (a, b), level=alpha, seed=seed, reference=reference)
+    found = compare_tables(left, right, (a, b), level=alpha, seed=seed, reference=reference, tolerance=tolerance)
     if out is not None:
         _write(found, out)
     if as_json:
@@ -106,6 +113,9 @@ def _print(found: Comparison) -> None:
         heading(verdict, style),
         f", p = {found.result.pvalue:.3g} at level {found.level:g}",
     )
+    size, limits = found.result.effect_size, found.result.effect_interval()
+    beside = f"; tolerance {found.tolerance:g}" if found.tolerance else ""
+    print_text(f"effect size {size:.3g} of the variance, 95 % interval {limits.low:.3g} to {limits.high:.3g}{beside}")
     for words in found.notes:
         note(words)
     shown = (found.changed or found.columns[:3])[:SHOWN]

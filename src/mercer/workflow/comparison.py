@@ -50,11 +50,13 @@ class Comparison:
     columns: tuple[ColumnChange, ...]  # those that differ first
     tables: tuple[list[Column], list[Column]]  # the rows compared
     notes: tuple[str, ...]
+    tolerance: float = 0.0  # share of variance between the tables that is allowed
 
     @property
     def differ(self) -> bool:
-        """Whether the two are different at the level."""
-        return self.result.pvalue <= self.level
+        """Whether the two are different at the level, by more than the tolerance: the whole interval of the effect size."""
+        beyond = self.tolerance == 0 or self.result.effect_interval().low > self.tolerance
+        return self.result.pvalue <= self.level and beyond
 
     @property
     def changed(self) -> tuple[ColumnChange, ...]:
@@ -68,6 +70,8 @@ class Comparison:
             "pvalue": self.result.pvalue,
             "level": self.level,
             "mmd2": self.result.mmd2,
+            "effect_size": self.result.effect_size,
+            "tolerance": self.tolerance,
             "kernel": repr(self.result.kernel),
             "relabelings": self.result.monte_carlo.drawn,
             "tables": [
@@ -84,7 +88,14 @@ class Comparison:
 
 
 def compare_tables(
-    first: Table, second: Table, names: tuple[str, str], *, level: float = 0.05, seed: int = 0, reference: bool = False
+    first: Table,
+    second: Table,
+    names: tuple[str, str],
+    *,
+    level: float = 0.05,
+    seed: int = 0,
+    reference: bool = False,
+    tolerance: float = 0.0,
 ) -> Comparison:
     """Test whether two tables come from one source, on their common columns.
 
@@ -107,7 +118,7 @@ def compare_tables(
     result = mmd_test(A[kept], B[kept], _kernels(usable), RELABELINGS, seed, level=level)
     left, right = _halves(usable, len(A))
     columns = _changes(result, usable, left, right)
-    return Comparison(names, rows, (len(A), len(B)), level, result, columns, (left, right), tuple(notes))
+    return Comparison(names, rows, (len(A), len(B)), level, result, columns, (left, right), tuple(notes), tolerance)
 
 
 def _common(first: Table, second: Table, names: tuple[str, str], reference: bool) -> tuple[list[str], list[str]]:
