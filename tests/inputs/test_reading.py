@@ -7,6 +7,7 @@ import gzip
 import io
 import sqlite3
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,30 @@ def test_names_of_files_are_no_patterns(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("a,b\n1,2\n")
     table: Any = read_table(tmp_path / name)
     assert table.to_numpy().tolist() == [[1.0, 2.0]]
+
+
+def test_wide_tables_take_time_in_proportion_to_their_cells(tmp_path: Path) -> None:
+    """800 columns of every kind in seconds of processor time, as the slow reader reads them."""
+    cells = {
+        "number": ["1.5", "NA", " -2e3 ", "4"],
+        "python number": ["1_000", "2", "", "3"],
+        "date": ["2026-01-02", "null", "2026-01-03T10:00", "2026-01-04"],
+        "word": ["a", "12", "N/A", "2026-01-02"],
+        "empty": ["", "NaN", "NA", ""],
+    }
+    kinds = list(cells)
+    path = tmp_path / "wide.csv"
+    lines = [",".join(f"c{i}" for i in range(800))]
+    lines += [",".join(cells[kinds[i % 5]][row] for i in range(800)) for row in range(4)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    start = time.process_time()
+    table = read_table(path)
+    assert time.process_time() - start < 10.0
+    same(table, slow(path))
+    few = read_table(path, rows=2)
+    assert len(few) == 2
+    assert all(few[name].to_numpy().dtype == table[name].to_numpy().dtype for name in table.columns)
+    later = tmp_path / "later.csv"  # the first batch of rows has missing cells only
+    days = ["NA"] * 70_000 + ["2026-01-02"]
+    later.write_text("\n".join([",".join(f"c{i}" for i in range(101)), *(day + ",1" * 100 for day in days)]) + "\n")
+    assert read_table(later)["c0"].to_numpy().dtype.kind == "M"

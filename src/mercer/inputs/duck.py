@@ -30,6 +30,10 @@ TEXT_BYTES = 60
 #: thread, and large files would be read by one thread only.
 LONGEST_LINE = 16_000_000
 
+#: More columns of text than this are read as they are and judged by Arrow. A query with an expression for each of them takes
+#: DuckDB a time that grows faster than the square of their number: 42 s for 400 columns.
+WIDE = 100
+
 #: Name of the column with row numbers in queries that draw rows.
 NUMBER_OF_ROW = '"mercer: row"'
 
@@ -71,6 +75,8 @@ def connected(memory: int | None = None) -> Any:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "temp_directory": folder,
+        # it makes a join of each list of words that mean a missing cell; planning them takes minutes for 400 columns
+        "disabled_optimizers": "in_clause",
     }
     if memory is not None:
         config["memory_limit"] = f"{max(memory, 2**27)}B"
@@ -169,14 +175,17 @@ def chosen(table: Relation, columns: Sequence[str]) -> Relation:
 
 def looked_at(connection: Any, table: Relation) -> ScannedTable:
     """Return the number of rows, the kind of each column and the bytes per row in memory, from one pass."""
+    if _is_wide(table):
+        return _looked_at_wide(connection, table)
     asked = ["count(*)"]
     for column, kind in zip(table.columns, table.kinds, strict=True):
         if kind == "TEXT":
             present = f"NOT {_missing(column)}"
+            # no FILTER: DuckDB would keep a buffer of all columns for each of them
             asked += [
-                f"count(*) FILTER ({present})",
-                f"count(*) FILTER ({present} AND TRY_CAST({column} AS DOUBLE) IS NOT NULL)",
-                f"count(*) FILTER ({present} AND {_is_date(column)})",
+                f"count(CASE WHEN {present} THEN 1 END)",
+                f"count(CASE WHEN {present} THEN TRY_CAST({column} AS DOUBLE) END)",
+                f"count(CASE WHEN {present} AND {_is_date(column)} THEN 1 END)",
                 f"avg(strlen({column}))",
             ]
         elif _is_words(kind):
@@ -195,6 +204,61 @@ def looked_at(connection: Any, table: Relation) -> ScannedTable:
     return ScannedTable(rows, tuple(kinds), size)
 
 
+def _is_wide(table: Relation) -> bool:
+    return len(table.columns) > WIDE and all(kind == "TEXT" for kind in table.kinds)
+
+
+def _looked_at_wide(connection: Any, table: Relation) -> ScannedTable:
+    """The same pass by batches of rows, in a time proportional to the number of cells."""
+    rows, letters = 0, np.zeros(len(table.columns))
+    seen: list[set[str]] = [set() for _ in table.columns]  # types of `typed`: float, datetime or object
+    for batch in batches(connection, f"SELECT {', '.join(table.columns)} FROM ({table.sql})"):
+        rows += batch.num_rows
+        for place, column in enumerate(batch.columns):
+            letters[place] += column.nbytes
+            numbers = None if "O" in seen[place] else _numbers(column)
+            if numbers is not None:
+                seen[place] |= set() if np.isnan(numbers).all() else {"f"}  # missing cells decide nothing
+            elif "O" not in seen[place]:
+                seen[place].add(typed(column.fill_null("").to_pylist()).dtype.kind)
+    kinds = tuple(NUMBER if found <= {"f"} else DATE if found == {"M"} else WORDS for found in seen)
+    words = np.array([kind == WORDS for kind in kinds])
+    return ScannedTable(rows, kinds, 8.0 * len(kinds) + float((TEXT_BYTES + letters / max(rows, 1))[words].sum()))
+
+
+def _present(column: Any) -> Any:
+    """An Arrow column of texts with null in missing cells."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(sorted(MISSING)))
+    return pc.if_else(missing, None, column)
+
+
+def _numbers(column: Any) -> Array | None:
+    """An Arrow column of texts as numbers, NaN in missing cells; None if Arrow cannot read all others as numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        numbers = pc.utf8_trim_whitespace(_present(column)).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _from_arrow(column: Any, kind: str) -> Array:
+    """An Arrow column of texts as the values of a kind."""
+    numbers = _numbers(column) if kind == NUMBER else None
+    if numbers is not None:
+        return numbers
+    if kind == NUMBER:
+        return typed(column.fill_null("").to_pylist())  # numbers that Python reads and Arrow does not
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = _present(column).to_pylist()
+    return _array(cells, kind, "TEXT")
+
+
 def shape_of_types(table: Relation, rows: int) -> ScannedTable:
     """Return the kinds of the columns by their types in DuckDB, without reading cells."""
     return ScannedTable(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
@@ -202,9 +266,19 @@ def shape_of_types(table: Relation, rows: int) -> ScannedTable:
 
 def batches(connection: Any, query: str, rows: int = 65_536) -> Iterator[Any]:
     """Yield the result of a query as Arrow record batches while it is being computed."""
+    return iter(_reader(connection, query, rows))
+
+
+def _reader(connection: Any, query: str, rows: int = 65_536) -> Any:
     found = connection.sql(query)
     name = "to_arrow_reader" if hasattr(found, "to_arrow_reader") else "fetch_arrow_reader"  # before DuckDB 2
-    return iter(getattr(found, name)(rows))
+    return getattr(found, name)(rows)
+
+
+def _arrow_columns(connection: Any, query: str) -> dict[str, Any]:
+    """Return the columns of a query by name, as Arrow arrays."""
+    whole = _reader(connection, query).read_all()
+    return {name: column.combine_chunks() for name, column in zip(whole.column_names, whole.columns, strict=True)}
 
 
 def count(connection: Any, table: Relation) -> int:
@@ -223,9 +297,10 @@ def define_view(connection: Any, name: str, table: Relation, shape: ScannedTable
 
 def fetched(connection: Any, table: Relation, shape: ScannedTable, rows: int | None, seed: int) -> Table:
     """Return the columns; with `rows`, only that many rows, drawn with the seed, in their order."""
+    wide = _is_wide(table)
     asked = []
     for place, (column, kind, found) in enumerate(zip(table.columns, table.kinds, shape.kinds, strict=True)):
-        asked.append(f"{_value(column, kind, found)} AS v{place}")
+        asked.append(f"{column if wide else _value(column, kind, found)} AS v{place}")
     source, picked = f"({table.sql})", None
     if rows is not None and rows < shape.rows:
         # rows with a small hash of their number are taken: only slightly more rows than needed are sorted and kept
@@ -233,14 +308,16 @@ def fetched(connection: Any, table: Relation, shape: ScannedTable, rows: int | N
         numbered = f"SELECT *, row_number() OVER () AS {NUMBER_OF_ROW} FROM {source}"
         draw = f"hash({NUMBER_OF_ROW} + {seed} * 4294967296)"
         source, asked = f"({numbered}) WHERE {draw} <= {most}", [*asked, f"{draw} AS drawn", f"{NUMBER_OF_ROW} AS numbers"]
-    got = connection.execute(f"SELECT {', '.join(asked)} FROM {source}").fetchnumpy()
+    query = f"SELECT {', '.join(asked)} FROM {source}"
+    got = _arrow_columns(connection, query) if wide else connection.execute(query).fetchnumpy()
     numbers = None
     if "drawn" in got:
         picked = np.sort(np.argsort(np.asarray(got.pop("drawn")), kind="stable")[:rows])
         numbers = np.asarray(got.pop("numbers"))[picked].astype(np.intp) - 1
     out = {}
     for place, (name, kind, raw) in enumerate(zip(table.names, shape.kinds, table.kinds, strict=True)):
-        values = _array(got.pop(f"v{place}"), kind, raw)
+        cells = got.pop(f"v{place}")
+        values = _from_arrow(cells, kind) if wide else _array(cells, kind, raw)
         out[name] = values if picked is None else values[picked]
     return Table(out, numbers)
 
