@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import mercer
+from mercer.cli.output import results_folder
 from mercer.errors import InputError
-from mercer.writing import publish_folder, temporary, write_whole
+from mercer.writing import publish_folder, system, temporary, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions, links and pipes of POSIX")
 
@@ -53,18 +54,22 @@ def test_a_pipe_or_a_device_is_left_alone(tmp_path: Path) -> None:
 def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os; print(os.getpid())"]
     gone = subprocess.run(command, capture_output=True, text=True, check=True)
-    left = tmp_path / f".mercer-{int(gone.stdout)}-0123456789ab"
-    folder = tmp_path / f".mercer-{int(gone.stdout)}-0123456789ac"
-    living = tmp_path / f".mercer-{os.getppid()}-0123456789ab"
+    left = tmp_path / f".mercer-{int(gone.stdout)}-{system()}-0123456789ab"
+    folder = tmp_path / f".mercer-{int(gone.stdout)}-{system()}-0123456789ac"
+    living = tmp_path / f".mercer-{os.getppid()}-{system()}-0123456789ab"
+    elsewhere = tmp_path / f".mercer-{int(gone.stdout)}-00000000-0123456789ab"  # a number of another container
+    unknown = tmp_path / f".mercer-{int(gone.stdout)}-0123456789ab"  # as 0.2.0 named them
+    forgotten = tmp_path / f".mercer-{os.getpid()}-00000000-0123456789ac"
     other = tmp_path / ".mercer-notes"
-    for path in (left, living, other):
+    for path in (left, living, elsewhere, unknown, forgotten, other):
         path.write_text("half")
     folder.mkdir()
     old = time.time() - 3600
-    for path in (left, folder, living, other):
+    for path in (left, folder, living, elsewhere, unknown, other):
         os.utime(path, (old, old))
+    os.utime(forgotten, (old - 8 * 86400, old - 8 * 86400))
     write_whole(tmp_path / "m", b"new")
-    assert sorted(os.listdir(tmp_path)) == sorted([living.name, other.name, "m"])
+    assert sorted(os.listdir(tmp_path)) == sorted([living.name, elsewhere.name, unknown.name, other.name, "m"])
 
 
 def test_a_folder_is_published_whole(tmp_path: Path) -> None:
@@ -79,6 +84,38 @@ def test_a_folder_is_published_whole(tmp_path: Path) -> None:
         (folder / "mine").chmod(0o640)
     assert sorted(os.listdir(folder)) == ["a", "mine"] and mode(folder / "mine") == 0o640
     assert os.listdir(tmp_path) == ["out"]
+
+
+def test_results_go_into_the_working_directory_without_replacing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("a\n1\n")
+    before = os.stat(".").st_ino
+    for name in (".", ""):
+        with results_folder(Path(name)) as made:
+            (made / "report.html").write_text("new")
+        assert (os.stat(".").st_ino, os.stat(tmp_path).st_ino) == (before, before)
+        assert sorted(os.listdir()) == ["report.html", "table.csv"]
+
+
+@pytest.mark.parametrize("case", ["other things", "empty", "working directory"])
+def test_a_folder_that_others_use_is_never_exchanged(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    if case != "empty":
+        (folder / "a").write_text("old")
+    if case == "other things":
+        (folder / "mine").write_text("mine")
+    if case == "working directory":
+        monkeypatch.chdir(folder)
+    before = folder.stat().st_ino
+    log = os.open(folder, os.O_RDONLY)  # another process that keeps the folder open
+    made = temporary(tmp_path)
+    made.mkdir()
+    (made / "a").write_text("new")
+    publish_folder(made, folder)
+    assert folder.stat().st_ino == before and "a" in os.listdir(log)
+    assert (folder / "a").read_text() == "new" and os.listdir(tmp_path) == ["out"]
+    os.close(log)
 
 
 @pytest.mark.parametrize("one_step", [True, False])

@@ -2,26 +2,29 @@
 
 A file is written in the same folder under a temporary name with the process id, synchronized to disk, and then renamed. A
 process that was killed leaves that file behind; the next writer to the folder removes it. A folder of results is also made
-under a temporary name, and exchanged with the old one in one step.
+under a temporary name, and exchanged with an older one of the same files in one step; a folder that holds other files stays.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import platform
 import re
 import secrets
 import shutil
 import stat
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from mercer.errors import InputError
 
-#: Prefix of temporary files and folders, .mercer-PID-RANDOM. Files of other programs are left alone.
+#: Prefix of temporary files and folders, .mercer-PID-SYSTEM-RANDOM. Files of other programs are left alone.
 PREFIX = ".mercer-"
-_NAME = re.compile(r"\.mercer-(\d+)-[0-9a-f]{12}")
+_NAME = re.compile(r"\.mercer-(\d+)-(?:([0-9a-f]{8})-)?[0-9a-f]{12}")  # 0.2.0 did not name the system
 
 #: Model files hold training rows, so only the owner can read a new file.
 PRIVATE = 0o600
@@ -29,14 +32,25 @@ PRIVATE = 0o600
 #: Arguments of renameat2 of Linux: paths relative to the current folder, and an exchange of the two names.
 _HERE, _EXCHANGE = -100, 2
 
-#: A temporary file that was not changed for this long is stale, also if its writer ran on another machine.
-STALE_SECONDS = 24 * 3600.0
+#: A file of a writer on another machine or in another container is removed if it is untouched for this long.
+STALE_SECONDS = 7 * 24 * 3600.0
 
 
 def temporary(folder: Path) -> Path:
     """Return a new temporary name in a folder, and remove what killed writers left there."""
     remove_stale(folder)
-    return folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
+    return folder / f"{PREFIX}{os.getpid()}-{system()}-{secrets.token_hex(6)}"
+
+
+@cache
+def system() -> str:
+    """Return eight hexadecimal digits that identify the host, boot and container, within which process ids are unique."""
+    parts = [platform.node()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
 def remove_stale(folder: Path) -> None:
@@ -44,18 +58,21 @@ def remove_stale(folder: Path) -> None:
     with suppress(OSError):
         for entry in os.scandir(folder):
             found = _NAME.fullmatch(entry.name)
-            if found is not None and _is_stale(int(found[1]), Path(entry.path)):
+            if found is not None and _is_stale(int(found[1]), found[2], Path(entry.path)):
                 _remove(Path(entry.path))
 
 
-def _is_stale(pid: int, path: Path) -> bool:
-    """Whether a writer has ended: no such process for a minute, or no change for a day (it may run on another machine)."""
+def _is_stale(pid: int, where: str | None, path: Path) -> bool:
+    """Whether a writer has ended: no such process for a minute, or no change for a week if it ran on another system.
+
+    A process id means nothing on another host, after another boot or in another container.
+    """
     try:
         age = time.time() - path.lstat().st_mtime
     except OSError:
         return False
-    if age > STALE_SECONDS:
-        return True
+    if where != system():
+        return age > STALE_SECONDS
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -116,9 +133,11 @@ def _mode_of(target: Path, named: Path) -> int:
 
 
 def publish_folder(made: Path, folder: Path) -> None:
-    """Replace a folder by a new one in one step; files of other names in the old folder are kept.
+    """Replace the files of a folder by those of a new one.
 
-    If the process is killed, either the old folder or the new one is in place, never a mixture.
+    A folder that does not exist, or that holds files of these names and nothing else, is replaced in one step: a process
+    that is killed in the middle leaves the old folder or the new one. A folder that is empty, holds other things or is in
+    use as working directory stays where it is, and its files are replaced one by one.
     """
     target = Path(os.path.realpath(folder))
     if not target.exists():
@@ -126,15 +145,27 @@ def publish_folder(made: Path, folder: Path) -> None:
         made.chmod(0o777 & ~umask())  # temporary folders are private
         made.rename(target)
         return _sync_folder(target.parent)
-    made.chmod(stat.S_IMODE(target.stat().st_mode))
     for file in target.iterdir():
-        if not (made / file.name).exists():
-            _carry(file, made / file.name)
-        elif file.is_file():
+        if file.is_file() and (made / file.name).exists():
             (made / file.name).chmod(stat.S_IMODE(file.stat().st_mode))
-    _exchange(made, target)
-    shutil.rmtree(made, ignore_errors=True)  # the old one, after the exchange
+    if _is_replaceable(target, {file.name for file in made.iterdir()}):
+        made.chmod(stat.S_IMODE(target.stat().st_mode))
+        _exchange(made, target)
+    else:
+        for file in sorted(made.iterdir()):
+            os.replace(file, target / file.name)
+        _sync_folder(target)
+    shutil.rmtree(made, ignore_errors=True)  # the old one after an exchange, otherwise an empty one
     _sync_folder(target.parent)
+
+
+def _is_replaceable(target: Path, names: set[str]) -> bool:
+    """Whether a folder holds results of an earlier run and nothing else, belongs to this user, and is not in use here."""
+    held = list(target.iterdir())
+    own = bool(held) and all(file.name in names and file.is_file() and not file.is_symlink() for file in held)
+    here = Path(os.path.realpath(os.getcwd()))
+    mine = os.name == "nt" or target.stat().st_uid == os.geteuid()
+    return own and mine and not os.path.ismount(target) and target not in (here, *here.parents)
 
 
 def _exchange(made: Path, target: Path) -> None:
@@ -151,17 +182,6 @@ def _exchange(made: Path, target: Path) -> None:
         old.rename(target)
         raise
     old.rename(made)
-
-
-def _carry(file: Path, to: Path) -> None:
-    """Carry the other files of the old folder over, by hard links if possible, otherwise by copies."""
-    if file.is_dir() and not file.is_symlink():
-        shutil.copytree(file, to, symlinks=True)
-        return
-    try:
-        os.link(file, to, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(file, to, follow_symlinks=False)
 
 
 def umask() -> int:

@@ -144,7 +144,7 @@ def results_folder(folder: Path) -> Iterator[Path]:
             raise InputError(f"{folder}: this is a file; name a folder for the results with --out.")
         if folder.exists() and not os.access(folder, os.W_OK):
             raise PermissionError(None, "no permission")
-        made = temporary(_ancestor(Path(os.path.realpath(folder))))
+        made = temporary(_place_beside(Path(os.path.realpath(folder))))
         made.mkdir(mode=0o700)
     except OSError as error:
         raise _unwritable(folder, error) from None
@@ -157,8 +157,13 @@ def results_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _ancestor(folder: Path) -> Path:
-    """Return the nearest existing parent folder; folders between are created at the end."""
+def _place_beside(folder: Path) -> Path:
+    """Return where to prepare results on the same file system: the nearest existing parent folder, or the folder itself.
+
+    The folder itself is used if it is a mount point or if nothing can be written above it.
+    """
+    if folder.is_dir() and (os.path.ismount(folder) or not os.access(folder.parent, os.W_OK)):
+        return folder
     return next(parent for parent in folder.absolute().parents if parent.exists())
 
 
