@@ -95,6 +95,16 @@ def test_far_tails_stay_finite() -> None:
     assert all(np.isfinite(part).all() for part in Censored(1.0).derivatives(bounds, np.zeros(2)))
 
 
+def test_a_narrow_interval_is_a_point_with_its_width() -> None:
+    f, low = np.array([0.5, -3.0, 30.0]), np.array([0.2, 1.0, -2.0])
+    narrow, exact = np.column_stack([low, low + 1e-9]), np.column_stack([low, low])
+    np.testing.assert_allclose(
+        Censored(0.7).log_density(narrow, f), Censored(0.7).log_density(exact, f) + np.log(1e-9), rtol=1e-6
+    )
+    for one, other in zip(Censored(0.7).derivatives(narrow, f), Censored(0.7).derivatives(exact, f), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("logit", "probit")])
 def test_the_prediction_is_that_of_simulated_y(name: str, rng: np.random.Generator) -> None:
     likelihood, _ = CASES[name]

@@ -79,13 +79,14 @@ def test_the_evidence_is_the_dense_one_and_so_is_its_gradient(name: str, interce
     np.testing.assert_allclose(found.kernel_gradient, steps, rtol=2e-5, atol=2e-6)
 
 
-def test_parameters_of_the_likelihood_have_a_gradient(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("intercept", [False, True])
+def test_parameters_of_the_likelihood_have_a_gradient(rng: np.random.Generator, intercept: bool) -> None:
     from mercer.linalg.likelihoods import NegativeBinomial
 
     y, K = rng.poisson(3.0, N).astype(float), _gram(AT, _distances(rng))
 
     def at(log_shape: float):
-        return find_mode(K, NegativeBinomial(float(np.exp(log_shape))), y, tol=1e-15)
+        return find_mode(K, NegativeBinomial(float(np.exp(log_shape))), y, tol=1e-15, intercept=intercept)
 
     mode, h = at(0.4), 1e-5
 

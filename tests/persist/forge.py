@@ -86,6 +86,8 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "logistic": (mercer.KernelLogisticRegression(G), X, TWO, NEW),
     "logistic three": (mercer.KernelLogisticRegression(G, solver="nystroem", n_components=6), X, THREE, NEW),
     "logistic chosen": (mercer.KernelLogisticRegressionCV(G, Cs=[0.1, 10.0], length_scales=[1.0]), X, TWO, NEW),
+    "GP counts": (mercer.GaussianProcessRegressor(G, likelihood="negative-binomial", max_iter=3), X, THREE, NEW),
+    "GP levels": (mercer.GaussianProcessRegressor(G, likelihood="ordinal", max_iter=3), X, THREE, NEW),
     "GP classes": (mercer.GaussianProcessClassifier(G), X, TWO, NEW),
     "GP three classes": (mercer.GaussianProcessClassifier(G), X, THREE, NEW),
     "PCA": (mercer.KernelPCA(G, n_components=2), X, None, NEW),

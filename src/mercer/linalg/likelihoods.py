@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy.special import betainc, expit, gammaln, log_expit, log_ndtr, ndtr, pdtr, stdtr
+from scipy.special import betainc, erfcx, expit, gammaln, log_expit, log_ndtr, ndtr, pdtr, stdtr
 
 from mercer.arrays import Array, Floats
 
@@ -303,27 +303,59 @@ class Ordinal(LogConcave):
         return np.asarray(ndtr(cuts[place] - f))
 
 
+#: An interval narrower than this, in units of the distance over which the density changes, is a point.
+_NARROW = 1e-5
+
+
+def _as_points(low: Floats, high: Floats) -> tuple[Array, Floats]:
+    """Return a mask of narrow intervals, and their centers (0 elsewhere)."""
+    with np.errstate(invalid="ignore"):
+        center = 0.5 * (low + high)
+        narrow = (high - low) * (1.0 + np.abs(center)) < _NARROW
+    return narrow, np.where(narrow, center, 0.0)
+
+
 def _log_interval(low: Floats, high: Floats) -> Floats:
     """Return log(Phi(high) - Phi(low)), in the tail where both are accurate."""
+    narrow, center = _as_points(low, high)
     flip = low > 0
     a, b = np.where(flip, -high, low), np.where(flip, -low, high)
     top, bottom = log_ndtr(b), log_ndtr(a)
-    with np.errstate(divide="ignore"):
-        return np.asarray(top + np.log(-np.expm1(bottom - top)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wide = top + np.log(-np.expm1(bottom - top))
+        point = -0.5 * center**2 - _HALF_LOG_2PI + np.log(np.where(narrow, high - low, 1.0))
+    return np.where(narrow, point, wide)
 
 
 def _interval_derivatives(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the derivatives in f of log(Phi(high - f) - Phi(low - f)) at f = 0."""
-    log_p = _log_interval(low, high)
-    ends = []
-    for edge in (high, low):
-        finite = np.isfinite(edge)
-        z = np.where(finite, edge, 0.0)
-        ends.append((z, np.where(finite, np.exp(-0.5 * z * z - _HALF_LOG_2PI - log_p), 0.0)))  # phi(z) / p
-    (u, pu), (v, pv) = ends
+    narrow, center = _as_points(low, high)
+    u, v = (np.where(np.isfinite(edge) & ~narrow, edge, 0.0) for edge in (high, low))
+    pu, pv = _edge_ratios(low, high, narrow)
     first = pv - pu
     second, third = v * pv - u * pu, (1.0 - u * u) * pu - (1.0 - v * v) * pv
-    return first, second - first**2, third - 3.0 * first * second + 2.0 * first**3
+    wide = first, second - first**2, third - 3.0 * first * second + 2.0 * first**3
+    points = center, -np.ones(center.shape), np.zeros(center.shape)  # of the density at the center
+    a, b, c = (np.where(narrow, point, own) for point, own in zip(points, wide, strict=True))
+    return a, b, c
+
+
+def _edge_ratios(low: Floats, high: Floats, narrow: Array) -> tuple[Floats, Floats]:
+    """Return phi(high) / p and phi(low) / p with p = Phi(high) - Phi(low), 0 for infinite edges and narrow intervals."""
+    tail = ((low > 0) | (high < 0)) & ~narrow
+    low, high = np.where(narrow, -1.0, low), np.where(narrow, 1.0, high)
+    # beside 0 the probability is not small; in a tail it is that beyond the near edge times 1 - exp(...)
+    log_p = np.where(tail, 0.0, _log_interval(np.where(tail, -1.0, low), np.where(tail, 1.0, high)))
+    near, far = np.abs(np.where(low > 0, low, high)), np.abs(np.where(low > 0, high, low))
+    near, far = np.where(tail, near, 1.0), np.where(tail, far, 2.0)
+    share = -np.expm1(log_ndtr(-far) - log_ndtr(-near))
+    inner = math.sqrt(2.0 / math.pi) / erfcx(near / math.sqrt(2.0)) / share
+    outer = np.exp(np.where(np.isfinite(far), -0.5 * (far - near) * (far + near), -np.inf)) * inner
+    found = []
+    for edge, in_tail in ((high, np.where(low > 0, outer, inner)), (low, np.where(low > 0, inner, outer))):
+        z = np.where(np.isfinite(edge) & ~tail, edge, np.inf)
+        found.append(np.where(narrow, 0.0, np.where(tail, in_tail, np.exp(-0.5 * z * z - _HALF_LOG_2PI - log_p))))
+    return found[0], found[1]
 
 
 def quadrature() -> tuple[Floats, Floats]:  # -> (q,), (q,)

@@ -161,8 +161,10 @@ def laplace_evidence(  # K (n, n)
         return root * inverse.multiply((root * x)[:, None])[:, 0]
 
     q = s - times_m(K @ s)
+    shift = 0.0  # derivative of s'f in the intercept
     if v is not None:
-        q = q - v * (q.sum() / v.sum())
+        shift = float(q.sum() / v.sum())
+        q = q - v * shift
     left = 0.5 * a + q
 
     def tile(rows: slice, cols: slice) -> Array:
@@ -175,8 +177,9 @@ def laplace_evidence(  # K (n, n)
 
     further = np.zeros(0)
     if extra is not None:
-        # df/dp = (I - K M)(K dg), whose product with s is dg' K q; W enters log det B through S
-        further = np.array([float(log_p.sum() - 0.5 * variance @ dW + (K @ dg) @ q) for log_p, dg, dW in extra()])
+        # df/dp = (I - K M)(K dg + 1 dc) with 1'(dg - W df) = 0; W enters log det B through S
+        found = [float(log_p.sum() - 0.5 * variance @ dW + (K @ dg) @ q + shift * dg.sum()) for log_p, dg, dW in extra()]
+        further = np.array(found)
     return Evidence(value, pullback(tile, values), further, jitter)
 
 

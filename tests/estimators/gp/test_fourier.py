@@ -31,7 +31,7 @@ def both(kernel: Kernel, X: np.ndarray, y: np.ndarray, **more: object) -> tuple[
 @pytest.mark.parametrize("kernel", [1.5 * Gaussian(1.0), Gaussian((0.9, 1.4))], ids=str)
 def test_few_frequencies_are_exact(kernel: Kernel, mean: str) -> None:
     exact, model = both(kernel, X, Y, mean=mean)
-    assert model._posterior._factor is not None  # type: ignore[attr-defined]
+    assert model._posterior._factor is not None
     assert abs(model.log_marginal_likelihood_value_ - exact.log_marginal_likelihood_value_) < 0.02
     for a, b in zip(exact.predict(NEW, return_std=True), model.predict(NEW, return_std=True), strict=True):
         assert np.abs(a - b).max() < 2e-4 * np.abs(a).max()
@@ -98,7 +98,7 @@ def test_files_and_plan(tmp_path: object) -> None:
     model = Process(Matern(2.5, length_scale=2.0), noise=0.05, optimizer=None, solver="fourier")
     plan = mercer.plan(model, X[:, :1], Y)
     model.fit(X[:, :1], Y)
-    assert plan.route.solver == "fourier" and str(len(model._posterior.grid.weights)) in plan.route.reason  # type: ignore[attr-defined]
+    assert plan.route.solver == "fourier" and str(len(model._posterior.grid.weights)) in plan.route.reason
     mercer.save(model, f"{tmp_path}/f.mercer")
     again = mercer.load(f"{tmp_path}/f.mercer")
     for a, b in zip(model.predict(NEW[:, :1], return_std=True), again.predict(NEW[:, :1], return_std=True), strict=True):

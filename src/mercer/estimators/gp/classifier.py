@@ -14,19 +14,17 @@ from mercer.errors import InputError, check_choice, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
 from mercer.estimators.gp.model import GPDiagnosis, diagnose_fit
+from mercer.estimators.gp.routes import laplace_route
 from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs import widened
 from mercer.inputs.labels import classes_of, encode, read_labels
-from mercer.planning import Route, Shape, gemm_rate
+from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
 #: A typical variance of the latent function: probabilities then range from about .02 to .98.
 UNIT = 4.0
-
-#: Evaluations with gradient in a typical fit, and Newton steps in one evaluation, for time estimates.
-EVALUATIONS, STEPS = 25, 4
 
 
 @dataclass(frozen=True)
@@ -228,13 +226,7 @@ class GaussianProcessClassifier(ClassifierMixin, DualModel):
         return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        n, k = float(shape.n), 1 if shape.n_targets <= 2 else shape.n_targets
-        arrays = 4 if k == 1 else 4 * k + 4
-        work = n**3 * (STEPS + 1.0 if k == 1 else 2.0 * k * (STEPS + 2.0))
-        reason = "Laplace's approximation on one Gram matrix, with a factor per Newton step" + (
-            " and class" if k > 1 else ""
-        )
-        return (Route("laplace", int(8 * arrays * n * n), EVALUATIONS * work / gemm_rate(), reason),)
+        return (laplace_route(shape.n, shape.n_targets),)
 
     def _summary(self) -> Summary:
         d = self.diagnosis_

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, NumericalError, check_whole, describe
+from mercer.errors import InputError, NumericalError, check_choice, check_number, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.exact import condition
 from mercer.estimators.gp.fourier import check_kernel
+from mercer.estimators.gp.laplace import FAMILIES, LaplaceEngine, check_mode, read_exposure
+from mercer.estimators.gp.latent_regression import LIKELIHOODS, LatentFit, latent_targets, read_latent_y
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, diagnose_fit
 from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
-from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes
+from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route
 from mercer.estimators.gp.search import GPParameters, climb, log_likelihood, read_parameters
 from mercer.estimators.progress import Meter
 from mercer.grams import gram
@@ -52,6 +54,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
         or `fixed` names "scale".
     noise : "fit", number >= 0 or (n,) array
         The noise variance: fitted, given, or given for every row.
+    likelihood : "gaussian", "student", "poisson", "negative-binomial", "ordinal" or "censored"
+        "student" is noise with outliers (4 degrees of freedom); counts have the mean exp(f) times an exposure; "ordinal"
+        are ordered levels; "censored" takes y as (n, 2) bounds, equal if observed, infinite if open, with Gaussian noise.
+        They use Laplace's approximation, a constant latent mean (none for mean="zero") and no scaling of y. Predictions
+        and intervals are those of y; survival analysis beyond censored targets is not covered.
+    noise_start : number > 0, optional
+        Where the search of the noise starts, if noise="fit"; by default a tenth of the variance of y, and a
+        two-hundredth in one of the further starts.
     mean : "constant", "zero" or "linear"
         m(x) is 0, b, or b + w'x; the coefficients are set to their best values by generalized least squares.
     normalize_y : bool, default True
@@ -101,6 +111,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
         kernel: Any = DEFAULT_KERNEL,
         *,
         noise: Any = "fit",
+        likelihood: str = "gaussian",
+        noise_start: float | None = None,
         mean: str = "constant",
         normalize_y: bool = True,
         n_restarts: int = 2,
@@ -119,6 +131,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
     ) -> None:
         self.kernel = kernel
         self.noise = noise
+        self.likelihood = likelihood
+        self.noise_start = noise_start
         self.mean = mean
         self.normalize_y = normalize_y
         self.n_restarts = n_restarts
@@ -135,17 +149,21 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, noise: Any = None) -> GaussianProcessRegressor:
+    def fit(self, X: Any, y: Any = None, *, noise: Any = None, exposure: Any = None) -> GaussianProcessRegressor:
         """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's.
+
+        `exposure` (n,) multiplies the mean of counts, such as days of observation.
 
         Rows in `chunks` or in Dask collections are fitted through inducing rows, with two passes for every setting.
         """
-        return self._fit(X, y, noise=self.noise if noise is None else noise)
+        return self._fit(X, y, noise=self.noise if noise is None else noise, exposure=exposure)
 
     def _check_parameters(self) -> None:
         self._check_settings()
 
     def _read_y(self, y: Any, n: int) -> Floats:
+        if self.likelihood != "gaussian":
+            return read_latent_y(type(self).__name__, self.likelihood, y, n)
         return self._read_targets(y, n)
 
     def _choose_route(self, data: TrainingSet) -> Route:
@@ -153,7 +171,10 @@ class GaussianProcessRegressor(GaussianProcessModel):
         announce(route, self.solver, data.n, data.chunked)
         return route
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ProcessFit:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ProcessFit | LatentFit:
+        if self.likelihood != "gaussian":
+            return self._solve_latent(data, meter)
+        self._refuse_exposure(data.more["exposure"])
         level, ratios = self._read_noise(data.more["noise"], data.n)
         problem: GPProblem | ChunkedProblem
         if data.chunked:
@@ -175,7 +196,56 @@ class GaussianProcessRegressor(GaussianProcessModel):
             posterior = way.posterior(problem, *parameters.setting(found.vector))
         return ProcessFit(mean, units, problem, parameters, found, posterior)
 
-    def _store(self, data: TrainingSet, solution: ProcessFit) -> None:
+    def _solve_latent(self, data: TrainingSet, meter: Meter) -> LatentFit:
+        """Fit another likelihood by Laplace's approximation."""
+        what, kind, exposure = type(self).__name__, self.likelihood, data.more["exposure"]
+        if exposure is not None and kind not in ("poisson", "negative-binomial"):
+            self._refuse_exposure(exposure)
+        noisy, fit = kind in ("student", "censored"), self.optimizer is not None
+        level, ratios = self._read_noise(data.more["noise"], data.n) if noisy else (None, None)
+        if ratios is not None or level == 0:
+            raise InputError(f'{what}: likelihood={kind!r} takes noise="fit" or one number > 0.')
+        start = self.noise_start if level is None else level
+        targets = latent_targets(kind, data.y, read_exposure(what, exposure, data.n), start, self.mean == "constant")
+        problem = targets.problem(data.X)
+        names = FAMILIES[kind].names(len(targets.levels))
+        held = (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
+        parameters = read_parameters(
+            data.kernel, data.X, targets.unit, noise=None, fit=fit, bounds=self.bounds,
+            fixed=(*held, "noise") if level is not None else held, priors=self.priors,
+            extras=dict(zip(names, targets.values.tolist(), strict=True)),
+        )  # fmt: skip
+        way = LaplaceEngine()
+        found = climb(
+            problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
+            max_iter=self.max_iter, meter=meter, parts=lambda: LaplaceEngine(of=problem.n),
+        )  # fmt: skip
+        kernel, values = parameters.setting(found.vector)
+        posterior, mode = way.posterior(problem, kernel, values)
+        fitted = dataclasses.replace(targets, values=np.atleast_1d(values)[: len(names)].astype(np.float64))
+        return LatentFit(fitted, problem, parameters, found, posterior, mode.evidence, tuple(check_mode(what, mode)))
+
+    def _store_latent(self, data: TrainingSet, solution: LatentFit) -> None:
+        posterior, found = solution.posterior, solution.climb
+        self._targets, self._posterior, self._parameters = solution.targets, posterior, solution.parameters
+        self._problem, self._single, self._loo = SummedProblem(data.n, 1), True, None
+        self._mean, self._units = MeanFunction("zero", np.empty(0), np.empty(0)), TargetUnits(np.zeros(1), np.ones(1))
+        self._profile = profile(np.zeros((1, 1)), 1)
+        self.kernel_, self.X_fit_, self.dual_coef_ = posterior.kernel, posterior.X, posterior.dual
+        self.intercept_, self.coef_, self.jitter_ = posterior.intercept, None, 0.0
+        self.__dict__.pop("noise_", None)
+        if "noise" in FAMILIES[solution.targets.kind].names(0):
+            self.noise_ = float(solution.targets.values[0])
+        self.theta_names_, self.theta_, self.n_iter_ = list(solution.parameters.names), found.vector, found.n_iter
+        self.log_marginal_likelihood_value_ = solution.value
+        report = diagnose_fit(solution.problem, solution.parameters, found, posterior, self.route_, solution.value)
+        self.diagnosis_ = dataclasses.replace(report, notes=report.notes + solution.notes)
+
+    def _store(self, data: TrainingSet, solution: ProcessFit | LatentFit) -> None:
+        self.__dict__.pop("_targets", None)  # of a fit before
+        if isinstance(solution, LatentFit):
+            self._store_latent(data, solution)
+            return
         self._single = data.y.ndim == 1
         self._mean, self._units, self._parameters = solution.mean, solution.units, solution.parameters
         self.theta_names_ = list(solution.parameters.names)
@@ -199,6 +269,10 @@ class GaussianProcessRegressor(GaussianProcessModel):
             raise InputError(f"theta has shape {vector.shape}; it must have the {len(self.theta_)} entries of theta_names_.")
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
+        if self._latent is not None:
+            again = self._latent.problem(self.X_fit_)
+            value, gradient = log_likelihood(again, self._parameters, LaplaceEngine(), vector, eval_gradient)
+            return (value, gradient) if eval_gradient else value
         if isinstance(self._problem, SummedProblem):
             raise InputError(
                 "log_marginal_likelihood at another theta, or its gradient, needs the rows, which a fit by chunks does not "
@@ -276,6 +350,16 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return self._problem.n * float(np.log(self._units.scale).sum())
 
     def _check_settings(self) -> None:
+        check_choice(type(self).__name__, "likelihood", self.likelihood, LIKELIHOODS)
+        if self.likelihood != "gaussian" and (self.mean == "linear" or self.solver not in ("auto", "exact")):
+            raise InputError(
+                f"{type(self).__name__}: likelihood={self.likelihood!r} has a constant or zero latent mean and all rows in "
+                'one matrix; use mean="constant" or "zero" and solver="auto".'
+            )
+        if self.noise_start is not None:
+            check_number(
+                type(self).__name__, "noise_start", self.noise_start, "None or a number > 0", lambda v: 0 < v < np.inf
+            )
         if self.optimizer not in ("bfgs", None):
             raise InputError(f'optimizer must be "bfgs" or None; got {self.optimizer!r}.')
         check_whole(type(self).__name__, "n_restarts", self.n_restarts, 0)
@@ -323,7 +407,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         found = read_parameters(
             kernel, problem.starting_rows(self.optimizer is not None), spread if spread > 0 else 1.0,
             noise=0.0 if one_per_row else level, fit=self.optimizer is not None, bounds=self.bounds, fixed=self.fixed,
-            priors=self.priors,
+            priors=self.priors, noise_start=self.noise_start,
         )  # fmt: skip
         found = dataclasses.replace(found, noise=1.0) if one_per_row else found
         return found if varied else dataclasses.replace(found, fixed=np.ones_like(found.fixed))
@@ -340,6 +424,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return dataclasses.replace(shape, n_frequencies=frequencies_for([kernel], X))
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        if self.likelihood != "gaussian":
+            return (laplace_route(shape.n),)
         kernel = self._given_kernel()
         return gp_routes(shape, self.solver, self._settings(), kernel.views, kernel.given)
 
@@ -347,6 +433,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
         return partial(read_targets, type(self).__name__)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if self.likelihood != "gaussian":
+            raise InputError(f"{type(self).__name__}: likelihood={self.likelihood!r} needs all rows in memory.")
         if rows.weighted:
             raise InputError(
                 "GaussianProcessRegressor does not use weights of chunks; give noise per row, with rows in memory."

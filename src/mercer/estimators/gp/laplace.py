@@ -87,6 +87,7 @@ class LatentProblem:
     offset: Floats | None = None  # (n,) added to the latent value
     unit: float = 1.0  # a typical variance of the latent function
     intercept: bool = True
+    center: float = 0.0  # a first constant latent mean
     ratios: None = None
     n_targets: int = 1
 
@@ -118,7 +119,7 @@ class LatentProblem:
         """Return the problem of some rows."""
         offset = None if self.offset is None else self.offset[rows]
         return LatentProblem(
-            Rows(self.X).take(rows), self.y[rows], self.kind, self.levels, offset, self.unit, self.intercept
+            Rows(self.X).take(rows), self.y[rows], self.kind, self.levels, offset, self.unit, self.intercept, self.center
         )
 
 
@@ -149,6 +150,8 @@ class LaplaceEngine:
         else:
             likelihood = FAMILIES[problem.kind].make(np.atleast_1d(values))
             offset: Any = 0.0 if problem.offset is None else problem.offset
+            if self._start is None and problem.intercept:
+                self._start = (np.zeros(problem.n), problem.center)
             mode = find_mode(
                 K, likelihood, problem.y, offset=offset, intercept=problem.intercept, start=self._start, max_iter=200
             )

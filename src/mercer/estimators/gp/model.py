@@ -16,6 +16,8 @@ from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
 from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.exact import ExactPosterior
+from mercer.estimators.gp.laplace import read_exposure
+from mercer.estimators.gp.latent_regression import LatentTargets
 from mercer.estimators.gp.problem import AnyProblem, GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
 from mercer.estimators.gp.search import Climb, ClimbAttempt, GPParameters
 from mercer.estimators.summary import Summary
@@ -76,6 +78,9 @@ class GPLeaveOneOut:
 
 #: A parameter is at a bound if it is within this distance, in logarithms.
 TOUCH = 1e-3
+
+#: A period that moves further than this, in logarithms, is reported.
+PERIOD_MOVED = 0.3
 
 #: Equal rows are searched for in data of at most this size.
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
@@ -199,6 +204,12 @@ def _fit_notes(climb: Climb, reports: tuple[ParameterReport, ...], problem: AnyP
         else:
             bound = report.low if end == "low" else report.high
             notes.append(f"{report.name} is at its {end} bound {bound:.3g}; change it with bounds=.")
+    for report in reports:
+        if report.name.split("__")[-1].startswith("period") and abs(math.log(report.value / report.start)) > PERIOD_MOVED:
+            notes.append(
+                f"{report.name} moved from {report.start:.4g} to {report.value:.4g}: a search seldom finds another period "
+                "than it starts from. Compare with fixed='period', or give another start."
+            )
     moved = sum(not report.fixed for report in reports)
     if moved and problem.n * problem.n_targets < 2 * moved and problem.n > 1:
         notes.append(f"{moved} parameters were fitted to {problem.n} rows. Set some with fixed=, or give a prior.")
@@ -253,7 +264,10 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_profile": "a MeanProfile",
         "_profile.beta": "float (q, t)",
         "_problem.columns": "absent | float (n, t+q)",
-        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior",
+        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior, LaplacePosterior",
+        "_posterior.dual": "absent | float (n,)",
+        "_targets": "absent | a LatentTargets",
+        "_targets.y": "absent | real (n,) | real (n, 2)",
         "_posterior.solved": "absent | float (n, t+q)",
         "_posterior.columns": "absent | float (n, t+q)",
         "_posterior.weights": "absent | float (_, t+q)",
@@ -278,24 +292,31 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     diagnosis_: GPDiagnosis
     log_marginal_likelihood_value_: float
     _problem: GPProblem | SummedProblem
-    _posterior: Posterior
+    _posterior: Any  # a Posterior, or the LaplacePosterior of another likelihood
     _profile: MeanProfile
     _mean: MeanFunction
     _units: TargetUnits
     _parameters: GPParameters
     _single: bool
     _loo: GPLeaveOneOut | None
+    _targets: LatentTargets  # of another likelihood than Gaussian noise; absent for Gaussian noise
 
     # -- predictions -------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, *, include_noise: Any = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, include_noise: Any = False, exposure: Any = None
+    ) -> Any:
         """Return the posterior mean, and with return_std or return_cov the standard deviation or covariance of f.
+
+        For another likelihood than "gaussian" they are mean and standard deviation of y.
 
         Parameters
         ----------
         include_noise : bool or (m,) array
             True adds the noise: the result is then the spread of new observations y, not of the function f. An array gives
             the noise variance of each new row. If the noise was given per training row, True adds its average.
+        exposure : (m,) array, optional
+            Exposures of new rows, for counts; 1 if not given.
 
         With several targets the arrays get a last axis for them.
         """
@@ -303,6 +324,9 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         if return_std and return_cov:
             raise InputError("predict returns the standard deviation or the covariance, not both at once.")
         new = self._read(X, reset=False)
+        if self._latent is not None:
+            return self._predict_y(new, return_std, return_cov, exposure)
+        self._refuse_exposure(exposure)
         H = self._mean.columns(new)
         if not (return_std or return_cov):
             return self._mean_and_rest(self._posterior.mean(new), H)[0]
@@ -317,10 +341,49 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         variance = variance + np.einsum("ij,jk,ik->i", R, self._profile.covariance, R) + noise
         return f, self._spread_out(np.sqrt(variance), 1.0)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+    @property
+    def _latent(self) -> LatentTargets | None:
+        """The targets of another likelihood than Gaussian noise, or None."""
+        found: LatentTargets | None = self.__dict__.get("_targets")
+        return found
+
+    def _predict_y(self, new: Any, return_std: bool, return_cov: bool, exposure: Any) -> Any:
+        assert self._latent is not None
+        if return_cov:
+            raise InputError(
+                f"return_cov is not available for likelihood={self._latent.kind!r}: y is not normal. Use return_std, "
+                "predict_interval or latent_mean_and_variance."
+            )
+        center, std = self._latent.moments(self._posterior, new, self._log_exposure(exposure, count(new)))
+        return (center, std) if return_std else center
+
+    def _log_exposure(self, exposure: Any, n: int) -> Floats | None:
+        if self._latent is None or self._latent.kind not in ("poisson", "negative-binomial"):
+            self._refuse_exposure(exposure)
+        return read_exposure(type(self).__name__, exposure, n)
+
+    def _refuse_exposure(self, exposure: Any) -> None:
+        if exposure is not None:
+            raise InputError(f'{type(self).__name__}: exposure is for likelihood="poisson" and "negative-binomial" only.')
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[Floats, Floats]:
+        """Return mean and variance of the latent function at new rows, without noise."""
+        check_is_fitted(self)
+        if self._latent is None:
+            center, std = self.predict(X, return_std=True)
+            return center, std**2
+        return self._posterior.latent(self._read(X, reset=False))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, exposure: Any = None) -> Floats:
         """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets."""
         if not (isinstance(coverage, (int, float)) and 0.0 < coverage < 1.0):
             raise InputError(f"coverage must be a number strictly between 0 and 1; got {describe(coverage)}.")
+        check_is_fitted(self)
+        if self._latent is not None:
+            new = self._read(X, reset=False)
+            offset = self._log_exposure(exposure, count(new))
+            return self._latent.interval(self._posterior, new, float(coverage), offset)
+        self._refuse_exposure(exposure)
         center, std = self.predict(X, return_std=True, include_noise=True)
         reach = float(ndtri(0.5 + coverage / 2.0)) * std
         return np.stack([center - reach, center + reach], axis=1)
@@ -447,6 +510,8 @@ class GaussianProcessModel(RegressorMixin, DualModel):
 
     def _summary(self) -> Summary:
         d = self.diagnosis_
+        if self._latent is not None:
+            return self._latent_summary(self._latent)
         noise = f"{self.noise_:.6g}" if np.ndim(self.noise_) == 0 else f"one per row, {np.mean(self.noise_):.4g} on average"
         lines = [
             ("kernel", str(self.kernel_)),
@@ -462,6 +527,22 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         if self._loo is not None:
             lines.append(("leave-one-out", f"RMSE {self._loo.rmse:.4g}, negative log density {self._loo.nlpd:.4g}"))
         lines += [("note", note) for note in d.notes]
+        numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
+        return Summary(repr(self), tuple(lines), numbers)
+
+    def _latent_summary(self, targets: LatentTargets) -> Summary:
+        d = self.diagnosis_
+        names = self.theta_names_[len(self.theta_names_) - len(targets.values) :]
+        values = ", ".join(f"{name} = {value:.4g}" for name, value in zip(names, targets.values, strict=True))
+        lines = [
+            ("kernel", str(self.kernel_)),
+            ("likelihood", targets.kind + (f" ({values})" if values else "")),
+            ("log marginal likelihood", f"{self.log_marginal_likelihood_value_:.6g} (Laplace)"),
+            ("rows", str(d.rows)),
+            ("fit", f"{d.message}; {d.n_evaluations} evaluations on all rows"),
+            ("route", f"{self.route_.solver}: {self.route_.reason}"),
+            *[("note", note) for note in d.notes],
+        ]
         numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
         return Summary(repr(self), tuple(lines), numbers)
 

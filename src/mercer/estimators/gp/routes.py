@@ -80,6 +80,19 @@ def chunk_route(
     return Route("inducing", int(needed), seconds, reason, False, passes)
 
 
+#: Newton steps in one evaluation of Laplace's approximation, for time estimates.
+NEWTON_STEPS = 4
+
+
+def laplace_route(n: int, n_classes: int = 2) -> Route:
+    """Return the route of Laplace's approximation: all rows in one Gram matrix."""
+    many = n_classes > 2
+    arrays = 4 * n_classes + 4 if many else 4
+    work = float(n) ** 3 * (2.0 * n_classes * (NEWTON_STEPS + 2.0) if many else NEWTON_STEPS + 1.0)
+    reason = "Laplace's approximation on one Gram matrix; every Newton step factors a matrix of its size"
+    return Route("laplace", 8 * arrays * n * n, EVALUATIONS * work / gemm_rate(), reason)
+
+
 def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engine:
     """Return the engine of a route."""
     if chunked:

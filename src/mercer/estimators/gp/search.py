@@ -31,10 +31,21 @@ from mercer.registry import record
 SPREAD = 3.0
 
 #: Default bounds, as factors of the value that the data suggest.
-REACH = {"length_scale": (1e-3, 1e4), "amplitude": (1e-6, 1e6), "noise": (1e-7, 1e3), "other": (1e-4, 1e4)}
+#: A period stays near the one that was written: its multiples and fractions have likelihoods of their own.
+REACH = {
+    "length_scale": (1e-3, 1e4),
+    "amplitude": (1e-6, 1e6),
+    "noise": (1e-7, 1e3),
+    "period": (0.55, 1.8),
+    "other": (1e-4, 1e4),
+}
 
 #: The noise a fit starts from, as a share of the variance of y.
 NOISE_START = 0.1
+
+#: One of the further starts has length scales shorter by this factor than the data suggest, and this share of the first
+#: noise: from much noise a search may end where it explains the data as noise.
+SHORT, LITTLE_NOISE = 10.0, 0.01
 
 #: A column that varies less than this share of its size does not vary.
 CONSTANT = 1e-12
@@ -94,10 +105,15 @@ class GPParameters:
         return -0.5 * float(pull @ pull), -pull / self.spread
 
     def starts(self, further: int, seed: int) -> list[tuple[str, Floats]]:
-        """Return labeled starts: as written, as the data suggest, and random ones around the latter."""
+        """Return labeled starts: as written, as the data suggest, with little noise, and random ones around the second."""
         found = [("as written", self.start)]
         if further > 0 and not np.allclose(self.start, self.typical, atol=1e-3):
             found.append(("from the data", self.typical))
+        if len(found) <= further and self.names[-1:] == ("noise",) and not self.fixed[-1]:
+            moved = self.widths & ~self.fixed
+            short = np.where(moved, np.minimum(self.start, self.typical - math.log(SHORT)), self.start)
+            short[-1] += math.log(LITTLE_NOISE)
+            found.append(("short length scales, little noise", np.clip(short, self.low, self.high)))
         rng = np.random.default_rng(seed)
         while len(found) <= further and not self.fixed.all():
             away = np.where(self.fixed, 0.0, rng.normal(scale=1.0, size=len(self.start)))
@@ -130,10 +146,12 @@ def read_parameters(
     fixed: Sequence[str],
     priors: Any,
     extras: Mapping[str, float] | None = None,
+    noise_start: float | None = None,
 ) -> GPParameters:
     """Return the parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`.
 
-    `extras` are the starts of the positive parameters of another likelihood, instead of the noise.
+    `noise_start` is where a fitted noise starts, if it is not NOISE_START times `unit`. `extras` are the starts of the
+    positive parameters of another likelihood, instead of the noise.
     """
     asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     template, strip = kernel, False
@@ -149,7 +167,8 @@ def read_parameters(
         reach = np.vstack([reach, np.tile(np.log(REACH["other"]), (len(extras), 1))])
     elif noise is None or noise > 0:
         names.append("noise")
-        theta = np.append(theta, math.log(NOISE_START * unit if noise is None else noise))
+        first = NOISE_START * unit if noise_start is None else noise_start
+        theta = np.append(theta, math.log(first if noise is None else noise))
         typical = np.append(typical, math.log(NOISE_START * unit))
         reach = np.vstack([reach, np.log(REACH["noise"])])
     held = np.zeros(len(names), dtype=bool) if fit else np.ones(len(names), dtype=bool)
@@ -193,6 +212,8 @@ def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -
     for i, name in enumerate(names):
         if name in widths:
             typical[i], reach[i] = math.log(widths[name]), np.log(REACH["length_scale"])
+        elif _plain(name).split("__")[-1] == "period":
+            reach[i] = np.log(REACH["period"])
     return typical, reach
 
 
