@@ -160,7 +160,7 @@ def test_near_rows_of_a_process_are_rows_of_it() -> None:
     model = mercer.GaussianProcessRegressor(solver="vecchia", random_state=0).fit(X, X[:, 0])
     with pytest.raises(InputError, match="overflow when squared"):
         model.predict(1e200 * X[:3])
-    far = replace(model._posterior, X=1e300 * X)  # type: ignore[type-var]
+    far = replace(model._posterior, X=1e300 * X)
     again, _ = from_bytes(changed(model, "_posterior", far))
     with pytest.raises(InputError, match="overflow when squared"):
         again.predict(X[:3])
@@ -169,7 +169,7 @@ def test_near_rows_of_a_process_are_rows_of_it() -> None:
 def test_a_process_that_does_not_see_a_column_is_loaded() -> None:
     kernel = mercer.Gaussian((1.0, 1e9, 1.0))
     model = mercer.GaussianProcessRegressor(kernel, noise=0.1, optimizer=None, solver="vecchia").fit(X, X[:, 0])
-    assert np.isinf(model._posterior.steps[1])  # type: ignore[attr-defined]
+    assert np.isinf(model._posterior.steps[1])
     again, _ = from_bytes(to_bytes(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
@@ -221,10 +221,10 @@ def test_a_grid_has_the_columns_of_its_rows() -> None:
 
 def test_a_system_that_cannot_be_factored_is_told_by_name() -> None:
     model = mercer.GaussianProcessRegressor(solver="fourier", random_state=0).fit(X[:, :1], X[:, 0])
-    lost = replace(model._posterior, variances=np.array([-1.0]))  # type: ignore[type-var]
+    lost = replace(model._posterior, variances=np.array([-1.0]))
     with pytest.raises(InputError, match="variances"):
         from_bytes(changed(model, "_posterior", lost))
-    system = copy(model._posterior.system)  # type: ignore[attr-defined]
+    system = copy(model._posterior.system)
     system.generator = -system.generator  # as of rows with negative weights
     with pytest.raises(NumericalError, match="not positive definite"):
         GridFactor.of(system, 1e-3)
