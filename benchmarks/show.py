@@ -28,6 +28,7 @@ SHOWS = {
     "gp": _modules("errors, densities and interval coverage of Gaussian processes on real tables", "benchmarks.gp_quality"),
     "graphs": _modules("accuracy of graph kernels on real sets beside published ones", "benchmarks.graph_quality"),
     "house": _modules("files, code lines, getattr calls and foreign private attributes of the source", "benchmarks.house"),
+    "independence": _modules("level and power of ci_test over draws with fixed seeds", "benchmarks.ci_level"),
     "lab": _modules("milliseconds from an event to the new picture of the lab, in Chromium", "benchmarks.lab_speed"),
     "large": _modules("memory and time of fits on millions of rows", "benchmarks.large_memory", "benchmarks.large_plan"),
     "memory": _modules("peak memory of a large Gram matrix and of K @ v without K", "benchmarks.memory"),
