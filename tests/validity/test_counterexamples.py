@@ -255,13 +255,13 @@ def square_minus_one(X: Any, Z: Any) -> Any:
     return (1.0 + 0.01 * (X @ Z.T)) ** 2 - 1.0
 
 
-def centered_by_hand(X: Any, Z: Any) -> Any:
+def centered_gaussian(X: Any, Z: Any) -> Any:
     B = np.linspace(-1.0, 1.0, 5)[:, None] * np.ones(X.shape[1])
     k = gaussian_by_squares
     return k(X, Z) - k(X, B).mean(1)[:, None] - k(B, Z).mean(0) + k(B, B).mean()
 
 
-@pytest.mark.parametrize("function", [cosh_minus_one, square_minus_one, centered_by_hand])
+@pytest.mark.parametrize("function", [cosh_minus_one, square_minus_one, centered_gaussian])
 def test_functions_that_cancel_are_not_refuted_by_their_own_noise(function: Any) -> None:
     assert Function(function).certificate().status == "unproven"
     rng = np.random.default_rng(0)
