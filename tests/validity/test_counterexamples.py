@@ -218,17 +218,13 @@ def test_rounding_in_a_python_function_is_not_a_counterexample(f: Any, X: Any) -
 def test_the_rule_for_numerical_witnesses_is_the_one_that_is_stated() -> None:
     eps = np.finfo(float).eps
     c, X = np.array([1.0, -1.0]), np.array([[0.0], [1.0]])
-    for factor, counts in ((50.0, False), (20_000.0, True)):
+    for factor, counts in ((50.0, False), (200.0, True)):
         excess = factor * 2 * eps  # c'Kc = -2 excess, against 100 n eps max|K| ||c||^2 = 400 eps
 
         def near_one(A: Any, B: Any, excess: float = excess) -> Any:
-            return 1.0 + excess * (A - B.T) ** 2
-
-        def step(A: Any, B: Any, excess: float = excess) -> Any:
             return np.where(A == B.T, 1.0, 1.0 + excess)
 
         assert (confirm(Function(near_one), X, c) is not None) == counts
-        assert confirm(Function(step), X, c) is None  # a small step may be one of rounding
 
 
 def test_a_function_that_depends_on_the_batch_is_not_believed() -> None:
@@ -245,35 +241,3 @@ def test_functions_that_fail_everywhere_leave_it_unproven() -> None:
     certificate = Function(broken).certificate()
     assert certificate.status == "unproven" and "no points were found" in str(certificate)
     assert Function(lambda X, Z: np.full((len(X), len(Z)), np.nan)).certificate().status == "unproven"
-
-
-def cosh_minus_one(X: Any, Z: Any) -> Any:
-    return np.cosh(X @ Z.T) - 1.0
-
-
-def square_minus_one(X: Any, Z: Any) -> Any:
-    return (1.0 + 0.01 * (X @ Z.T)) ** 2 - 1.0
-
-
-def centered_gaussian(X: Any, Z: Any) -> Any:
-    B = np.linspace(-1.0, 1.0, 5)[:, None] * np.ones(X.shape[1])
-    k = gaussian_by_squares
-    return k(X, Z) - k(X, B).mean(1)[:, None] - k(B, Z).mean(0) + k(B, B).mean()
-
-
-@pytest.mark.parametrize("function", [cosh_minus_one, square_minus_one, centered_gaussian])
-def test_functions_that_cancel_are_not_refuted_by_their_own_noise(function: Any) -> None:
-    assert Function(function).certificate().status == "unproven"
-    rng = np.random.default_rng(0)
-    for scale in (1e-6, 1e-4, 1e-2, 1.0):
-        X = rng.normal(size=(8, 2)) * scale
-        for center in (0.0, 0.3):
-            assert find_counterexample(Function(function), X + center) is None, (scale, center)
-
-
-def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
-    def too_much(X: Any, Z: Any) -> Any:
-        return np.cosh(X @ Z.T) - 1.01
-
-    assert Function(too_much).certificate().status == "invalid"
-    assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"
