@@ -45,7 +45,7 @@ def test_what_does_not_suffice_is_said_in_one_line(tmp_path: Path) -> None:
     table(tmp_path / "d.csv", 300)
     result = limited(900 * MIB, "fit", "d.csv", "--target", "y", cwd=tmp_path)
     assert result.returncode == 70 and result.stderr.count("\n") == 1
-    assert "900 MiB of address space (ulimit -v), in which its libraries do not work; allow at least 1024" in result.stderr
+    assert "900 MiB (ulimit -v), too little for its libraries; allow at least 1024" in result.stderr
     assert os.listdir(tmp_path) == ["d.csv"]
 
 

@@ -101,5 +101,5 @@ def test_the_operator_is_the_matrix(kernel: Any) -> None:
     np.testing.assert_allclose(K.diag(), np.diag(whole), atol=1e-12)
     with pytest.raises(InputError, match="NaN or infinite"):
         K @ np.full(57, np.nan)
-    with pytest.raises(InputError, match="an iterator is read once"):
+    with pytest.raises(InputError, match="an iterator can be read only once"):
         ChunkOperator(kernel, opened(mercer.chunks(iter([X]))))

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import linprog
 from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -618,34 +617,3 @@ def test_a_nu_without_margin_is_refused_and_every_other_fit_is_exact(nu: float) 
                 assert model.fit_status_ == 0
                 assert model.duality_gap_ <= 1e-2 * abs(model.dual_objective_)
     assert 0 < refused < 18
-
-
-def means_can_meet(X, y, nu):  # whether weighted means of the two classes with weights <= 2 / (nu n) can coincide
-    plus = y == 1
-    half = nu * len(y) / 2
-    A = np.vstack([np.where(plus, 1.0, -1.0) * X.T, plus, ~plus])
-    found = linprog(np.zeros(len(y)), A_eq=A, b_eq=[0.0] * X.shape[1] + [half, half], bounds=(0, 1))
-    return found.status == 0
-
-
-@pytest.mark.parametrize("factor", [1.0, 1e6])
-def test_nu_svc_refuses_every_problem_whose_optimum_is_zero(factor):
-    refused = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        n, d = int(rng.integers(6, 60)), int(rng.integers(1, 4))
-        X = rng.normal(size=(n, d)) if seed % 2 else rng.integers(-2, 3, (n, d)).astype(float)
-        y = rng.integers(0, 2, n)
-        y[:2] = 0, 1
-        nu = 2 * min(y.mean(), 1 - y.mean()) * rng.uniform(0.2, 0.95)
-        model = mercer.NuSVC(factor * mercer.Linear(), nu=nu, tol=10.0 ** rng.integers(-8, -2))
-        if means_can_meet(X, y, nu):
-            refused += 1
-            with pytest.raises(InputError, match="no margin is left"):
-                model.fit(X, y)
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                model.fit(X, y)
-            assert model.duality_gap_ <= abs(model.dual_objective_)
-    assert 30 < refused < 60

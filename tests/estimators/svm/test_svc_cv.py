@@ -140,8 +140,10 @@ def test_weights_classes_and_groups(data: tuple, rng: np.random.Generator) -> No
     for column, C in enumerate(CS):
         scores = []
         for train, test in StratifiedKFold(5).split(X, y):
-            # scikit-learn, too, takes balanced weights from the labels of the training part alone
-            peer = Peer(C=C, gamma=0.5, class_weight="balanced", tol=1e-5).fit(X[train], y[train], weights[train])
+            # balanced by the weights of the training part alone; scikit-learn's "balanced" counts rows
+            known, labels = weights[train], np.unique(y)
+            balanced = {c: known.sum() / (len(labels) * known[y[train] == c].sum()) for c in labels}
+            peer = Peer(C=C, gamma=0.5, class_weight=balanced, tol=1e-5).fit(X[train], y[train], known)
             scores.append(peer.score(X[test], y[test]))
         assert model.surface_.scores[0, column] == pytest.approx(np.mean(scores), abs=1.01 / len(y))
     groups = np.arange(len(y)) // 25

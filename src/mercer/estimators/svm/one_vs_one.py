@@ -27,7 +27,6 @@ from mercer.linalg.box_qp.problems import (
     SupportFunction,
     Tick,
     classification,
-    duality_gap,
     largest_nu,
     nu_classification,
     squared_norm,
@@ -334,9 +333,6 @@ class SoftMargin:
         return self
 
 
-#: A margin whose square is 0 in floats, and the multiple of ||w||^2 that the gap of a fit limited by the user may be.
-TINY, LIMITED = 1e-150, 1e3
-
 #: How often the tolerance is refined: it must be a part of the squared distance, which is known only at the end.
 ROUNDS = 12
 
@@ -363,12 +359,13 @@ class HardMargin:
 
     def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
         """Find the nearest points of the two convex hulls, each time more exactly until their distance is known to tol."""
-        radius2, known = float(solver.rows.diag()[rows].max()), weights > 0
+        rounding, radius2 = float(np.finfo(solver.rows.dtype).eps), float(solver.rows.diag()[rows].max())
+        known = weights > 0
         plus, minus = (signs > 0) & known, (signs < 0) & known
         start = np.zeros(len(signs))
         start[np.argmax(plus)] = start[np.argmax(minus)] = 1.0
         problem = BoxProblem(signs, np.zeros(len(signs)), known.astype(np.float64), start, rows, True)
-        floor, fine, steps = smallest_distance2(solver, rows), 0.05 * radius2, 0
+        floor, fine, steps = 20.0 * rounding * radius2, 0.05 * radius2, 0
         for _ in range(ROUNDS):
             solution = solver(problem, fine)
             steps += solution.n_iter
@@ -391,11 +388,6 @@ class HardMargin:
         )  # fmt: skip
 
 
-def smallest_distance2(solver: Solver, rows: Array) -> float:
-    """Squared distance of two weighted means in feature space below which it may be rounding of the kernel values."""
-    return 20.0 * float(np.finfo(solver.rows.dtype).eps) * float(solver.rows.diag()[rows].max())
-
-
 def _no_margin(what: str) -> str:
     return (
         f"{what}: C = inf allows no margin errors, but the classes are not separable in the feature space of this kernel "
@@ -416,29 +408,10 @@ class NuMargin:
         return weights
 
     def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
-        """Solve one box problem with the sums of both signs fixed, each time more exactly until w is known.
-
-        w / half is the difference of two weighted means in feature space; 1/2 ||w||^2 minus the gap is a lower bound of the
-        optimum. If it stays below 0, the optimum may be 0, and a function divided by the margin would be noise.
-        """
+        """Solve one box problem with the sums of both signs fixed."""
         nu = min(self.nu, largest_nu(signs, weights)) if self.capped else self.nu
-        problem, fine, steps = nu_classification(signs, weights, nu, rows), solver.settings.tol, 0
-        floor = smallest_distance2(solver, rows) * (nu * float(weights.sum()) / 2.0) ** 2
-        # a fit that the user has limited keeps a rough function, with a warning
-        rough = LIMITED if solver.limited else 0.5
-        for _ in range(ROUNDS):
-            solution = solver(problem, fine)
-            steps += solution.n_iter
-            norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
-            if not solution.converged or gap <= 0.5 * norm2 or norm2 <= floor:
-                break
-            problem, fine = replace(problem, start=solution.value), 0.1 * fine
-        if not (norm2 > floor and gap <= rough * norm2 and solution.scale > TINY):
-            raise InputError(
-                "NuSVC: no margin is left at this nu: weighted means of the two classes coincide, within the rounding of "
-                "kernel values. Choose a smaller nu, a tol below 1e-4 (kernel values in float64), or SVC."
-            )
-        return support_function(problem, replace(solution, n_iter=steps), rows)
+        problem = nu_classification(signs, weights, nu, rows)
+        return support_function(problem, solver(problem), rows)
 
     def for_fold(self) -> NuMargin:
         """Capped at what the rows of the fold allow."""
