@@ -209,6 +209,9 @@ class AtSetting:
         numbers = [f"{value:.6g}" for value in (*kernel.theta, np.log(noise))]  # the last digits depend on threads
         self.__name__ = f"{work.__name__} at {' '.join(numbers)}"
 
+    def __str__(self) -> str:
+        return self.__name__  # the name under which a checkpoint keeps its sums
+
     def __call__(self, *given: Any) -> Any:
         with as_numbers():
             return self.work(*given)
