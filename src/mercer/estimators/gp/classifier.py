@@ -215,7 +215,8 @@ class GaussianProcessClassifier(ClassifierMixin, DualModel):
         self.kernel_, self.X_fit_ = solution.posterior.kernel, solution.posterior.X
         self.dual_coef_, self.intercept_ = solution.posterior.dual, 0.0
         self.theta_, self.theta_names_ = solution.climb.vector, list(solution.parameters.names)
-        self.n_iter_, self.log_marginal_likelihood_value_ = solution.climb.n_iter, solution.value
+        self.n_iter_ = max(1, solution.climb.n_iter)  # fixed parameters are evaluated once
+        self.log_marginal_likelihood_value_ = solution.value
         found = diagnose_fit(
             solution.problem, solution.parameters, solution.climb, solution.posterior, self.route_, solution.value
         )
