@@ -26,6 +26,9 @@ ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 #: From this many rows on, the penalty is judged by the errors of a third of them.
 FEWER = 900
 
+#: Residual of a left-out row whose fit the other rows do not determine; sums of its fourth powers are finite.
+UNDETERMINED = 1e50
+
 
 @dataclass(frozen=True)
 class LeaveOneOutFit:
@@ -144,7 +147,7 @@ def fit_and_leave_out(
     if found is None:
         raise NumericalError(f"K + alpha I is not numerically positive definite with alpha = {alpha:.3g}; raise alpha.")
     function = DualFunction(kernel, as_rows(X).data, found.value, found.intercept, alpha)
-    return function, _defined(found.held_out_last(groups))
+    return function, _finite(found.held_out_last(groups))
 
 
 def _by_landmarks(
@@ -157,10 +160,9 @@ def _by_landmarks(
     last, Y_last = F[len(F) - len(groups) :], Y[len(F) - len(groups) :]
     half = la.solve_triangular(fitted.factor.matrix, (last - fitted.mean).T, lower=True, check_finite=False)
     block = np.eye(len(groups)) - half.T @ half - 1.0 / len(F)
-    return function, _defined(held_out_groups(block, Y_last - fitted.predict(last), groups))
+    return function, _finite(held_out_groups(block, Y_last - fitted.predict(last), groups))
 
 
-def _defined(residuals: Floats) -> Floats:
-    if not np.isfinite(residuals).all():
-        raise NumericalError("the other rows do not determine the fit of some left-out rows; raise alpha.")
-    return residuals
+def _finite(residuals: Floats) -> Floats:
+    """Return residuals with a huge one for each row whose fit the other rows do not determine: such a fit is not chosen."""
+    return np.where(np.isnan(residuals), UNDETERMINED, residuals)
