@@ -3,6 +3,7 @@
 Every call of a Python function of mercer is recorded, in all threads. A file is printed when it is first entered, indented
 by the number of files above it in the call stack. Each walk ends with the pairs of files of one family that call each
 other. If calls go down the layers and return once, there are no such pairs except for hooks that a base class calls.
+The last lines count the files of every walk, and the conversions of rows (`as_vectors`) in `mercer fit` on 120 rows.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ ROOT = str(Path(mercer.__file__).parent) + "/"
 
 @dataclass
 class Walk:
-    """Files in the order of their first call, how deep each stood then, and the calls from file to file."""
+    """Files in the order of their first call with their depth then, calls from file to file, and calls by function."""
 
     files: dict[str, int] = field(default_factory=dict)  # name -> depth at first entry
+    functions: dict[str, int] = field(default_factory=dict)  # inputs/vectors.py:as_vectors -> number of calls
     calls: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def ping_pong(self) -> list[tuple[str, str]]:
@@ -72,6 +74,8 @@ def walk(action: Callable[[], Any]) -> Walk:
         with lock:
             depth = len(dict.fromkeys(stack))
             found.files.setdefault(name, depth)
+            function = f"{name}:{frame.f_code.co_name}"
+            found.functions[function] = found.functions.get(function, 0) + 1
             if stack and stack[-1] != name:
                 found.calls[stack[-1], name] = found.calls.get((stack[-1], name), 0) + 1
         stack.append(name)
@@ -92,16 +96,6 @@ def actions(folder: str) -> dict[str, Callable[[], Any]]:
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     labels = np.digitize(X[:, 0], [-0.4, 0.4])
     fitted = mercer.SVC().fit(X, labels)
-    table = Path(folder) / "table.csv"
-    rows = [",".join(f"{value:.6f}" for value in row) for row in np.column_stack([X, X[:, 0]])]
-    table.write_text("a,b,c,y\n" + "\n".join(rows) + "\n", encoding="utf-8")
-
-    def fit_command() -> None:
-        from mercer.cli.app import app
-
-        with contextlib.suppress(SystemExit):  # a command ends by its exit code
-            app(["fit", str(table), "--target", "y", "--out", f"{folder}/out", "--json"])
-
     return {
         "k(X)": lambda: mercer.Gaussian()(X),
         "KernelRidge.fit": lambda: mercer.KernelRidge().fit(X, y),
@@ -109,8 +103,37 @@ def actions(folder: str) -> dict[str, Callable[[], Any]]:
         "SVC.fit": lambda: mercer.SVC().fit(X, labels),
         "SVC.predict": lambda: fitted.predict(X),
         "GaussianProcessRegressor.fit": lambda: mercer.GaussianProcessRegressor().fit(X, y),
-        "mercer fit": fit_command,
+        "mercer fit": fit_command(folder, X),
     }
+
+
+def fit_command(folder: str, X: Any) -> Callable[[], None]:  # (n, d)
+    """Return `mercer fit` on a file of these rows, whose target is the first column."""
+    table = Path(folder) / f"{len(X)}-rows.csv"
+    names = ",".join(f"x{column}" for column in range(X.shape[1]))
+    rows = [",".join(f"{value:.6f}" for value in row) for row in np.column_stack([X, X[:, 0]])]
+    table.write_text(f"{names},y\n" + "\n".join(rows) + "\n", encoding="utf-8")
+
+    def run() -> None:
+        from mercer.cli.app import app
+
+        with contextlib.suppress(SystemExit):  # a command ends by its exit code
+            app(["fit", str(table), "--target", "y", "--out", f"{folder}/out", "--json"])
+
+    return run
+
+
+def conversions(folder: str) -> int:
+    """Return how often `mercer fit` on 120 rows converts rows to vectors."""
+    found = quietly(fit_command(folder, np.random.default_rng(0).normal(size=(120, 3))))
+    return found.functions.get("inputs/vectors.py:as_vectors", 0)
+
+
+def quietly(action: Callable[[], Any]) -> Walk:
+    """Return the walk of the second run of an action: the first loads modules, and running their bodies is no part of it."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        action()
+        return walk(action)
 
 
 def main() -> None:
@@ -118,12 +141,11 @@ def main() -> None:
     counts = []
     with tempfile.TemporaryDirectory() as folder:
         for name, action in actions(folder).items():
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                action()  # the first run loads modules; running their class bodies is not part of the walk
-                found = walk(action)
+            found = quietly(action)
             print(f"== {name}\n{found}\n")
             counts.append(f"{name} {len(found.files)}")
         print("Files: " + ", ".join(counts))
+        print(f"as_vectors in mercer fit on 120 rows: {conversions(folder)} calls")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import mercer
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.pca.preimages import by_neighbors
 from mercer.estimators.svm.margin_bounds import MarginLedger
-from mercer.estimators.tables.result import ColumnNote
+from mercer.estimators.tables.search import ColumnNote
 from mercer.grams.fourier_grid import FourierGrid, GridFactor
 from mercer.persist.files import from_bytes, to_bytes
 from mercer.persist.stored import check_part, check_stored

@@ -19,8 +19,7 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
 from mercer.estimators.tables.fitting import Fitting, Member, Outcome
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
-from mercer.estimators.tables.result import ColumnNote, TableResult
-from mercer.estimators.tables.search import Objective
+from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
 from mercer.inputs.frames import Column, like, noted, read_columns
 from mercer.inputs.tables import Table

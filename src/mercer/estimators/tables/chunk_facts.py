@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.tables.encoding import ColumnBlock, common_levels, numbers_of, periods_of, standard_scale
-from mercer.estimators.tables.result import ColumnNote
+from mercer.estimators.tables.search import ColumnNote
 from mercer.inputs.chunks import Chunk
 from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, read_columns
 from mercer.inputs.tables import Table, missing_cells

@@ -19,7 +19,7 @@ from mercer.estimators.tables.chunk_facts import FITTED, RowDraw, TableFacts, le
 from mercer.estimators.tables.encoding import Encoding
 from mercer.estimators.tables.fitting import LANDMARKS, Member, Outcome
 from mercer.estimators.tables.kernels import named, read_kernel
-from mercer.estimators.tables.result import Attempt, TableResult
+from mercer.estimators.tables.search import Attempt, TableResult
 from mercer.estimators.tables.targets import CODES, NONE, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows

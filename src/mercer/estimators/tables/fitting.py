@@ -15,8 +15,18 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given
 from mercer.estimators.tables.encoding import COLUMNS, Encoder, encode, encoders_of
 from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
-from mercer.estimators.tables.result import Attempt, ColumnNote, TableResult
-from mercer.estimators.tables.search import FINALISTS, CandidateSearch, Effort, Objective, Tables, Trial, average
+from mercer.estimators.tables.search import (
+    FINALISTS,
+    Attempt,
+    CandidateSearch,
+    ColumnNote,
+    Effort,
+    Objective,
+    TableResult,
+    Tables,
+    Trial,
+    average,
+)
 from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows

@@ -17,9 +17,9 @@ from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.fitting import EXACT, FINAL, JUDGES, Fitting, Member
 from mercer.estimators.tables.regressor import read_target
-from mercer.estimators.tables.result import Attempt
 from mercer.estimators.tables.search import (
     FINALISTS,
+    Attempt,
     CandidateSearch,
     Effort,
     FoldResult,

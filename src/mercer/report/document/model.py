@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.errors import plural
 from mercer.estimators.tables.fitting import Member
-from mercer.estimators.tables.result import Attempt
+from mercer.estimators.tables.search import Attempt
 from mercer.markup.html import (
     Html,
     Section,
