@@ -22,11 +22,13 @@ from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.numeric.spread import column_spread
 from mercer.numeric.threads import cpu_count, run
+from mercer.twosample.association import Association, of_features, of_grams
 from mercer.twosample.chunks import is_chunked
 from mercer.twosample.default_kernels import IGNORED
 from mercer.twosample.feature_blocks import landmark_features
 from mercer.twosample.pvalues import by_quantiles
 from mercer.twosample.relabeling import TIES
+from mercer.twosample.result import ConfidenceInterval
 from mercer.twosample.scaled_grams import gram_in_units
 
 #: Above this many rows, features of landmarks approximate the Gram matrices.
@@ -48,6 +50,7 @@ class PairDetail:
     statistic: float
     pvalue: float
     adjusted_pvalue: float
+    association: Association = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,18 @@ class HSICTestResult:
         """HSIC of that pair."""
         return self._leading().statistic
 
+    @property
+    def effect_size(self) -> float:
+        """HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y)) of that pair: 0 for independent variables, 1 for equal features.
+
+        The estimate may be slightly negative.
+        """
+        return self._leading().association.value
+
+    def effect_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Return a normal interval for `effect_size`, limited to [0, 1]; accurate if the variables are dependent."""
+        return ConfidenceInterval(*self._leading().association.interval(confidence_level))
+
     def _leading(self) -> PairDetail:
         return min(self.details, key=lambda detail: detail.pvalue)
 
@@ -87,12 +102,13 @@ class HSICTestResult:
 
     def summary(self) -> str:
         """Return the result as text."""
-        best = self._leading()
+        best, limits = self._leading(), self.effect_interval()
         return "\n".join([
             f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} permutations)",
             f"  method       {self.method}",
             f"  kernels      {best.kernel} and {best.kernel_y}",
             f"  HSIC         {best.statistic:.6g}",
+            f"  effect size  {self.effect_size:.3g} of 1, 95 % interval {limits.low:.3g} to {limits.high:.3g}",
         ])  # fmt: skip
 
 
@@ -148,28 +164,37 @@ def hsic_test(
     orders = draw_orders(seed, len(left), n_permutations) if exact else None
     columns = np.empty((len(pairs), n_permutations + 1))
     peak, units = np.empty(len(pairs)), np.ones(len(pairs))
+    associations = []
     for i, (k, l) in enumerate(pairs):  # noqa: E741 - k and l are what kernels on X and Y are called
         if orders is not None:
             (K, unit), (L, other) = gram_in_units(k, left), gram_in_units(l, right)
             units[i] = unit * other
+            K, L = centered(K), centered(L)
             columns[i], peak[i] = _by_pairs_of_rows(K, L, orders)
+            associations.append(of_grams(K, L))
         else:
             first, second = (landmark_features(one, rows, n_features, rng) for one, rows in ((k, left), (l, right)))
             sizes = [float(np.abs(features).max()) or 1.0 for features in (first, second)]
             units[i] = (sizes[0] * sizes[1]) ** 2
             columns[i], peak[i] = _by_features(first / sizes[0], second / sizes[1], n_permutations, seed)
+            associations.append(of_features(first / sizes[0], second / sizes[1]))
     how = "all pairs of rows" if exact else f"{n_features} landmarks"
-    return _assemble(pairs, columns, TIES * peak, units, how)
+    return _assemble(pairs, columns, TIES * peak, units, associations, how)
 
 
 def _assemble(
-    pairs: Sequence[tuple[Kernel, Kernel]], columns: Floats, ties: Any, units: Any, how: str
+    pairs: Sequence[tuple[Kernel, Kernel]],
+    columns: Floats,
+    ties: Any,
+    units: Any,
+    associations: Sequence[Association],
+    how: str,
 ) -> HSICTestResult:  # (q, 1 + B), (q,), (q,)
     if not np.isfinite(columns).all():  # NaN compares as smaller than every number, and p would be 0
         raise NumericalError("hsic_test: kernel values on these data give a statistic of NaN or infinity. Scale the data.")
     joint = by_quantiles(columns, ties, 0.05)
-    rows = zip(pairs, columns[:, 0] * units, joint.single, joint.adjusted, strict=True)
-    details = tuple(PairDetail(k, m, float(s), float(p), float(a)) for (k, m), s, p, a in rows)
+    rows = zip(pairs, columns[:, 0] * units, joint.single, joint.adjusted, associations, strict=True)
+    details = tuple(PairDetail(k, m, float(s), float(p), float(a), found) for (k, m), s, p, a, found in rows)
     count = columns.shape[1] - 1
     if len(pairs) == 1:
         null = columns[0, 1:] * units[0]
@@ -198,10 +223,9 @@ def draw_orders(seed: int, n: int, count: int) -> Ints:  # -> (1 + count, n)
     return orders
 
 
-def _by_pairs_of_rows(K: Array, L: Array, orders: Ints) -> tuple[Floats, float]:
+def _by_pairs_of_rows(K: Floats, L: Floats, orders: Ints) -> tuple[Floats, float]:  # both U-centered
     from mercer.twosample._compiled_sums import permuted_products
 
-    K, L = centered(K), centered(L)
     n = len(K)
     out = np.empty(len(orders))
 
