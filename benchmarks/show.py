@@ -29,6 +29,13 @@ SHOWS = {
     "graphs": _modules("accuracy of graph kernels on real sets beside published ones", "benchmarks.graph_quality"),
     "house": _modules("files, code lines, getattr calls and foreign private attributes of the source", "benchmarks.house"),
     "independence": _modules("level and power of ci_test over draws with fixed seeds", "benchmarks.ci_level"),
+    "dependence": _modules(
+        "speed and levels of the tests of dependence, and causal graphs, beside causal-learn",
+        "benchmarks.dependence speed",
+        "benchmarks.dependence graphs",
+        "benchmarks.dependence level",
+        "benchmarks.dependence stein",
+    ),
     "lab": _modules("milliseconds from an event to the new picture of the lab, in Chromium", "benchmarks.lab_speed"),
     "large": _modules("memory and time of fits on millions of rows", "benchmarks.large_memory", "benchmarks.large_plan"),
     "memory": _modules("peak memory of a large Gram matrix and of K @ v without K", "benchmarks.memory"),

@@ -47,6 +47,7 @@ ORDER = [
     "svm_margins",
     "margin_theorem",
     "two_samples",
+    "causal_graph",
     "kernel_pca_plane",
     "kernel_pca_digits",
     "eigenfunctions",

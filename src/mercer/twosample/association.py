@@ -5,8 +5,8 @@ The association of X and Y under two kernels is
     A = HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y)),
 
 which is 0 for independent variables and 1 if the centered feature vectors of X are those of Y, up to rotation and scale.
-With centered features c_i = phi(x_i) (x) psi(y_i) the influence of row i on HSIC = |mean c|^2 is 2 (<c_i, mean c> - HSIC). The
-same holds for both denominators, and the standard error of A is that of the linear combination of the three influences.
+With centered features c_i = phi(x_i) (x) psi(y_i) the influence of row i on HSIC = |mean c|^2 is 2 (<c_i, mean c> - HSIC).
+The same holds for both denominators, and the standard error of A is that of the linear combination of the three influences.
 """
 
 from __future__ import annotations
