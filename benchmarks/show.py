@@ -21,7 +21,10 @@ def _modules(what: str, *modules: str) -> Show:
 
 
 SHOWS = {
-    "attack": _modules("100,000 random attacks on the prover; counts false answers", "tests.validity.attack"),
+    "attack": _modules(
+        "100,000 random attacks on the prover, 10,000 with cancellation; false answers",
+        "tests.validity.attack",
+    ),
     "forged": _modules(
         "20,000 forged model files; counts errors of other kinds", "pytest -q -s -m slow tests/persist/test_forged.py"
     ),

@@ -2,19 +2,21 @@
 
     python -m tests.validity.attack [TRIES] [SEED]
 
-Every try draws one of five cases whose truth is known by other means, asks for a certificate, and compares:
+Every try draws one of six cases whose truth is known by other means, asks for a certificate, and compares:
 
     edge      x'Bz with B at the edge of rounding; the truth is the sign of all principal minors, in fractions
     tainted   a term that is not psd inside wrappers that keep it so: never "valid", and a counter-example must hold
     grown     random valid trees over psd matrices at the edge: "valid", and nothing is found by searching all the same
     extreme   leaves with huge and tiny parameters, nested: "valid", and nothing is found
     function  a valid kernel hidden in a Python function, on awkward points: never "invalid"
+    cancel    a kernel by the closure rules, written as a function whose terms cancel: never "invalid"
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -28,7 +30,7 @@ from mercer.validity.counterexamples import search
 from mercer.validity.witness import CounterExample
 
 #: How often each case is drawn.
-CASES = {"edge": 0.5, "tainted": 0.2, "grown": 0.15, "extreme": 0.1, "function": 0.05}
+CASES = {"edge": 0.45, "tainted": 0.2, "grown": 0.15, "extreme": 0.06, "function": 0.04, "cancel": 0.1}
 
 
 class FalseAnswerError(AssertionError):
@@ -107,6 +109,18 @@ def function(rng: np.random.Generator) -> str:
     return "not refuted"
 
 
+def cancel(rng: np.random.Generator) -> str:
+    width = int(rng.integers(1, 4))
+    formula, text = cancelling(rng, width)
+    seen = str(rng.choice(["as NumPy", "as NumPy", "after asarray", "row by row"]))
+    formula = PROGRAMS[seen](formula)
+    X = near_points(rng, width) if rng.random() < 0.9 else None
+    found = search(Function(formula), X)[0]
+    if found is not None:
+        raise FalseAnswerError(f"invalid, but it is a kernel ({seen}): {text} at {found.points!r}, c = {found.vector!r}")
+    return "not refuted"
+
+
 def _valid(kernel: Kernel, rng: np.random.Generator, width: int) -> str:
     status = kernel.certificate().status
     if status == "invalid":
@@ -157,6 +171,66 @@ def closing(rng: np.random.Generator, kernel: Kernel, width: int) -> Kernel:
         lambda: kernel.polynomial((0.5, 0.0, factor)), lambda: kernel + Polynomial(3) * Linear(),
     ]  # fmt: skip
     return ways[int(rng.integers(len(ways)))]()
+
+
+#: A function of the rows of two arrays.
+Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def cancelling(rng: np.random.Generator, width: int) -> tuple[Formula, str]:
+    """A kernel in plain NumPy in which large terms cancel, and its formula.
+
+    Power series with coefficients >= 0, their sums and products, centering and the part of a kernel that is orthogonal to
+    one point are kernels by the closure rules.
+    """
+    a = float(10.0 ** rng.uniform(-3, 0.5))
+    leaves: list[tuple[Formula, str]] = [
+        (lambda X, Z: a * (X @ Z.T), f"{a} <x,z>"),
+        (lambda X, Z: np.exp(-a * distances(X, Z)), f"exp(-{a} |x-z|^2)"),
+        (lambda X, Z: (X @ Z.T + a) ** 2, f"(<x,z> + {a})^2"),
+        (lambda X, Z: np.tanh(a * X) @ np.tanh(a * Z).T, f"<tanh {a} x, tanh {a} z>"),
+    ]  # fmt: skip
+    formula, text = leaves[int(rng.integers(len(leaves)))]
+    for _ in range(int(rng.integers(1, 4))):
+        formula, text = _cancelled(rng, formula, text, width)
+    return formula, text
+
+
+def _cancelled(rng: np.random.Generator, k: Formula, text: str, width: int) -> tuple[Formula, str]:
+    c, p, B = float(10.0 ** rng.uniform(-3, 0.5)), int(rng.integers(2, 5)), rng.normal(size=(3, width))
+    big = float(10.0 ** rng.uniform(0, 8))
+    ways: list[tuple[Formula, str]] = [
+        (lambda X, Z: np.exp(c * k(X, Z)) - 1.0, f"exp({c} {text}) - 1"),
+        (lambda X, Z: np.exp(c * k(X, Z)) - 1.0 - c * k(X, Z), f"exp({c} {text}) - 1 - {c} {text}"),
+        (lambda X, Z: np.cosh(c * k(X, Z)) - 1.0, f"cosh({c} {text}) - 1"),
+        (lambda X, Z: (1.0 + c * k(X, Z)) ** p - 1.0, f"(1 + {c} {text})^{p} - 1"),
+        (lambda X, Z: (k(X, Z) + big) - big, f"({text} + {big}) - {big}"),
+        (lambda X, Z: (k(X, Z) + big * (X @ Z.T)) - big * (X @ Z.T), f"({text} + {big} <x,z>) - {big} <x,z>"),
+        (lambda X, Z: k(X, Z) - k(X, B).mean(1)[:, None] - k(B, Z).mean(0) + k(B, B).mean(), f"{text} centered on {B!r}"),
+        (lambda X, Z: k(X, Z) - k(X, B[:1]) * k(B[:1], Z) / k(B[:1], B[:1]), f"{text} orthogonal to {B[0]!r}"),
+        (lambda X, Z: k(X, Z) * k(X, Z) - 0.5 * k(X, Z) ** 2, f"({text})^2 / 2"),
+    ]  # fmt: skip
+    return ways[int(rng.integers(len(ways)))]
+
+
+#: How a formula may be programmed: what happens inside of the second and third cannot be observed.
+PROGRAMS: dict[str, Callable[[Formula], Formula]] = {
+    "as NumPy": lambda f: f,
+    "after asarray": lambda f: lambda X, Z: f(np.asarray(X), np.asarray(Z)),
+    "row by row": lambda f: lambda X, Z: np.array([[float(f(x[None], z[None])[0, 0]) for z in Z] for x in X]),
+}
+
+
+def distances(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Squared distances, expanded into squares as many programs do."""
+    return (X * X).sum(1)[:, None] + (Z * Z).sum(1) - 2.0 * (X @ Z.T)
+
+
+def near_points(rng: np.random.Generator, width: int) -> np.ndarray:
+    """Points of one scale, at 0 or around another point, with a duplicate and a near duplicate among them."""
+    X = rng.normal(size=(8, width)) * 10.0 ** rng.uniform(-6, 0.7)
+    X[1], X[2] = X[0], X[0] * (1 + 1e-8)
+    return X + rng.normal(size=width) * (rng.random() < 0.4)
 
 
 def keeping(rng: np.random.Generator, kernel: Kernel, width: int) -> Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.validity import CounterExample, find_counterexample
 from mercer.validity.counterexamples import search
+from mercer.validity.observed import Observer
 from mercer.validity.witness import confirm
 
 
@@ -241,3 +243,84 @@ def test_functions_that_fail_everywhere_leave_it_unproven() -> None:
     certificate = Function(broken).certificate()
     assert certificate.status == "unproven" and "no points were found" in str(certificate)
     assert Function(lambda X, Z: np.full((len(X), len(Z)), np.nan)).certificate().status == "unproven"
+
+
+# -- functions whose terms cancel --------------------------------------------------------------------------------------
+
+
+def cosh_minus_one(X: Any, Z: Any) -> Any:
+    return np.cosh(X @ Z.T) - 1.0
+
+
+def square_minus_one(X: Any, Z: Any) -> Any:
+    return (1.0 + 0.01 * (X @ Z.T)) ** 2 - 1.0
+
+
+def gaussian_centered_by_hand(X: Any, Z: Any) -> Any:
+    B = np.linspace(-1.0, 1.0, 5)[:, None] * np.ones(X.shape[1])
+    k = gaussian_by_squares
+    return k(X, Z) - k(X, B).mean(1)[:, None] - k(B, Z).mean(0) + k(B, B).mean()
+
+
+def cosh_after_asarray(X: Any, Z: Any) -> Any:
+    return cosh_minus_one(np.asarray(X), np.asarray(Z))
+
+
+def cosh_row_by_row(X: Any, Z: Any) -> Any:
+    return [[math.cosh(float(np.dot(x, z))) - 1.0 for z in Z] for x in X]
+
+
+CANCELLING = [cosh_minus_one, square_minus_one, gaussian_centered_by_hand, cosh_after_asarray, cosh_row_by_row]
+
+
+@pytest.mark.parametrize("function", CANCELLING)
+def test_functions_that_cancel_are_not_refuted_by_their_own_noise(function: Any) -> None:
+    assert Function(function).certificate().status == "unproven"
+    rng = np.random.default_rng(0)
+    for scale in (1e-6, 1e-4, 1e-2, 1.0):
+        X = rng.normal(size=(8, 2)) * scale
+        for center in (0.0, 0.3):
+            assert find_counterexample(Function(function), X + center) is None, (scale, center)
+
+
+def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
+    assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.01).certificate().status == "invalid"
+    assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"
+    assert (
+        Function(lambda X, Z: cosh_after_asarray(X, Z) - 1e-3 * (np.asarray(X) @ np.asarray(Z).T)).certificate().status
+        == "invalid"
+    )
+
+
+@pytest.mark.parametrize("power", [-60, -20, 0, 20])
+def test_the_scale_of_an_observed_function_does_not_matter(power: int) -> None:
+    def small(X: Any, Z: Any) -> Any:
+        return 2.0**power * np.tanh(X @ Z.T + 1.0)
+
+    assert Function(small).certificate().status == "invalid"
+
+
+def test_the_noise_of_an_observed_function_is_that_of_its_operations() -> None:
+    def shifted(X: Any, Z: Any) -> Any:
+        D = np.sqrt(np.sum((X[:, None, :] - Z[None]) ** 2, axis=2))
+        D += 1e6
+        D -= 1e6
+        return np.where(D > 0.0, np.exp(-D), 1.0).astype(np.float64)
+
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    observer = Observer(np.random.default_rng(0))
+    noisy = np.array([observer.call(shifted, X, X) for _ in range(20)])
+    unit = np.finfo(np.float64).eps * 1e6
+    error = np.abs(noisy - shifted(X, X)).max()
+    assert observer.complete and 0.1 * unit < error < 10 * unit
+
+
+@pytest.mark.parametrize(
+    "function",
+    [cosh_after_asarray, cosh_row_by_row, lambda X, Z: mercer.Gaussian()(X, Z), lambda X, Z: np.linalg.pinv(X @ Z.T).T],
+)
+def test_functions_that_leave_the_observed_arrays_are_noticed(function: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    observer = Observer(np.random.default_rng(0))
+    np.testing.assert_allclose(np.array(observer.call(function, X, X), dtype=float), function(X, X), atol=1e-9)
+    assert not observer.complete

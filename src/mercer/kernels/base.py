@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, final
 
@@ -439,6 +439,10 @@ class Kernel(Operators, abc.ABC):
     def weak_points(self) -> Floats | None:  # (r, d)
         """Points whose feature vectors add up to one of negative squared length, if such points are known."""
         return None
+
+    def calling(self, wrap: Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]) -> Kernel:
+        """The kernel with its Python function f(X, Z) replaced by wrap(f); kernels without one return themselves."""
+        return self
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
         raise CapabilityError(f"{self} has no scalar formula.")

@@ -100,6 +100,9 @@ class Function(Kernel):
             raise InputError(f"Function: {name_of(self.f)}(X, Z) returned NaN or infinite values.")
         return values
 
+    def calling(self, wrap: Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]) -> Kernel:
+        return Function(wrap(self.f))
+
     def _text(self) -> str:
         return f"Function({name_of(self.f)})"
 

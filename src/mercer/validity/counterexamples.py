@@ -308,8 +308,8 @@ def find_counterexample(kernel: Kernel, X: Any = None) -> CounterExample | None:
     Single points are tried first, k(x, x) < 0, then pairs, k(x, z)^2 > k(x, x) k(z, z), then larger sets: points of X
     (a sample of a few hundred if X is larger), or points generated where the kernel lives. A kernel with a proof by the
     closure rules has none, so none is sought. What is found has been checked in exact or interval arithmetic where the
-    kernel has a formula; for Python functions -c'Kc > 100 n eps max|K| ||c||^2, so that rounding is never called a
-    counter-example. The search uses a fixed seed.
+    kernel has a formula. For Python functions -c'Kc must exceed 100 n eps max|K| ||c||^2 and a multiple of the rounding
+    noise of the function, which is measured by disturbing each of its operations. The search uses a fixed seed.
 
     >>> from mercer import Gaussian, Tanh
     >>> find_counterexample(Gaussian()) is None

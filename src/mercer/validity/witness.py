@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from mercer.inputs import Graph, Rows, as_vectors, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.claims import Disturbed
 from mercer.validity.arithmetic import Interval, IntervalArithmetic, Rational, RationalArithmetic, UndecidedError
+from mercer.validity.observed import Observer
 from mercer.validity.proofs import name
 
 COUNTS = {1: "One point is", 2: "Two points are", 3: "Three points are"}
@@ -149,10 +152,17 @@ MARGIN = 100.0
 #: Noisy evaluations, and how far beyond their spread a numerical witness must lie.
 TRIALS, SPREAD = 4, 30.0
 
+#: A function whose operations were observed must violate by this multiple of the largest noise of each of its values.
+OBSERVED = 10.0
+
 DOUBLE, SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 
 #: A violation above LARGE of the values' size, at coordinates up to MODERATE[eps], is accepted without moving the points.
 LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
+
+#: A function whose operations cannot be observed must violate by this part of its values, or of 1 if they are smaller: it
+#: may hold constants of that size that cancel, such as the 1 of exp(u) - 1.
+HALF_THE_DIGITS, CONSTANT = math.sqrt(DOUBLE), 1.0
 
 #: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
 ENCLOSED_ENTRIES = 400_000
@@ -297,7 +307,16 @@ def _outlasts(kernel: Kernel, points: Any, weights: Floats, value: float, size: 
     multiplies the relative error of k by |k|; distances of points far from 0, expanded into squares, are mostly noise.
     """
     noise = Noise()
-    spread = max(abs(_sum(noise.on(kernel), points, weights) - value) for _ in range(TRIALS))
+    exact, noisy = values(kernel, points), [values(noise.on(kernel), points) for _ in range(TRIALS)]
+    if exact is None or any(K is None for K in noisy):
+        return False
+    errors = np.array(noisy) - exact
+    spread = float(np.abs((weights * errors).sum(axis=(1, 2))).max())
+    if noise.functions and noise.observer.complete:
+        largest = float((np.abs(weights) * np.abs(errors).max(axis=0)).sum())
+        return -value > max(SPREAD * spread, OBSERVED * largest)
+    if noise.functions and not -value > HALF_THE_DIGITS * max(size, CONSTANT * float(np.abs(weights).sum())):
+        return False
     moderate = -value > LARGE * size and _largest(points) <= MODERATE[noise.unit]
     # a function may jump if points move: a large violation at moderate points is accepted without moving them
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and not moderate:
@@ -320,13 +339,20 @@ class Noise:
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
+        self.observer = Observer(self.rng)
         self.unit = DOUBLE
+        self.functions = False
 
     def on(self, kernel: Kernel) -> Kernel:
-        """The same kernel with noise on every term."""
+        """The same kernel with noise on every term, and on every operation of a Python function."""
         if kernel.children:
             kernel = kernel.with_children(tuple(self.on(child) for child in kernel.children))
-        return Disturbed(kernel, self.shake)
+        return Disturbed(kernel.calling(self.watched), self.shake)
+
+    def watched(self, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """f with noise on its operations."""
+        self.functions = True
+        return partial(self.observer.call, f)
 
     def shake(self, exact: Array) -> Array:
         """Values plus noise of eps max|K|, with the eps in which they seem to have been computed."""
