@@ -28,6 +28,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinx_gallery.gen_gallery",
     "repository_pages",
+    "chapter_figures",
 ]
 exclude_patterns = ["_extensions", "_templates", "api/backreferences", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 templates_path = ["_templates"]
