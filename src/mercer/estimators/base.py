@@ -42,6 +42,9 @@ from mercer.planning import Route, Shape, choose_route
 #: Up to this many rows a fit keeps BLAS to one thread.
 FEW_ROWS = 512
 
+#: The route of models whose coefficients scikit-learn computed.
+READ_IN = Route("read-in", 0, 0.0, "coefficients of a fitted scikit-learn model")
+
 #: The default kernel: a Gaussian whose width is the median distance of the training rows.
 DEFAULT_KERNEL = Gaussian("median")
 
@@ -292,6 +295,28 @@ class KernelEstimator(BaseEstimator):
         """Set the fitted attributes beyond kernel_, X_fit_ and route_."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    # -- coefficients from elsewhere ---------------------------------------------------------------------------------
+
+    def _begin_read_in(self, kernel: Kernel, columns: int, names: Any) -> None:
+        """Set what every fitted model has, for coefficients that scikit-learn computed."""
+        self.kernel_, self.route_, self.n_features_in_ = kernel, READ_IN, columns
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    @property
+    def _read_in(self) -> bool:
+        """Whether the coefficients were computed by scikit-learn."""
+        return self.route_ == READ_IN
+
+    def _refuse_read_in(self, what: str) -> None:
+        """Raise if the model was read from scikit-learn, which does not keep the training set."""
+        if self._read_in:
+            raise InputError(
+                f"{type(self).__name__}: {what} need the training rows and targets, which a fitted scikit-learn model does "
+                "not hold. Fit this estimator again, or calibrate on other rows: ConformalRegressor(model).fit(X, y) for "
+                "intervals, predict_set(X, calibration=(X, y)) for classes."
+            )
+
     # -- parameters --------------------------------------------------------------------------------------------------
 
     def set_params(self, **params: Any) -> Any:
@@ -414,14 +439,20 @@ class KernelEstimator(BaseEstimator):
         raise NotImplementedError  # pragma: no cover - abstract
 
     def __str__(self) -> str:
-        return str(self._summary()) if self.__sklearn_is_fitted__() else repr(self)
+        return str(self._facts()) if self.__sklearn_is_fitted__() else repr(self)
+
+    def _facts(self) -> Summary:
+        """Return the summary; of a model that was read in only what its coefficients tell."""
+        if not self._read_in:
+            return self._summary()
+        return Summary(repr(self), (("kernel", str(self.kernel_)), ("origin", READ_IN.reason)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "kernel_")
 
     def _repr_html_inner(self) -> str:
         page: str = super()._repr_html_inner()
-        return page + self._summary()._repr_html_() if self.__sklearn_is_fitted__() else page
+        return page + self._facts()._repr_html_() if self.__sklearn_is_fitted__() else page
 
 
 class DualModel(KernelEstimator):

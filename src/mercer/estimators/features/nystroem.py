@@ -15,6 +15,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.features.seeds import generator
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows, pool
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
 from mercer.inputs import Rows, columns_of, is_frame, like
@@ -60,7 +61,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     _stored: ClassVar[dict[str, str]] = {
         "components_": "rows m d",
         "component_indices_": "None | int (m,) >= 0",
-        "_triangle": "triangle (m, m)",
+        "_triangle": "absent | triangle (m, m)",
+        "_read_normalization": "absent | float (r, m)",
         "_index": "int (m,) >= 0",
         "missed_": "absent | real",
     }
@@ -102,16 +104,34 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         self.components_, self._triangle, self._index = found.landmarks, found.triangle, found.index
         self.component_indices_ = found.index if isinstance(self.landmarks, str) and self.landmarks != "kmeans" else None
 
+    def with_coefficients(
+        self, kernel: Kernel, landmarks: Any, normalization: Array, index: Any, columns: int, names: Any
+    ) -> Nystroem:
+        """Set the fitted attributes from the landmarks that scikit-learn chose, and return self."""
+        self._begin_read_in(kernel, columns, names)
+        self.components_, self.component_indices_ = landmarks, None if index is None else np.asarray(index, dtype=np.int64)
+        self._index = np.arange(len(normalization)) if index is None else self.component_indices_
+        self._read_normalization, self.missed_ = np.asarray(normalization, dtype=np.float64), float("nan")
+        return self
+
+    def _check_loaded(self) -> None:
+        if ("_triangle" in self.__dict__) == ("_read_normalization" in self.__dict__):
+            raise InputError("Nystroem needs one normalization; the file is damaged or was changed.")
+
     def transform(self, X: Any) -> Array:
         """Return f(x) for every row, (n, number of landmarks)."""
         check_is_fitted(self)
         new = self._read(X, reset=False)
+        if self._read_in:
+            return like(np.asarray(GramOperator(self.kernel_, new, self.components_) @ self.normalization_.T), new)
         return like(self._map()(new), new)
 
     @property
     def normalization_(self) -> Floats:
         """(m, m) array with f(x) = normalization_ k(S, x): the inverse of the Cholesky factor of k(S, S)."""
         check_is_fitted(self)
+        if self._read_in:
+            return self._read_normalization
         return np.asarray(la.solve_triangular(self._triangle, np.eye(len(self._triangle)), lower=True))
 
     def _map(self) -> LandmarkFeatures:
@@ -119,7 +139,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
 
     @property
     def _n_features_out(self) -> int:
-        return len(self._triangle)
+        return len(self._index)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         m = min(int(self.n_components), shape.n)

@@ -14,14 +14,14 @@ from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, check_choice, check_number, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.chunked import ChunkedProblem
-from mercer.estimators.gp.exact import condition
+from mercer.estimators.gp.exact import ExactEngine, condition
 from mercer.estimators.gp.fourier import check_kernel
 from mercer.estimators.gp.laplace import FAMILIES, LaplaceEngine, check_mode, read_exposure
 from mercer.estimators.gp.latent_regression import LIKELIHOODS, LatentFit, latent_targets, read_latent_y
-from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, diagnose_fit
+from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, ReadProcess, diagnose_fit
 from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route
-from mercer.estimators.gp.search import GPParameters, climb, log_likelihood, read_parameters
+from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
 from mercer.estimators.progress import Meter
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
@@ -256,6 +256,27 @@ class GaussianProcessRegressor(GaussianProcessModel):
         if data.chunked:
             self.route_ = dataclasses.replace(self.route_, passes=data.X.passes)  # the number of passes that the search made
         self._report(solution.climb, problem)
+
+    def with_coefficients(self, kernel: Kernel, found: ReadProcess) -> GaussianProcessRegressor:
+        """Set the fitted attributes from the coefficients of a scikit-learn model, and return self."""
+        self._begin_read_in(kernel, found.columns, found.names)
+        t = found.Y.shape[1]
+        self._single, self._mean = found.single, MeanFunction("zero", np.empty(0), np.empty(0))
+        self._units = TargetUnits(found.center, found.scale)
+        level, ratios = self._read_noise(found.noise, len(found.Y))
+        problem = GPProblem(found.X, found.Y, t, ratios)
+        self._parameters = read_parameters(
+            kernel, found.X, 1.0, noise=0.0 if ratios is not None else level, fit=False, bounds=None, fixed=(), priors=None
+        )
+        if ratios is not None:
+            self._parameters = dataclasses.replace(self._parameters, noise=1.0)
+        self.theta_names_, self.theta_, self.n_iter_ = list(self._parameters.names), self._parameters.start, 0
+        way = ExactEngine()
+        posterior = way.posterior(problem, *self._parameters.setting(self.theta_))
+        posterior = dataclasses.replace(posterior, solved=np.ascontiguousarray(found.solved))
+        self._keep(problem, posterior, profile(posterior.quadratic, t))
+        self._report(Climb(self.theta_, True, 0, 0, "nothing was fitted", ()), problem)
+        return self
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Return log p(y) at theta (default: the fitted `theta_`) in the units of y, without priors, and its gradient.

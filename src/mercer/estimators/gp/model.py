@@ -246,6 +246,21 @@ class ProcessFit:
     posterior: Posterior
 
 
+@dataclass(frozen=True)
+class ReadProcess:
+    """The coefficients of a fitted Gaussian process of scikit-learn, in its working units."""
+
+    X: Any
+    Y: Floats  # (n, t) targets in working units
+    solved: Floats  # (n, t) (K + noise)^-1 Y
+    noise: Any  # one number or (n,)
+    center: Floats  # (t,) y = center + scale * working value
+    scale: Floats  # (t,)
+    single: bool  # whether y had one axis
+    columns: int
+    names: Any = None
+
+
 class GaussianProcessModel(RegressorMixin, DualModel):
     """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
 

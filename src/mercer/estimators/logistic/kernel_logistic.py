@@ -27,6 +27,7 @@ from mercer.estimators.logistic.fitting import (
 )
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs.labels import read_labels
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -148,6 +149,13 @@ class LogisticModel(ClassifierMixin, DualModel):
                 f"{self.duality_gap_:.3g} of its minimum. Raise max_iter, or scale the columns.",
                 ConvergenceWarning,
             )
+
+    def with_coefficients(self, function: DualFunction, columns: int, names: Any, classes: Array) -> Any:
+        """Set the fitted attributes from an expansion that scikit-learn computed, and return self."""
+        self._begin_read_in(function.kernel, columns, names)
+        self.classes_, self.X_fit_ = classes, function.X
+        self.dual_coef_, self.intercept_ = np.asarray(function.dual, dtype=np.float64), function.intercept
+        return self
 
     def _summary(self) -> Summary:
         gap = f"{self.primal_objective_:.8g}, duality gap {self.duality_gap_:.3g}"

@@ -82,6 +82,20 @@ class Components:
         )  # fmt: skip
 
 
+def from_eigenpairs(kernel: Kernel, X: Any, values: Array, vectors: Array) -> Components:  # (q,), (n, q)
+    """Return the components of eigenpairs of the centered Gram matrix of X that were computed elsewhere."""
+    n, K = len(vectors), GramOperator(kernel, X)
+    scaled = vectors * inverse_roots(values)
+    coef = scaled - scaled.mean(axis=0)  # f_l is a combination of centered features
+    products = np.asarray(K @ np.column_stack([coef, np.full(n, 1.0 / n)]))
+    inner, means = products[:, :-1], products[:, -1]
+    mean_square = float(means.mean())
+    total = float(np.sum(kernel.diag(X), dtype=np.float64)) - n * mean_square
+    return Components(
+        values, vectors, coef, means @ coef, np.full(n, 1.0 / n), mean_square, inner, means, total, float(n)
+    )  # fmt: skip
+
+
 def settle(
     values: Array, vectors: Array, w: Array, lowest: float, itemsize: int, scale: float, kernel: Any
 ) -> tuple[Array, Array]:

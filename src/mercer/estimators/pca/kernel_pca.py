@@ -310,6 +310,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.residual_ = found.residual
         self._learned: list[Any] = []
 
+    def with_coefficients(
+        self, kernel: Kernel, X: Any, values: Array, vectors: Array, columns: int, names: Any
+    ) -> KernelPCA:  # (n rows), (q,), (n, q)
+        """Set the fitted attributes from the eigenpairs that scikit-learn computed, and return self."""
+        self._begin_read_in(kernel, columns, names)
+        self.X_fit_ = X
+        self._keep(decompositions.from_eigenpairs(kernel, X, values, vectors), np.arange(len(vectors)), len(vectors))
+        return self
+
     def _asked(self, n: int) -> int:
         return n if self.n_components is None else min(self.n_components, n)
 

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 
 from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
-from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.base import DEFAULT_KERNEL, READ_IN, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.large import predict_large, residuals_of
@@ -57,7 +57,7 @@ class RidgeFacts(DualModel):
         "intercept_": "float (*t)",
         "coef_": "None | float (w, *t) | complex (w, *t)",
         "_problem": "a RidgeProblem",
-        "_problem.Y": "float (n, *t)",
+        "_problem.Y": "float (n, *t) | float (0, *t)",
         "_problem.features.center": "absent | float (d,)",
         "_problem.features.landmarks": "absent | rows _ d",
         "_fitted": "a RidgeFit",
@@ -149,7 +149,22 @@ class RidgeFacts(DualModel):
         self._refuse_without_rows("residuals")
         return residuals_of(self._problem, self._fitted)
 
+    def with_coefficients(self, function: DualFunction, columns: int, names: Any, classes: Array | None = None) -> Any:
+        """Set the fitted attributes from an expansion that scikit-learn computed, and return self."""
+        self._begin_read_in(function.kernel, columns, names)
+        dual, t = np.asarray(function.dual, dtype=np.float64), np.shape(function.dual)[1:]
+        intercept = np.broadcast_to(np.asarray(function.intercept, dtype=np.float64), t)
+        alpha = np.asarray(function.alpha, dtype=np.float64)
+        self._problem = RidgeProblem(function.kernel, None, np.empty((0, *t)), alpha, None, False)
+        self._fitted = RidgeFit(None, intercept, None, np.full(t, np.nan), 0.0, True, 0, READ_IN.reason)
+        self.X_fit_, self.dual_coef_, self.intercept_ = function.X, dual, intercept[()]
+        self.coef_, self._loo, self._diagnosis, self._quantile = None, None, None, None
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
     def _refuse_without_rows(self, what: str) -> None:
+        self._refuse_read_in(what)
         if self._problem.X is None:
             raise InputError(
                 f"{type(self).__name__}: {what} are of the training rows, which a fit by chunks does not keep; compare "
@@ -232,6 +247,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
 
     def _radii(self, coverage: float) -> Floats:
         """The first coverage may cost less than all residuals; a second coverage computes them, and serves all others."""
+        self._refuse_without_rows("leave-one-out residuals")
         if self._loo is None and self._quantile is None:
             with Meter("leave-one-out quantile", self.verbose) as meter:
                 found = mixed_radii(self._problem, self._fitted, coverage, meter)
@@ -242,6 +258,7 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
 
     def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, Floats]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""
+        self._refuse_without_rows("leave-one-out residuals")
         new = self._read(X, reset=False)
         if self.route_.solver not in ("cholesky", "eigh", "primal"):
             raise InputError(

@@ -215,6 +215,22 @@ class KeptTraining:
     seed: int | None = None  # of the folds
 
 
+@dataclass(frozen=True)
+class ReadMachine:
+    """The coefficients of a fitted support vector machine of scikit-learn."""
+
+    support: Array  # (S,)
+    vectors: Any  # (S rows)
+    dual: Array  # (functions or classes - 1, S)
+    intercept: Array  # (functions,)
+    counts: Array  # (1,) or (classes,) support vectors of each class
+    shape: tuple[int, ...]  # of the training rows
+    columns: int
+    names: Any = None  # of the columns
+    classes: Array | None = None
+    class_weight: Array | None = None
+
+
 class SupportModel(KernelEstimator):
     """Abstract: f(x) = sum over the support vectors of dual_coef_ k(x_i, x) + intercept_, one or several of them."""
 
@@ -281,6 +297,15 @@ class SupportModel(KernelEstimator):
         features = kernel.n_features(take(X, np.arange(1))) if self._has_weights() else None
         if features is not None and features <= len(support):
             self._weights = self._explicit_weights()
+
+    def with_coefficients(self, kernel: Kernel, found: ReadMachine) -> Any:
+        """Set the fitted attributes from the coefficients of a scikit-learn model, and return self."""
+        self._begin_read_in(kernel, found.columns, found.names)
+        self.support_, self.n_support_ = found.support.astype(np.int32), found.counts.astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if kernel.given else found.vectors
+        self.dual_coef_, self.intercept_ = np.ascontiguousarray(found.dual, dtype=np.float64), found.intercept
+        self.shape_fit_, self.fit_status_, self._weights = found.shape, 0, None
+        return self
 
     def _columns(self, X: Any) -> Array:  # (m rows) -> (m, functions)
         """All functions at new rows; through the explicit features where they are fewer than the support vectors."""
@@ -351,6 +376,7 @@ class SupportModel(KernelEstimator):
 
     def _once(self, name: str, make: Callable[[KeptTraining], Any]) -> Any:
         """Return make(training), computed at first use; the training set is dropped afterwards."""
+        self._refuse_read_in("intervals and probabilities")
         if name not in self._later:
             self._later[name] = make(self._later["training"])
             del self._later["training"]

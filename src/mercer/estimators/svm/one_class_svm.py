@@ -13,7 +13,8 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.definiteness import known_psd
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known
-from mercer.estimators.svm.model import SolverSettings, SupportModel, fit_status, require_share
+from mercer.estimators.svm.model import ReadMachine, SolverSettings, SupportModel, fit_status, require_share
+from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.problems import SupportFunction, one_class, support_function
 from mercer.planning import Route
 from mercer.registry import estimator
@@ -102,6 +103,11 @@ class OneClassSVM(OutlierMixin, SupportModel):
         self._novel = float((solution.outputs < 0).mean())
         self.fit_status_ = fit_status(type(self).__name__, [solution])
 
+    def with_coefficients(self, kernel: Kernel, found: ReadMachine) -> Any:
+        """Set the fitted attributes from the coefficients of a scikit-learn model, and return self."""
+        self.offset_ = -found.intercept
+        return super().with_coefficients(kernel, found)
+
     def score_samples(self, X: Any) -> Floats:
         """Return <w, phi(x)>, (n,): the larger, the more like the training set."""
         return self.decision_function(X) + self.offset_
@@ -110,7 +116,8 @@ class OneClassSVM(OutlierMixin, SupportModel):
         """Return <w, phi(x)> - offset_, (n,), negative for what is novel; what is on the boundary within rounding has 0."""
         check_is_fitted(self)
         values = np.ascontiguousarray(self._columns(X)[:, 0])
-        values[np.abs(values) <= ROUNDING * np.abs(self.offset_)] = 0.0
+        if not self._read_in:  # scikit-learn keeps the rounding
+            values[np.abs(values) <= ROUNDING * np.abs(self.offset_)] = 0.0
         return values
 
     def predict(self, X: Any) -> Array:

@@ -22,6 +22,7 @@ from mercer.estimators.svm.hinge import HINGE, SOLVERS, HingeSolver, hinge_route
 from mercer.estimators.svm.margin_bounds import MarginLedger, margin_ledgers, without_bounds
 from mercer.estimators.svm.model import (
     KeptTraining,
+    ReadMachine,
     Solver,
     SolverSettings,
     SupportModel,
@@ -194,6 +195,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
     @cached_property
     def ledger_(self) -> Any:
         """The margin reached and the bounds that rest on it: of the two classes, or a list, one for each pair."""
+        self._refuse_read_in("margin bounds")
         ledgers = _ledgers(self._pairs_found)
         return ledgers[0] if len(self.classes_) == 2 else ledgers
 
@@ -209,6 +211,11 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         if state.pop("_pairs_found", None) is not None:
             state.update(ledger_=self.ledger_, margin_bound_=self.margin_bound_)
         return state
+
+    def with_coefficients(self, kernel: Kernel, found: ReadMachine) -> Any:
+        """Set the fitted attributes from the coefficients of a scikit-learn model, and return self."""
+        self.classes_, self.class_weight_ = found.classes, found.class_weight  # type: ignore[assignment]
+        return super().with_coefficients(kernel, found)
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
         shape = super()._shape(X)

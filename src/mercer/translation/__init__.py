@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from mercer.errors import InputError, describe, warn
 from mercer.estimators.features.nystroem import Nystroem
@@ -21,6 +24,7 @@ from mercer.kernels.frequencies import Periodic
 from mercer.kernels.functions import Function, Precomputed
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.vectors import Constant, Linear, Polynomial, Tanh
+from mercer.translation.fitted import is_fitted, on_landmarks, read_in, split_white
 
 
 class TranslationWarning(UserWarning):
@@ -31,8 +35,9 @@ def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
     """Return the mercer estimator or kernel that corresponds to one of scikit-learn.
 
     Kernels of `sklearn.gaussian_process.kernels`; SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, KernelPCA, Nystroem and
-    GaussianProcessRegressor; pipelines that hold them. The result is not fitted. `gamma="scale"` and similar values depend
-    on data: give a fitted estimator, or X.
+    GaussianProcessRegressor; pipelines that hold them. A fitted estimator gives a fitted one with the same coefficients and
+    predictions, an unfitted one an unfitted one. `gamma="scale"` and similar values depend on data: give a fitted estimator,
+    or X. A fitted pipeline that ends in Nystroem and a linear model becomes one model on the landmarks.
 
     >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
     >>> from sklearn.svm import SVC
@@ -50,22 +55,30 @@ def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
     if name in KERNELS:
         return KERNELS[name](given)
     if name == "Pipeline":
-        from sklearn.base import clone
-        from sklearn.pipeline import Pipeline
-
-        steps = [(label, _step(step, clone)) for label, step in given.steps]
-        return Pipeline(steps, verbose=given.verbose)
+        return _pipeline(given)
     if name not in ESTIMATORS:
         raise InputError(
             f"from_sklearn: {name} has no counterpart here. Translated are {', '.join(sorted(ESTIMATORS))}, pipelines of "
             f"them, and the kernels {', '.join(sorted(KERNELS))}."
         )
-    return ESTIMATORS[name](given, X)
+    translated = ESTIMATORS[name](given, X)
+    return read_in(given, translated, from_sklearn) if is_fitted(given) else translated
 
 
-def _step(step: Any, clone: Callable[[Any], Any]) -> Any:
+def _pipeline(given: Any) -> Any:
+    """Return the pipeline of translated steps; the others are copied, with what they have learned if it is fitted."""
+    steps, copied = given.steps, copy.deepcopy if is_fitted(given.steps[-1][1]) else clone
+    translated = [(label, _step(step, copied)) for label, step in steps]
+    if copied is copy.deepcopy and len(steps) > 1 and type(steps[-2][1]).__name__ == "Nystroem":
+        whole = on_landmarks(steps[-2][1], translated[-2][1].kernel_, steps[-1][1])
+        if whole is not None:
+            translated = [*translated[:-2], (steps[-1][0], whole)]
+    return Pipeline(translated, verbose=given.verbose) if len(translated) > 1 else translated[0][1]
+
+
+def _step(step: Any, copied: Callable[[Any], Any]) -> Any:
     known = type(step).__module__.startswith("sklearn.") and type(step).__name__ in (*ESTIMATORS, "Pipeline")
-    return from_sklearn(step) if known else step if isinstance(step, str) else clone(step)
+    return from_sklearn(step) if known else step if isinstance(step, str) else copied(step)
 
 
 # -- kernels of Gaussian processes ---------------------------------------------------------------------------------------
@@ -229,17 +242,7 @@ def _nystroem(model: Any, X: Any) -> Any:
 def _gaussian_process(model: Any, X: Any) -> Any:
     """Return a process with zero mean and no priors, as in scikit-learn; noise is alpha, or learned for a WhiteKernel."""
     kernel = model.kernel
-    white, parts = 0.0, _terms(kernel) if kernel is not None else []
-    kept = [part for part in parts if type(part).__name__ != "WhiteKernel"]
-    white = sum(float(part.noise_level) for part in parts if type(part).__name__ == "WhiteKernel")
-    if kernel is None:
-        translated: Kernel = Gaussian(1.0)
-    elif not kept:
-        raise InputError("from_sklearn: a Gaussian process of a WhiteKernel alone has nothing to learn.")
-    else:
-        translated = from_sklearn(kept[0])
-        for part in kept[1:]:
-            translated = translated + from_sklearn(part)
+    translated, white = (Gaussian(1.0), 0.0) if kernel is None else split_white(kernel, from_sklearn)
     learned = model.optimizer is not None and kernel is not None
     noise: Any = "fit" if white and learned else np.asarray(model.alpha, dtype=np.float64)[()] + white
     return GaussianProcessRegressor(
@@ -251,10 +254,6 @@ def _gaussian_process(model: Any, X: Any) -> Any:
         priors=None,
         optimizer="bfgs" if learned else None,
     )
-
-
-def _terms(kernel: Any) -> list[Any]:
-    return [*_terms(kernel.k1), *_terms(kernel.k2)] if type(kernel).__name__ == "Sum" else [kernel]
 
 
 CLASSIFIED = ("tol", "class_weight", "decision_function_shape", "break_ties", "max_iter", "random_state")
