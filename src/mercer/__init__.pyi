@@ -7,6 +7,7 @@ from mercer import geometry as geometry
 from mercer import testing as testing
 from mercer.changes import change_points as change_points
 from mercer.estimators.clusters.kernel_kmeans import KernelKMeans as KernelKMeans
+from mercer.estimators.conformal.regressor import ConformalRegressor as ConformalRegressor
 from mercer.estimators.features.nystroem import Nystroem as Nystroem
 from mercer.estimators.features.random_fourier import RandomFourierFeatures as RandomFourierFeatures
 from mercer.estimators.gp.classifier import GaussianProcessClassifier as GaussianProcessClassifier

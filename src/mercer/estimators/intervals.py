@@ -116,28 +116,37 @@ NEW_ROWS = 1024
 class IntervalMixin:
     """Gives `predict_interval` to a regressor that has `predict`, `loo_residuals_` and, for jackknife+, `_influence`."""
 
-    def predict_interval(self: Any, X: Any, coverage: float = 0.9, *, method: str = "jackknife") -> Floats:
+    def predict_interval(
+        self: Any, X: Any, coverage: float = 0.9, *, method: str = "jackknife", shift: Any = None
+    ) -> Floats:
         """Return an interval for the target at each new point, (n, 2), or (n, 2, t) for several targets.
 
         Parameters
         ----------
         coverage : float
             The fraction of new targets that should fall inside.
-        method : "jackknife" or "jackknife+"
+        method : "jackknife", "jackknife+" or "local"
             The jackknife takes f(x) -+ q, q the ceil(coverage (n + 1))-th smallest leave-one-out residual: no further
             factorization. The jackknife+ moves each end with the leave-one-out predictions at x; it covers at least
-            1 - 2 (1 - coverage) whatever the data. After tuning on the same residuals both are approximate.
+            1 - 2 (1 - coverage) whatever the data. After tuning on the same residuals both are approximate. "local" makes
+            intervals wider where leave-one-out residuals are larger, so that they cover near every point, approximately.
+        shift : Kernel or str, optional
+            For "local": the kernel of the shifts of the rows that are guarded against, by default the kernel of the model.
 
         Sample weights count in the fit only: rows of weight zero are out, every other row is one residual, whatever its
         weight, and is left out with all its copies.
         """
-        if method not in ("jackknife", "jackknife+"):
-            raise InputError(f'method must be "jackknife" or "jackknife+"; got {method!r}.')
+        if method not in ("jackknife", "jackknife+", "local"):
+            raise InputError(f'method must be "jackknife", "jackknife+" or "local"; got {method!r}.')
+        if shift is not None and method != "local":
+            raise InputError(f'shift= is for method="local"; got method={method!r}.')
         prediction = self.predict(X)
         centers = prediction.reshape(len(prediction), -1)
         if method == "jackknife":
             radii = self._radii(coverage)
             intervals = np.stack([centers - radii, centers + radii], axis=1)
+        elif method == "local":
+            intervals = self._local_intervals(X, centers, coverage, shift)
         else:
             intervals = self._jackknife_plus(X, centers, coverage)
         return intervals[:, :, 0] if prediction.ndim == 1 else intervals

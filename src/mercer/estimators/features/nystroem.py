@@ -110,7 +110,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         """Set the fitted attributes from the landmarks that scikit-learn chose, and return self."""
         self._begin_read_in(kernel, columns, names)
         self.components_, self.component_indices_ = landmarks, None if index is None else np.asarray(index, dtype=np.int64)
-        self._index = np.arange(len(normalization)) if index is None else self.component_indices_
+        self._index = np.arange(len(normalization)) if index is None else np.asarray(index, dtype=np.int64)
         self._read_normalization, self.missed_ = np.asarray(normalization, dtype=np.float64), float("nan")
         return self
 

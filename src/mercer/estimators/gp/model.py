@@ -20,6 +20,7 @@ from mercer.estimators.gp.laplace import read_exposure
 from mercer.estimators.gp.latent_regression import LatentTargets
 from mercer.estimators.gp.problem import AnyProblem, GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
 from mercer.estimators.gp.search import Climb, ClimbAttempt, GPParameters
+from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.linalg.evidence import MeanProfile, leave_one_out
@@ -389,19 +390,42 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             return center, std**2
         return self._posterior.latent(self._read(X, reset=False))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, exposure: Any = None) -> Floats:
-        """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets."""
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, method: str = "normal", shift: Any = None, exposure: Any = None
+    ) -> Floats:
+        """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets.
+
+        "normal" takes the predictive distribution. "local" corrects it by leave-one-out residuals, so that intervals cover
+        near every point even where the noise varies; `shift` is the kernel of the shifts that are guarded against, by
+        default the kernel of the model. It needs Gaussian noise and the exact route.
+        """
+        if method not in ("normal", "local"):
+            raise InputError(f'{type(self).__name__}: method must be "normal" or "local"; got {method!r}.')
+        if shift is not None and method != "local":
+            raise InputError(f'{type(self).__name__}: shift= is for method="local"; got method={method!r}.')
         if not (isinstance(coverage, (int, float)) and 0.0 < coverage < 1.0):
             raise InputError(f"coverage must be a number strictly between 0 and 1; got {describe(coverage)}.")
         check_is_fitted(self)
         if self._latent is not None:
+            if method == "local":
+                raise InputError(f'{type(self).__name__}: method="local" needs Gaussian noise; got {self._latent.kind!r}.')
             new = self._read(X, reset=False)
             offset = self._log_exposure(exposure, count(new))
             return self._latent.interval(self._posterior, new, float(coverage), offset)
         self._refuse_exposure(exposure)
+        if method == "local":
+            return self._local_intervals(X, coverage, shift)
         center, std = self.predict(X, return_std=True, include_noise=True)
         reach = float(ndtri(0.5 + coverage / 2.0)) * std
         return np.stack([center - reach, center + reach], axis=1)
+
+    def _local_intervals(self, X: Any, coverage: float, shift: Any) -> Floats:
+        residuals, center = self.loo_residuals_, self.predict(X)
+        found = local_intervals(
+            self, self.X_fit_, residuals.reshape(len(residuals), -1), self._read(X, reset=False),
+            center.reshape(len(center), -1), coverage, shift,
+        )  # fmt: skip
+        return found[:, :, 0] if self._single else found
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Floats:
         """Return functions drawn from the posterior at the rows of X, (m, n_samples), or (m, t, n_samples)."""

@@ -11,6 +11,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
+from mercer.estimators.intervals import IntervalMixin
+from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.neighbors.search import look_at_digits, nearest
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
@@ -170,7 +172,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
 
 
 @estimator
-class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
+class KernelKNeighborsRegressor(RegressorMixin, IntervalMixin, KernelNeighbors):
     """Take the mean target of the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
 
     Parameters
@@ -182,7 +184,7 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
 
     Attributes
     ----------
-    X_fit_, kernel_, n_samples_fit_, route_.
+    X_fit_, kernel_, n_samples_fit_, route_; loo_residuals_ (each row predicted by its neighbors without itself).
 
     >>> import numpy as np
     >>> from mercer import KernelKNeighborsRegressor, Linear
@@ -204,7 +206,21 @@ class KernelKNeighborsRegressor(RegressorMixin, KernelNeighbors):
 
     def predict(self, X: Any) -> Floats:
         """Return the weighted mean of the neighbors' targets."""
-        places, weights = self._neighbors_and_weights(X)
+        return self._means(*self._neighbors_and_weights(X))
+
+    @property
+    def loo_residuals_(self) -> Floats:
+        """y_i minus the prediction of row i by its neighbors without itself."""
+        return np.asarray(self._y - self._means(*self._neighbors_and_weights(None)))
+
+    def _local_intervals(self, X: Any, centers: Floats, coverage: float, shift: Any) -> Floats:  # -> (m, 2, t)
+        residuals = self.loo_residuals_.reshape(len(self._y), -1)
+        return local_intervals(self, self.X_fit_, residuals, self._read(X, reset=False), centers, coverage, shift)
+
+    def _influence(self, X: Any, size: int) -> Any:
+        raise InputError(f'{type(self).__name__}: method must be "jackknife" or "local"; jackknife+ is for ridges.')
+
+    def _means(self, places: Array, weights: Floats) -> Floats:  # (m, k), (m, k) -> (m, *t)
         shares = weights / weights.sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("nk,nk...->n...", shares, self._y[places]))
 

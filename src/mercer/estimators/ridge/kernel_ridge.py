@@ -15,6 +15,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, READ_IN, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import IntervalMixin
+from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.large import predict_large, residuals_of
 from mercer.estimators.ridge.mixed import mixed_radii
@@ -37,7 +38,7 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.dual_function import DualFunction
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
 from mercer.grams.products import weighed
-from mercer.inputs import count
+from mercer.inputs import count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
@@ -255,6 +256,12 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
         if self._loo is None and self._quantile is not None and self._quantile[0] == coverage:
             return self._quantile[1]
         return super()._radii(coverage)
+
+    def _local_intervals(self, X: Any, centers: Floats, coverage: float, shift: Any) -> Floats:  # -> (m, 2, t)
+        loo = self.loo_residuals_
+        used = np.flatnonzero(self._in_fit(len(loo)))
+        rows, residuals = take(self.X_fit_, used), loo.reshape(len(loo), -1)[used]
+        return local_intervals(self, rows, residuals, self._read(X, reset=False), centers, coverage, shift)
 
     def _influence(self, X: Any, size: int) -> Iterator[tuple[slice, Any, Floats]]:
         """d f(x) / d y_i for new points, some rows at a time: (rows, targets it serves, (m, n) values)."""

@@ -16,6 +16,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.definiteness import known_psd
 from mercer.estimators.intervals import cv_plus, jackknife_radius
+from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, known
 from mercer.estimators.svm.decision import SupportFunctions
@@ -29,7 +30,7 @@ from mercer.estimators.svm.model import (
     require,
     require_share,
 )
-from mercer.inputs import count
+from mercer.inputs import count, take
 from mercer.kernels.base import Kernel
 from mercer.linalg.box_qp.problems import BoxProblem, SupportFunction, nu_regression, regression
 from mercer.linalg.box_qp.solver import solve_regression
@@ -52,6 +53,7 @@ class FoldResiduals:
         "support": "rows S",
         "residuals": "float (n,)",
         "folds": "int (n,) < F",
+        "X": "None | absent | rows n",
     }
 
     residuals: Array  # (n,) over rows of positive weight
@@ -59,6 +61,7 @@ class FoldResiduals:
     support: Any  # (S rows); for Precomputed their numbers
     coef: Array  # (S, folds)
     intercepts: Array  # (folds,)
+    X: Any = None  # (n rows) of the residuals; None in files of version 0.2
 
 
 def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFunction], meter: Meter) -> FoldResiduals:
@@ -78,7 +81,8 @@ def hold_out(kernel: Kernel, training: Any, fit: Callable[[Array], SupportFuncti
     used = np.flatnonzero(coef.any(axis=1))
     support = used if len(used) == 0 else kernel.keep(training.X, used)
     intercepts = np.array([function.intercept for function in found])
-    return FoldResiduals(residuals[known], folds[known], support, coef[used], intercepts)
+    rows = None if kernel.given else take(training.X, np.flatnonzero(known))
+    return FoldResiduals(residuals[known], folds[known], support, coef[used], intercepts, rows)
 
 
 def fold_predictions(held: FoldResiduals, kernel: Kernel, new: Any) -> Array:  # (m rows) -> (m, folds)
@@ -154,28 +158,45 @@ class SupportRegressor(RegressorMixin, SupportModel):
         check_is_fitted(self)
         return np.ascontiguousarray(self._columns(X)[:, 0])
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "cv") -> Floats:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "cv", shift: Any = None) -> Floats:
         """Return an interval for the target at each new point, (n, 2), from residuals of rows held out in ten folds.
 
         Parameters
         ----------
         coverage : float
             The fraction of new targets that should fall inside.
-        method : "cv" or "cv+"
+        method : "cv", "cv+" or "local"
             "cv" is f(x) -+ q, q the ceil(coverage (n + 1))-th smallest held-out residual in absolute value: about the
             requested coverage, without a proof. "cv+" (Barber et al., 2021) moves each end with the functions of the ten
             folds; it covers at least 1 - 2 (1 - coverage) - sqrt(2 / n) whatever the data, if rows are exchangeable.
+            "local" makes intervals wider where held-out residuals are larger, so that they cover near every point,
+            approximately.
+        shift : Kernel or str, optional
+            For "local": the kernel of the shifts of the rows that are guarded against, by default the kernel of the model.
 
         The folds are fitted at the first call.
         """
-        if method not in ("cv", "cv+"):
-            raise InputError(f'{type(self).__name__}: method must be "cv" or "cv+"; got {method!r}.')
+        if method not in ("cv", "cv+", "local"):
+            raise InputError(f'{type(self).__name__}: method must be "cv", "cv+" or "local"; got {method!r}.')
+        if shift is not None and method != "local":
+            raise InputError(f'{type(self).__name__}: shift= is for method="local"; got method={method!r}.')
         check_is_fitted(self)
         held = self._once("held", self._hold_out)
+        if method == "local":
+            return self._local_intervals(X, held, coverage, shift)
         if method == "cv":
             center, radius = self.predict(X), jackknife_radius(held.residuals, coverage)
             return np.stack([center - radius, center + radius], axis=1)
         return crossed(held, self.kernel_, self._read(X, reset=False), coverage)
+
+    def _local_intervals(self, X: Any, held: FoldResiduals, coverage: float, shift: Any) -> Floats:  # -> (m, 2)
+        if held.X is None:
+            raise InputError(
+                f'{type(self).__name__}: method="local" needs the rows of the residuals, which Precomputed values and files '
+                "of version 0.2 do not hold. Use ConformalRegressor(model, shift).fit(X, y) on calibration rows."
+            )
+        new, residuals = self._read(X, reset=False), held.residuals[:, None]
+        return local_intervals(self, held.X, residuals, new, self.predict(X)[:, None], coverage, shift)[:, :, 0]
 
     @property
     def cv_residuals_(self) -> Array:

@@ -1,0 +1,1 @@
+"""Estimators that wrap a fitted one and calibrate it on further rows."""
