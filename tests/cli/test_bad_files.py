@@ -19,6 +19,11 @@ from tests.cli.tables import QUICK, invoke, table
 BAD = {
     "missing target": ("a,b\n1,2\n", ["--target", "c"], "there is no column 'c'. There are: 'a', 'b'."),
     "misspelled target": ("speed,size\n1,2\n", ["--target", "sped"], "Did you mean 'speed'?"),
+    "part of a name": ("Body Mass (g),b\n1,2\n", ["--target", "Mass"], "Did you mean 'Body Mass (g)'?"),
+    "thousands": ("a;b\n1,000;2\n3;2\n", ["--target", "b"], "numbers with commas, such as '1,000'"),
+    "sequences": (">s1\nACGT\n", ["--target", "b"], "this is a FASTA file of sequences"),
+    "zero bytes": ("\0" * 200_000, ["--target", "b"], "line 1: holds zero bytes: this is not text"),
+    "a long name": ("a" * 200_000 + ",b\n1,2\n", ["--target", "b"], "has a name of 200,000 letters"),
     "decimal commas": ("a;b\n1,5;2\n", ["--target", "b"], "the column 'a' holds numbers with decimal commas"),
     "empty file": ("", ["--target", "c"], "the file is empty"),
     "names only": ("a,b\n", ["--target", "b"], "no rows below"),

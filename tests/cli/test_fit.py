@@ -189,12 +189,34 @@ def test_without_a_target_the_columns_are_listed(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert lines[4].endswith("30 missing") and lines[2].endswith("constant: a fit leaves it out")
     assert "2026-11-16, 2026-11-17T09:30" in lines[5]
-    assert blank == "" and last == f"60 rows. Say which column to predict, e.g.: mercer fit {data} --target day"
+    assert blank == "" and last == f"60 rows. Say which column to predict, e.g.: mercer fit {data} --target y"
 
 
-def test_a_head_is_enough_to_list_columns(tmp_path: Path) -> None:
-    result = invoke("fit", table(tmp_path / "d.csv", 2500))
-    assert "2,500 rows (the first 2,000 are described)" in result.stdout
+def test_a_listing_describes_a_sample_of_the_whole_table(tmp_path: Path) -> None:
+    label = np.repeat(["sick", "well"], 2500)
+    result = invoke("fit", table(tmp_path / "d.csv", 5000, label=label))
+    assert "5,000 rows (2,000 of them, drawn from the whole table, are described)" in result.stdout
+    assert "sick, well" in result.stdout and "--target label" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "target"),
+    [
+        ("id,species,note,when", "species"),  # dates and text are no targets; a name that says so
+        ("id,size,weight,when", "weight"),  # the last that can be one
+        ("id,when", "when"),  # nothing can: the last
+    ],
+)
+def test_the_suggested_target_is_plausible(columns: str, target: str, tmp_path: Path) -> None:
+    cells = {
+        "id": np.arange(40), "species": np.repeat(["a", "b"], 20), "size": np.sin(np.arange(40)),
+        "weight": np.cos(np.arange(40)), "note": np.array([f"text no {i} {'x' * i}" for i in range(40)]),
+        "when": np.array([f"2026-01-{1 + i % 28:02}" for i in range(40)]),
+    }  # fmt: skip
+    names = columns.split(",")
+    lines = [columns, *(",".join(str(cells[name][i]) for name in names) for i in range(40))]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    assert invoke("fit", tmp_path / "d.csv").stdout.rstrip().endswith(f"--target {target}")
 
 
 def test_progress_goes_to_whoever_watches() -> None:

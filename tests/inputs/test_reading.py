@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.inputs.delimited import count_lines, read_header, read_text
+from mercer.inputs.delimited import read_header, read_text
 from mercer.inputs.reading import list_table, read_table
 from mercer.inputs.tables import Table
 
@@ -126,7 +126,7 @@ def test_other_files_are_the_same_table(tmp_path: Path, monkeypatch: pytest.Monk
     for name in ("b.tsv", "c.csv.gz", "d.parquet", "e.arrow", "f.db"):
         same(read_table(tmp_path / name), first)
         listed = list_table(tmp_path / name)
-        assert listed.rows == 3 and listed.head.columns == ["a", "s", "d"]
+        assert listed.rows == 3 and listed.sample.columns == ["a", "s", "d"]
     for content in (text.encode(), (tmp_path / "d.parquet").read_bytes()):  # what it is, is seen from its first bytes
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         same(read_table("-"), first)
@@ -160,21 +160,16 @@ def test_hundreds_of_files_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_table(tmp_path)["a"].to_numpy(), np.arange(400))
 
 
-def test_lines_are_counted_where_that_counts_rows(tmp_path: Path) -> None:
+def test_a_listing_draws_from_the_whole_table_and_counts_its_rows(tmp_path: Path) -> None:
+    """The first 2,000 rows of a file sorted by class hold one class only."""
     path = tmp_path / "a.csv"
-    for text, count in {
-        "a,b\n1,2\n3,4\n": 2,
-        "a,b\n1,2\n3,4": 2,
-        'a,b\n1,"2\n3"\n': None,
-        "a\n\n1\n": None,
-        "a\r\n1\r\n": None,
-    }.items():
-        path.write_bytes(text.encode())
-        assert count_lines(path) == count
-    quoted = "a,b\n" + "".join(f'{i},"x\n{i}"\n' for i in range(2500))
-    for text in ("a,b\n" + "".join(f"{i},x\n" for i in range(2500)), quoted):
-        path.write_bytes(text.encode())
-        assert list_table(path).rows == 2500
+    path.write_text("a,b\n" + "".join(f'{i},"{"x" if i < 2500 else "y"}\n"\n' for i in range(5000)))
+    listed = list_table(path)
+    assert listed.rows == 5000 and len(listed.sample) == 2000
+    assert set(listed.sample["b"]) == {"x\n", "y\n"}
+    numbers = listed.sample.numbers
+    np.testing.assert_array_equal(listed.sample["a"].to_numpy(), numbers)
+    assert (np.diff(numbers) > 0).all()
 
 
 def test_queries(tmp_path: Path) -> None:
@@ -242,3 +237,131 @@ def test_wide_tables_take_time_in_proportion_to_their_cells(tmp_path: Path) -> N
     days = ["NA"] * 70_000 + ["2026-01-02"]
     later.write_text("\n".join([",".join(f"c{i}" for i in range(101)), *(day + ",1" * 100 for day in days)]) + "\n")
     assert read_table(later)["c0"].to_numpy().dtype.kind == "M"
+
+
+# -- at the edges -------------------------------------------------------------------------------------------------------
+
+EDGES = """0000-01-01 0001-01-01 2020-01-01T24:00 2020-01-01T10:60 2020-01-01T10:00+99:99 9999-12-31T23:59-10:00 2020-01-02
+2020-01-01T10:00 2020-01-01T10:00+01:00 0001-01-01T00:00+10:00 \u0661\u0662 1e400 1_000"""
+
+
+@pytest.mark.parametrize("cell", EDGES.split())
+def test_both_readers_agree_on_cells_at_the_edge(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"a,y\n2020-05-05,1\n{cell},2\n\n", encoding="utf-8")
+    same(read_table(path), slow(path))
+    path.write_text(f"a\n{cell}\n\n{cell}\n", encoding="utf-8")  # an empty line is a missing cell of the only column
+    found = read_table(path)
+    same(found, slow(path)) if cell.isascii() else None
+    assert len(found) == 3
+
+
+def test_dates_of_a_query_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").write_text("a,y\n2020-01-01T10:00,1\n2020-01-01T10:00+02:00,2\n")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        same(read_table(tmp_path / "a.csv", "SELECT * FROM data"), read_table(tmp_path / "a.csv"))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def typed_table() -> Any:
+    import pyarrow as pa
+
+    return {
+        "binary": (pa.array([b"\xff", b"a"]), "binary data"),
+        "records": (pa.array([{"u": 1}, {"u": 2}]), "cells of the type"),
+        "numbers": (pa.array([[1.0], [2.0]]), "cells of the type"),
+        "far": (pa.array([2**40, 0], pa.timestamp("s")), "outside of the years 1 to 9999"),
+        "nanoseconds": (
+            pa.array([1, 10**18 + 1], pa.timestamp("ns", tz="Europe/Berlin")),
+            ["1970-01-01", "2001-09-09T01:46:40"],
+        ),
+        "large": (pa.array([2**53 + 1, 2**64 - 1], pa.uint64()), [2.0**53, 2.0**64]),
+        "half": (pa.array([0.5, None], pa.float16()), [0.5, np.nan]),
+        "tokens": (pa.array([["a", "b"], None]), [["a", "b"], None]),
+        "dictionary": (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
+        "clock": (pa.array([60, 0], pa.time32("s")), ["00:01:00", "00:00:00"]),
+    }
+
+
+@pytest.mark.parametrize("kind", typed_table())
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_typed_columns_are_read_by_a_rule_or_refused_by_name(kind: str, suffix: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    column, expected = typed_table()[kind]
+    path = tmp_path / f"a.{suffix}"
+    write = parquet.write_table if suffix == "parquet" else feather.write_feather
+    write(pa.table({"it": column, "y": [1.0, 2.0]}), str(path))
+    if isinstance(expected, str):
+        for read in (read_table, list_table):
+            with pytest.raises(InputError, match=f"the column 'it' holds .*{expected}"):
+                read(path)
+        return
+    found = read_table(path)["it"].to_numpy()
+    same(list_table(path).sample, read_table(path))
+    if found.dtype.kind == "M":
+        assert found.tolist() == np.array(expected, dtype="datetime64[us]").tolist()
+    elif found.dtype.kind == "f":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found.tolist() == expected
+
+
+def test_a_last_line_that_duckdb_would_leave_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mercer.inputs import delimited
+
+    monkeypatch.setattr(delimited, "LONGEST", 1000)
+    text = b"a,y\n" + b"1,2\n" * 400 + b"z" * 1001
+    for path, content in ((tmp_path / "a.csv", text), (tmp_path / "b.csv.gz", gzip.compress(text))):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="the last line is longer than 1,000 bytes"):
+            read_table(path)
+
+
+# -- SQLite -------------------------------------------------------------------------------------------------------------
+
+
+def database(path: Path, *statements: str) -> Path:
+    with sqlite3.connect(path) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+    return path
+
+
+def test_a_sqlite_query_changes_and_attaches_nothing(tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db", "CREATE TABLE t (a, y)", "INSERT INTO t VALUES (1, 2)")
+    before = path.read_bytes()
+    for sql in (
+        f"VACUUM INTO '{tmp_path / 'copy.db'}'",
+        f"ATTACH '{tmp_path / 'other.db'}' AS o",
+        "DELETE FROM t",
+        "PRAGMA user_version = 7",
+        "SELECT 1 AS a; DELETE FROM t",
+        "WITH c AS (SELECT 1) DELETE FROM t",
+        "SELECT * FROM pragma_database_list",
+    ):
+        with pytest.raises(InputError):
+            read_table(path, sql)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.db"] and path.read_bytes() == before
+    assert read_table(path, " (SELECT a + 1 AS b FROM t)".strip(" ()"))["b"].to_numpy().tolist() == [2.0]
+    with pytest.raises(InputError, match="the column 'a' holds binary data"):
+        read_table(database(tmp_path / "b.db", "CREATE TABLE t AS SELECT x'ff' AS a"))
+
+
+def test_a_view_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mercer.inputs import sqlite_files
+
+    forever = "CREATE VIEW v AS WITH RECURSIVE c(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM c) SELECT a FROM c"
+    with pytest.raises(MemoryBudgetError, match="take more than the 5 MB"):
+        read_table(database(tmp_path / "a.db", forever), memory=5_000_000)
+    monkeypatch.setattr(sqlite_files, "STEPS", 5_000_000)
+    with pytest.raises(InputError, match="stopped because it takes very long"):
+        list_table(database(tmp_path / "b.db", forever + " WHERE a < 0"))
+    with pytest.raises(InputError, match="too big"):
+        read_table(database(tmp_path / "c.db", "CREATE VIEW v AS SELECT zeroblob(900000000) AS a"))

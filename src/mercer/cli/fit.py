@@ -209,15 +209,17 @@ def _stem(data: str) -> str:
 
 def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
     from mercer.inputs.reading import list_table
-    from mercer.workflow.question import describe_columns
+    from mercer.numeric.memory import budget_bytes
+    from mercer.workflow.question import describe_columns, suggested_target
 
-    found = list_table(data, sql, delimiter)
-    print_text("\n".join(describe_columns(found.head)))
+    found = list_table(data, sql, delimiter, budget_bytes(None) // 4)
+    print_text("\n".join(describe_columns(found.sample)))
+    drawn = len(found.sample)
     about = f"{found.rows:,} row{'s' if found.rows != 1 else ''}" + (
-        f" (the first {len(found.head):,} are described)" if len(found.head) < found.rows else ""
+        f" ({drawn:,} of them, drawn from the whole table, are described)" if drawn < found.rows else ""
     )
     query = "" if sql is None else f" --sql {shlex.quote(sql)}"
-    example = shlex.quote(found.head.columns[-1])
+    example = shlex.quote(suggested_target(found.sample))
     print_text(f"\n{about}. Say which column to predict, e.g.: mercer fit {shlex.quote(data)}{query} --target {example}")
     return 0
 

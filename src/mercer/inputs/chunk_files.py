@@ -129,7 +129,7 @@ def _mapped(path: str) -> Any:
         raise MissingExtraError(f"{path}: reading Arrow needs pyarrow: {install_command('cli')}") from None
     try:
         return ipc.open_file(pa.memory_map(path))
-    except pa.ArrowInvalid:
+    except (pa.ArrowException, OSError):
         raise InputError(f"{path}: the file is damaged, or not Arrow; write it again.") from None
 
 
@@ -145,7 +145,7 @@ def _arrow(path: str, columns: tuple[str, ...], start: int, stop: int) -> dict[s
                 batches.append(batch.select(list(columns)).slice(low, high - low))
             at += batch.num_rows
         table = pa.Table.from_batches(batches)
-        return {name: np.array(arrow_column(table.column(name))) for name in columns}
+        return {name: np.array(arrow_column(table.column(name), name)) for name in columns}
 
 
 class _Reader:

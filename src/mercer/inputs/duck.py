@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,23 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import pathname2url
 
 import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError, MemoryBudgetError, MissingExtraError, install_command
-from mercer.inputs.delimited import ISO_DATE, MISSING, Header, as_times, checked_names, not_utf8, typed
-from mercer.inputs.tables import Table
+from mercer.inputs.delimited import ISO_DATE, LONGEST, MISSING, Header, as_times, not_utf8, typed
+from mercer.inputs.tables import Table, in_range, unreadable
 
 NUMBER, DATE, TRUTH, WORDS = "number", "date", "truth", "words"
 
 #: Bytes of a Python str in addition to its characters.
 TEXT_BYTES = 60
 
-#: Longest line of text in bytes. A reader's buffer holds two such lines: DuckDB's default is sixteen, which is 256 MB per
+#: Bytes of a reader's buffer, which holds two lines of the longest kind: DuckDB's default is sixteen, which is 256 MB per
 #: thread, and large files would be read by one thread only.
-LONGEST_LINE = 16_000_000
+BUFFER = 2 * LONGEST
 
 #: More columns of text than this are read as they are and judged by Arrow. A query with an expression for each of them takes
 #: DuckDB a time that grows faster than the square of their number: 42 s for 400 columns.
@@ -38,7 +36,11 @@ WIDE = 100
 NUMBER_OF_ROW = '"mercer: row"'
 
 #: DuckDB's types that are numbers.
-_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL.*|DOUBLE|FLOAT)$")
+_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\([\d,]+\)|DOUBLE|FLOAT|INTERVAL)$")
+
+#: DuckDB's types that are text, and lists of texts or whole numbers, which are tokens.
+_TEXTUAL = re.compile(r"TEXT$|VARCHAR$|JSON$|UUID$|TIME($|_NS$|\b WITH TIME ZONE$)|ENUM\(.*\)$|\"NULL\"$")
+_TOKENS = re.compile(r"(VARCHAR|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?)\[\d*\]$")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ def connected(memory: int | None = None) -> Any:
     }
     if memory is not None:
         config["memory_limit"] = f"{max(memory, 2**27)}B"
-    return duckdb.connect(":memory:", config=config)
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET TimeZone = 'UTC'")  # of times without a zone, wherever this runs
+    return connection
 
 
 def _counted() -> bool:
@@ -131,7 +135,7 @@ def text_files(files: Sequence[Path], headers: Sequence[Header]) -> Relation:
         parts.append(
             f"SELECT {ordered} FROM read_csv({literal(_escaped(str(path)))}, auto_detect=false, header=true, "
             f"delim={literal(header.delimiter)}, quote='\"', escape='\"', columns={{{typed}}}, strict_mode=true, "
-            f"max_line_size={LONGEST_LINE}, buffer_size={2 * LONGEST_LINE})"
+            f"max_line_size={LONGEST}, buffer_size={BUFFER})"
         )
     return Relation(_one_after_the_other(parts), names, tuple(f"c{i}" for i in range(len(names))), ("TEXT",) * len(names))
 
@@ -193,12 +197,12 @@ def looked_at(connection: Any, table: Relation) -> ScannedTable:
     found = list(connection.execute(f"SELECT {', '.join(asked)} FROM ({table.sql})").fetchone())
     rows = int(found.pop(0))
     kinds, size = [], 0.0
-    for kind in table.kinds:
+    for name, kind in zip(table.names, table.kinds, strict=True):
         if kind == "TEXT":
             present, numbers, dates, letters = (found.pop(0) for _ in range(4))
             kinds.append(NUMBER if numbers == present else DATE if dates == present else WORDS)
         else:
-            kinds.append(_kind(kind))
+            kinds.append(_kind(kind, name))
             letters = found.pop(0) if _is_words(kind) else 0.0
         size += 8.0 + (TEXT_BYTES + float(letters or 0.0) if kinds[-1] == WORDS else 0.0)
     return ScannedTable(rows, tuple(kinds), size)
@@ -261,7 +265,7 @@ def _from_arrow(column: Any, kind: str) -> Array:
 
 def shape_of_types(table: Relation, rows: int) -> ScannedTable:
     """Return the kinds of the columns by their types in DuckDB, without reading cells."""
-    return ScannedTable(rows, tuple(_kind(kind) for kind in table.kinds), 0.0)
+    return ScannedTable(rows, tuple(map(_kind, table.kinds, table.names)), 0.0)
 
 
 def batches(connection: Any, query: str, rows: int = 65_536) -> Iterator[Any]:
@@ -318,6 +322,8 @@ def fetched(connection: Any, table: Relation, shape: ScannedTable, rows: int | N
     for place, (name, kind, raw) in enumerate(zip(table.names, shape.kinds, table.kinds, strict=True)):
         cells = got.pop(f"v{place}")
         values = _from_arrow(cells, kind) if wide else _array(cells, kind, raw)
+        if kind == DATE:
+            in_range(values, name)
         out[name] = values if picked is None else values[picked]
     return Table(out, numbers)
 
@@ -329,7 +335,7 @@ def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
             return f"make_timestamp(epoch_us(CAST({_with_seconds(here)} AS TIMESTAMPTZ)))"  # times with a zone in UTC
         return f"CAST({here} AS DOUBLE)" if found == NUMBER else here
     if found == NUMBER:
-        return f"CAST({column} AS DOUBLE)"
+        return f"epoch({column})" if kind == "INTERVAL" else f"CAST({column} AS DOUBLE)"
     if found == WORDS and _is_words(kind):
         return f"CAST({column} AS VARCHAR)"
     return column
@@ -377,15 +383,19 @@ def _with_seconds(column: str) -> str:
 
 
 def _is_words(kind: str) -> bool:
-    return kind == "TEXT" or kind in ("VARCHAR", "UUID", "TIME") or kind.startswith("ENUM")
+    return _TEXTUAL.match(kind) is not None
 
 
-def _kind(kind: str) -> str:
+def _kind(kind: str, name: str) -> str:
     if _NUMERIC.match(kind):
         return NUMBER
     if kind == "BOOLEAN":
         return TRUTH
-    return DATE if kind.startswith(("DATE", "TIMESTAMP")) else WORDS
+    if _is_words(kind) or _TOKENS.match(kind):
+        return WORDS
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return DATE
+    raise unreadable(name, "binary data" if kind == "BLOB" else f"cells of the type {kind[:60]}")
 
 
 def one_question(connection: Any, sql: str) -> str:
@@ -412,43 +422,3 @@ def said(error: Exception, where: str) -> InputError:
         return not_utf8(where, "a line holds bytes of another encoding")
     hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate", "LINE"))), "")
     return InputError(f"{where}: {lines[0] if lines else 'not readable'}{' ' + hint if hint else ''}")
-
-
-def read_sqlite(path: Path, sql: str | None, head: int | None = None) -> tuple[dict[str, Array], int]:
-    """Return the columns of a query, or of the only table of a file, and the number of rows; `head` limits the rows."""
-    connection = sqlite3.connect(f"file:{pathname2url(str(path.absolute()))}?mode=ro", uri=True)
-    try:
-        question = sql or f"SELECT * FROM {_only_table(path, connection)}"
-        cursor = connection.execute(question)
-        if cursor.description is None:
-            raise InputError(f'{path}: --sql takes one SELECT, such as --sql "SELECT * FROM …".')
-        names = checked_names(str(path), [str(entry[0]) for entry in cursor.description])
-        rows = cursor.fetchall() if head is None else cursor.fetchmany(head)
-        count = len(rows)
-        if head is not None and len(rows) == head:
-            count = int(connection.execute(f"SELECT count(*) FROM ({question.rstrip().rstrip(';')})").fetchone()[0])
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: SQLite says: {error}; check the query, or the file.") from None
-    finally:
-        connection.close()
-    if not rows:
-        raise InputError(f"{path}: the table has no rows.")
-    return {name: _column(list(cells)) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}, count
-
-
-def _only_table(path: Path, connection: sqlite3.Connection) -> str:
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'")
-    names = [str(row[0]) for row in found]
-    if len(names) != 1:
-        raise InputError(
-            f"{path}: holds {len(names)} tables ({', '.join(names[:12])}); say which one: "
-            f"--sql 'SELECT * FROM {(names or ['…'])[0]}'"
-        )
-    return '"' + names[0].replace('"', '""') + '"'
-
-
-def _column(cells: list[Any]) -> Array:
-    """Return numbers if all cells are numbers or missing; other cells are read like text in a CSV file."""
-    if all(cell is None or isinstance(cell, (int, float)) for cell in cells):
-        return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    return typed(["" if cell is None else cell.hex() if isinstance(cell, bytes) else str(cell) for cell in cells])

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,14 @@ from mercer.inputs import duck
 from mercer.inputs.delimited import (
     Header,
     checked_names,
-    count_lines,
-    has_decimal_commas,
     read_cells,
     read_header,
-    read_text,
+    refuse_commas,
+    refuse_long_end,
     typed,
+    unpacked_size,
 )
-from mercer.inputs.duck import read_sqlite
+from mercer.inputs.sqlite_files import read_sqlite
 from mercer.inputs.tables import Table, arrow_column
 
 CSV, PARQUET, ARROW, SQLITE = "csv", "parquet", "arrow", "sqlite"
@@ -50,6 +50,7 @@ _OTHERS = {
     b"\xfd7zXZ": "compressed with xz; unpack it first: unxz",
     b"\x93NUMPY": "a NumPy array without names of columns; write it as CSV or Parquet",
     b"\x89HDF": "an HDF5 file; write the table as CSV or Parquet",
+    b">": "a FASTA file of sequences, or text whose first name begins with >; write a table with a column of sequences",
 }
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -152,8 +153,8 @@ VIEW = "data"
 #: Names shown in one message.
 SHOWN = 12
 
-#: Rows of a head.
-HEAD = 2000
+#: Rows of a listing.
+SAMPLE = 2000
 
 #: Larger texts are not read again cell by cell for a better message, because that would take too long.
 DIAGNOSED = 200_000_000
@@ -161,9 +162,9 @@ DIAGNOSED = 200_000_000
 
 @dataclass(frozen=True)
 class Listing:
-    """The first rows of a table, and its number of rows."""
+    """Some rows of a table in their order, drawn from the whole table, and its number of rows."""
 
-    head: Table
+    sample: Table
     rows: int
 
 
@@ -192,39 +193,15 @@ def read_table(
     memory : raise an error if the table needs more bytes
     """
     with opened(source) as found:
-        return _read(found, _Wish(sql, columns, rows, seed, delimiter, memory))
+        return _read(found, _Wish(sql, columns, rows, seed, delimiter, memory)).sample
 
 
-def list_table(source: str | os.PathLike[str], sql: str | None = None, delimiter: str | None = None) -> Listing:
-    """Return the first rows of a table and its number of rows, without reading the whole table into memory."""
+def list_table(
+    source: str | os.PathLike[str], sql: str | None = None, delimiter: str | None = None, memory: int | None = None
+) -> Listing:
+    """Return a sample of the rows of a table and their number; files are read, and refused, as `read_table` does."""
     with opened(source) as found:
-        if found.kind == SQLITE:
-            data, count = read_sqlite(found.files[0], sql, HEAD)
-            return Listing(Table(data), count)
-        if found.kind == CSV and sql is None:
-            headers = _headers(found, delimiter)
-            head = Table(read_text(found.files[0], str(found.files[0]), headers[0], HEAD))
-            return Listing(head, _count(found, headers) if len(head) == HEAD or len(headers) > 1 else len(head))
-        with duck.database() as connection:
-            try:
-                whole = _relation(connection, found, _headers(found, delimiter), sql)
-                part = replace(whole, sql=f"SELECT * FROM ({whole.sql}) LIMIT {HEAD}")
-                head = duck.fetched(connection, part, duck.looked_at(connection, part), None, 0)
-                return Listing(head, duck.count(connection, whole))
-            except Exception as error:
-                raise duck.said(error, found.name) from None
-
-
-def _count(found: FileSource, headers: Sequence[Header]) -> int:
-    counts = [count_lines(path) for path in found.files]
-    known = [count for count in counts if count is not None]
-    if len(known) == len(counts):
-        return sum(known)
-    with duck.database() as connection:
-        try:
-            return duck.count(connection, duck.text_files(found.files, headers))
-        except Exception as error:
-            raise duck.said(error, found.name) from None
+        return _read(found, _Wish(sql, None, SAMPLE, 0, delimiter, memory))
 
 
 @dataclass(frozen=True)
@@ -239,9 +216,9 @@ class _Wish:
     memory: int | None
 
 
-def _read(found: FileSource, wish: _Wish) -> Table:
+def _read(found: FileSource, wish: _Wish) -> Listing:
     if found.kind == SQLITE:
-        return _some(found, Table(read_sqlite(found.files[0], wish.sql)[0]), wish)
+        return _some(found, Table(read_sqlite(found.files[0], wish.sql, wish.memory)), wish)
     if found.kind == ARROW and wish.sql is None:
         return _some(found, _arrow_columns(_arrow(found)), wish)
     headers = _headers(found, wish.delimiter)
@@ -256,10 +233,10 @@ def _read(found: FileSource, wish: _Wish) -> Table:
             read = duck.fetched(connection, table, shape, wish.rows, wish.seed)
         except Exception as error:
             reason = duck.said(error, found.name)
-            if found.kind != CSV or wish.sql is not None or sum(p.stat().st_size for p in found.files) > DIAGNOSED:
+            if found.kind != CSV or wish.sql is not None or unpacked_size(found.files, DIAGNOSED) >= DIAGNOSED:
                 raise reason from None
             return _some(found, Table(_cell_by_cell(found, headers)), wish)
-    return _checked(found, read)
+    return Listing(_checked(found, read), shape.rows)
 
 
 def _headers(found: FileSource, delimiter: str | None) -> list[Header]:
@@ -270,6 +247,7 @@ def _headers(found: FileSource, delimiter: str | None) -> list[Header]:
         raise InputError(f"the delimiter must be one character; got {delimiter!r}.")
     headers = [read_header(path, str(path) if len(found.files) > 1 else found.name, delimiter) for path in found.files]
     for path, header in zip(found.files, headers, strict=True):
+        refuse_long_end(path, str(path))
         other = set(header.names) ^ set(headers[0].names)
         if other:
             raise InputError(
@@ -317,7 +295,8 @@ def _arrow(found: FileSource) -> Any:
         with pa.memory_map(str(path)) as file:
             try:
                 parts.append(ipc.open_file(file).read_all())
-            except pa.ArrowInvalid:
+                parts[-1].validate(full=True)  # offsets of a damaged file may point anywhere
+            except (pa.ArrowException, OSError):
                 raise InputError(f"{path}: the file is damaged, or not Arrow; write it again.") from None
     try:
         return pa.concat_tables(parts, promote_options="default")
@@ -329,17 +308,18 @@ def _arrow_columns(table: Any) -> Table:
     if table.num_rows == 0 or table.num_columns == 0:
         raise InputError(f"the table is empty ({table.num_rows} rows, {table.num_columns} columns).")
     names = checked_names("the Arrow file", table.column_names)
-    return Table({name: arrow_column(table.column(i)) for i, name in enumerate(names)})
+    return Table({name: arrow_column(table.column(i), name) for i, name in enumerate(names)})
 
 
-def _some(found: FileSource, table: Table, wish: _Wish) -> Table:
+def _some(found: FileSource, table: Table, wish: _Wish) -> Listing:
     """Return the requested columns and rows of a table in memory."""
+    count = len(table)
     if wish.columns is not None:
         refuse_unknown(found.name, table.columns, wish.columns)
         table = table[list(wish.columns)]
     if wish.rows is not None and wish.rows < len(table):
         table = table[np.sort(np.random.default_rng(wish.seed).choice(len(table), wish.rows, replace=False))]
-    return _checked(found, table)
+    return Listing(_checked(found, table), count)
 
 
 def _checked(found: FileSource, table: Table) -> Table:
@@ -347,11 +327,8 @@ def _checked(found: FileSource, table: Table) -> Table:
         raise InputError(f"{found.name}: there are names of columns but no rows below them.")
     for name in table.columns:
         values = table[name].to_numpy()
-        if found.kind == CSV and values.dtype.kind == "O" and has_decimal_commas(values[:100]):
-            raise InputError(
-                f"{found.name}: the column {name!r} holds numbers with decimal commas, which would be read as words; "
-                "write 1.5 and not 1,5."
-            )
+        if found.kind == CSV and values.dtype.kind == "O":
+            refuse_commas(found.name, name, values[:100])
     return table
 
 
@@ -380,10 +357,20 @@ def refuse_unknown(name: str, here: Sequence[str], wanted: Sequence[str]) -> Non
     known = set(here)
     for label in wanted:
         if label not in known:
-            near = difflib.get_close_matches(label, here, 1)
+            near = " or ".join(repr(other) for other in _similar(label, here))
             some = ", ".join(repr(other) for other in here[:SHOWN]) + (" …" if len(here) > SHOWN else "")
-            hint = f" Did you mean {near[0]!r}?" if near else f" There are: {some}."
+            hint = f" Did you mean {near}?" if near else f" There are: {some}."
             raise InputError(f"{name}: there is no column {label!r}.{delimiter_hint(here) or hint}")
+
+
+def _similar(label: str, here: Sequence[str]) -> list[str]:
+    """Return up to three columns that contain a text or are spelled like it, regardless of case."""
+    low = {other: other.lower() for other in here}
+    word = label.lower().strip()
+    holding = [other for other, text in low.items() if word and (word in text or (len(text) > 2 and text in word))]
+    near = difflib.get_close_matches(word, low.values(), 3)
+    spelled = [other for other in here if low[other] in near]
+    return list(dict.fromkeys([*sorted(holding, key=len), *sorted(spelled, key=lambda other: near.index(low[other]))]))[:3]
 
 
 def delimiter_hint(columns: Sequence[str]) -> str:

@@ -93,6 +93,24 @@ def _day(cell: Any, name: str, row: int) -> float:
     raise InputError(f"{name} holds {describe(cell)} at row {row}; a date, a time or ISO text was expected.")
 
 
+def unreadable(name: str, what: str) -> InputError:
+    """Return the error for a column whose cells are neither numbers, dates, texts nor lists of texts."""
+    return InputError(
+        f"the column {name!r} holds {what}, which is not read; leave it out with --sql 'SELECT other, columns FROM data', "
+        "or write it as numbers or text."
+    )
+
+
+def in_range(times: Array, name: str) -> Array:  # (n,) of any unit
+    """Return times; raise if one is outside of the years 1 to 9999, which Python's dates cannot hold."""
+    seconds = times.astype("datetime64[s]")  # nanoseconds reach the year 2262 only, and are not compared with others
+    if bool(((seconds < np.datetime64("0001-01-01")) | (seconds >= np.datetime64("10000-01-01"))).any()):
+        raise InputError(
+            f"the column {name!r} holds a time outside of the years 1 to 9999; correct it, or leave it out with --sql."
+        )
+    return times
+
+
 class TableColumn:
     """One column of a Table."""
 
@@ -258,25 +276,52 @@ def _read_parquet(path: Path) -> Table:
             raise InputError(f"{path}: the file is damaged, or not Parquet; write it again.") from None
     if table.num_rows == 0 or table.num_columns == 0:
         raise InputError(f"{path}: the table is empty ({table.num_rows} rows, {table.num_columns} columns).")
-    return Table({name: _truth_as_numbers(arrow_column(table[name])) for name in table.column_names})
+    return Table({name: _truth_as_numbers(arrow_column(table[name], name)) for name in table.column_names})
 
 
 def _truth_as_numbers(values: Array) -> Array:
     return values.astype(np.float64) if {type(value) for value in values} <= {bool, np.bool_} else values
 
 
-def arrow_column(column: Any) -> Array:
-    """Return a column of an Arrow table: numbers, times or objects; missing cells are NaN, NaT and None."""
+def arrow_column(column: Any, name: str) -> Array:
+    """Return a column of an Arrow table: numbers, times or objects; missing cells are NaN, NaT and None.
+
+    Integers beyond 2^53 are rounded to float64, nanoseconds to microseconds; durations become seconds, times of day text.
+    """
     import pyarrow as pa
 
-    kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return np.asarray(column.cast(pa.float64()).to_numpy())  # a missing value becomes NaN
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):  # times with a zone are in UTC
-        return np.asarray(column.cast(pa.timestamp("us")).to_numpy(), dtype="datetime64[us]")
+    column, kind = _plain_arrow(column)
+    is_ = pa.types
+    if is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())  # a missing value becomes NaN
+    if is_.is_duration(kind):
+        return column.to_numpy() / np.timedelta64(1, "s")
+    if is_.is_timestamp(kind) or is_.is_date(kind):  # times with a zone are in UTC
+        return in_range(np.asarray(column.to_numpy()), name).astype("datetime64[us]")
+    if is_.is_list(kind) or is_.is_large_list(kind) or is_.is_fixed_size_list(kind):
+        known = is_.is_integer(kind.value_type) or is_.is_string(kind.value_type) or is_.is_large_string(kind.value_type)
+    else:
+        known = is_.is_boolean(kind) or is_.is_null(kind) or str(kind) in ("string", "large_string", "string_view")
+    if not known and not is_.is_time(kind):
+        raise unreadable(name, "binary data" if "binary" in str(kind) else f"cells of the type {str(kind)[:60]}")
     values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
+    values[:] = [str(cell) if is_.is_time(kind) and cell is not None else cell for cell in column.to_pylist()]
     return values
+
+
+def _plain_arrow(column: Any) -> tuple[Any, Any]:
+    """Return a column without dictionary, run-end or extension encoding, and its type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind.storage_type)
+    elif pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    elif pa.types.is_run_end_encoded(kind):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
+    return column, column.type
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

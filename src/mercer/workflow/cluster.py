@@ -34,7 +34,7 @@ from mercer.estimators.tables.chunks import NEAR, ChunkFit, ChunkFitting, ChunkR
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs.chunk_files import FilePart
 from mercer.inputs.chunks import Chunks, UnreadPart, chunks
-from mercer.inputs.delimited import has_decimal_commas, typed
+from mercer.inputs.delimited import refuse_commas, typed
 from mercer.inputs.frames import CATEGORY, NUMBER, like, read_columns
 from mercer.inputs.reading import CSV, STDIN
 from mercer.inputs.tables import Table
@@ -347,11 +347,7 @@ class TypedPart:
     def _typed(self, name: str, values: Array) -> Array:
         if values.dtype.kind == "f":
             return values
-        if has_decimal_commas(values[:100]):
-            raise InputError(
-                f"{self.load.path}: the column {name!r} holds numbers with decimal commas, which would be read as text; "
-                "write 1.5 instead of 1,5."
-            )
+        refuse_commas(self.load.path, name, values[:100])
         return typed(["" if cell is None else cell for cell in values])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,7 +149,9 @@ def class_labels(y: Array) -> Array:
     """Return class names as they are written in the file: 0 and 1, not 0.0 and 1.0."""
     if y.dtype.kind != "f":
         return y.astype(str)
-    return y.astype(np.int64) if (y == np.floor(y)).all() else np.array([f"{value:g}" for value in y])
+    if (y == np.floor(y)).all() and (np.abs(y) <= 2.0**53).all():
+        return y.astype(np.int64)
+    return np.array([f"{value:.17g}" if abs(value) > 2.0**53 else f"{value:g}" for value in y])
 
 
 def _refuse_dates(target: str, y: Array) -> None:
@@ -207,11 +210,24 @@ def describe_columns(table: Table) -> list[str]:
     return [_line(column, width) for column in columns]
 
 
+#: Words in the names of columns that are often predicted.
+_GOALS = {"y", "target", "label", "class", "outcome", "response", "result", "price", "score", "species", "diagnosis"}
+
+
+def suggested_target(table: Table) -> str:
+    """Return a column for an example: the last that can be a target and whose name says so, or the last that can be one."""
+    columns = noted(read_columns(table))
+    able = [c.name for c in columns if not c.note and c.kind in (NUMBER, CATEGORY) and 2 * int(c.holes.sum()) <= len(table)]
+    named = [name for name in able if _GOALS & set(re.findall(r"[a-z]+", name.lower()))]
+    return (named or able or list(table.columns))[-1]
+
+
 def _line(column: Column, width: int) -> str:
     missing = int(column.holes.sum())
     said = [f"{missing} missing"] if missing and column.note != "all missing" else []
     said += [f"{column.note}: a fit leaves it out"] if column.note else []
-    examples = _examples(list(column.observed()[:200]), column.kind)
+    here = column.observed()
+    examples = _examples(list(here[:: max(1, len(here) // 200)]), column.kind)  # 200 at least, from all rows
     return f"{column.name:<{width}}  {_WORDS.get(column.kind, column.kind):<10}  {examples:<48}  {'; '.join(said)}".rstrip()
 
 
