@@ -40,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "twosample": _KERNELS,
     "independence": _KERNELS | {"twosample"},
     "causal": _KERNELS | {"twosample", "independence"},  # interfaces of other packages for searches of causal graphs
-    "changes": _KERNELS,
+    "changes": _KERNELS | {"estimators", "selection", "explanations", "twosample"},  # a monitor is an estimator
     "explanations": {"errors", "inputs", "numeric", "kernels", "grams", "markup"},  # dual functions: no estimator by name
     "persist": _MODELS,
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name

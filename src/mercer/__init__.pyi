@@ -5,6 +5,7 @@ from mercer import datasets as datasets
 from mercer import errors as errors
 from mercer import geometry as geometry
 from mercer import testing as testing
+from mercer.changes import DriftMonitor as DriftMonitor
 from mercer.changes import change_points as change_points
 from mercer.estimators.clusters.kernel_kmeans import KernelKMeans as KernelKMeans
 from mercer.estimators.conformal.regressor import ConformalRegressor as ConformalRegressor

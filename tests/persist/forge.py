@@ -62,6 +62,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "k-means": (mercer.KernelKMeans(G, n_clusters=3, n_init=2), X, None, NEW),
     "nearest mean": (mercer.NearestMean(G), X, THREE, NEW),
     "nearest mean primal": (mercer.NearestMean(mercer.Linear()), X, TWO, NEW),
+    "drift": (mercer.DriftMonitor(G, run_length=20), X, None, NEW),
     "ball": (mercer.NoveltyBall(G), X, None, NEW),
     "perceptron": (mercer.KernelPerceptron(G, random_state=0, max_iter=5), X, THREE, NEW),
     "perceptron voted": (mercer.KernelPerceptron(G, average="voted", random_state=0, max_iter=5), X, THREE, NEW),
@@ -135,7 +136,7 @@ TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
 
 METHODS = (
     "predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples", "kneighbors",
-    "p_values", "denoise", "sample_y",
+    "p_values", "denoise", "sample_y", "update",
 )  # fmt: skip
 FACTS = ("coef_", "dual_coef_", "loo_residuals_", "leverage_", "effective_dof_", "cv_residuals_", "feature_importances_")
 

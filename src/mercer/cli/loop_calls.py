@@ -129,6 +129,20 @@ def graphs() -> None:
     mercer.explain(mercer.KernelRidge(mercer.ShortestPath()).fit(ring, np.arange(7.0)), ring[0])
 
 
+def series() -> None:
+    """Evaluate kernels on series, find change points, and run a drift monitor."""
+    waves = [_rows(n, d=2) for n in range(4, 9)]
+    for kernel in (
+        mercer.GlobalAlignment(Gaussian(2.0)), mercer.Signature(mercer.Linear(), depth=3), mercer.Signature(Gaussian(2.0)),
+    ):  # fmt: skip
+        kernel(waves), kernel(waves[:2], waves[2:]), kernel.pullback(waves, weights=np.ones((5, 5)))
+    rows = _rows(60)
+    rows[30:] += 2.0
+    mercer.change_points(rows, n_permutations=9)
+    mercer.change_points(rows, penalty=1.0, n_permutations=9)
+    mercer.DriftMonitor(run_length=20).fit(rows).update(rows)
+
+
 def _quietly(exercise: Callable[[], None]) -> Callable[[], None]:
     def run() -> None:
         with warnings.catch_warnings():
@@ -138,4 +152,4 @@ def _quietly(exercise: Callable[[], None]) -> Callable[[], None]:
     return run
 
 
-EXERCISES = tuple(_quietly(exercise) for exercise in (vectors, machines, perceptrons, tests, strings, graphs))
+EXERCISES = tuple(_quietly(exercise) for exercise in (vectors, machines, perceptrons, tests, strings, graphs, series))
