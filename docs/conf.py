@@ -88,7 +88,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
-    "article_footer_items": ["prev-next"],
+    "article_footer_items": [],  # the layout of the theme has the links to the previous and the next page
     "footer_start": ["copyright"],
     "footer_center": [],
     "footer_end": ["sphinx-version"],
