@@ -84,6 +84,7 @@ from mercer.kernels.strings.subsequence import Subsequence as Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree as WeightedDegree
 from mercer.kernels.tables import Categorical as Categorical
 from mercer.kernels.tables import Ordered as Ordered
+from mercer.kernels.tables import Tasks as Tasks
 from mercer.kernels.tables import frame_kernel as frame_kernel
 from mercer.kernels.vectors import Bilinear as Bilinear
 from mercer.kernels.vectors import Constant as Constant

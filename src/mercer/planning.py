@@ -30,6 +30,7 @@ class Shape:
     width: int = 1
     n_frequencies: int | None = None  # of the grid of a Fourier route
     n_counted: int | None = None  # explicit features that depend on the data, such as substrings
+    n_cells: int | None = None  # known cells of a target whose columns are tasks
 
 
 @record()

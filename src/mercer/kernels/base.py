@@ -316,8 +316,14 @@ class Kernel(Operators, abc.ABC):
     @final
     @property
     def theta(self) -> Floats:
-        """The free parameters of the whole tree as one vector: the logarithms of the positive numbers."""
+        """The free parameters of the tree as one vector: logarithms of positive numbers, signed numbers as they are."""
         return parameters.theta(self)
+
+    @final
+    @property
+    def theta_values(self) -> Floats:
+        """The free parameters themselves, in the order of theta."""
+        return parameters.plain_values(self, self.theta)
 
     @final
     @property
@@ -327,7 +333,7 @@ class Kernel(Operators, abc.ABC):
 
     @final
     def with_theta(self, theta: ArrayLike) -> Kernel:
-        """Return the kernel whose free parameters are exp(theta)."""
+        """Return the kernel whose free parameters are exp(theta), or theta itself for numbers of either sign."""
         return parameters.with_theta(self, np.asarray(theta, dtype=np.float64))
 
     @final

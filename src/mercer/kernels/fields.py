@@ -32,7 +32,8 @@ class Rule:
 
     words: str
     coerce: Callable[[Any], Any]
-    free: bool = False  # positive numbers that an optimizer may move, as log(value)
+    free: bool = False  # numbers that an optimizer may move, positive ones as log(value)
+    signed: bool = False  # free numbers of either sign, which an optimizer moves as they are
 
     def check(self, owner: str, name: str, value: Any) -> Any:
         """Return the value as stored; raise InputError with the rule if it breaks it."""
@@ -80,6 +81,17 @@ def one_or_more(default: Any = None, *, keyword: bool = True) -> Any:
 def weights_free(*, keyword: bool = False) -> Any:
     """A sequence of finite numbers >= 0, open to optimization while all are > 0."""
     return _field(Rule("a sequence of finite numbers >= 0", _some_weights, free=True), MISSING, keyword)
+
+
+def signed_numbers(default: Any = None, *, keyword: bool = True) -> Any:
+    """A sequence of finite numbers of either sign, open to optimization, or None."""
+    rule = Rule("a sequence of finite numbers, or None", _numbers, free=True, signed=True)
+    return _field(rule, default, keyword)
+
+
+def positive_numbers(default: Any = None, *, keyword: bool = True) -> Any:
+    """A sequence of finite numbers > 0, open to optimization, or None."""
+    return _field(Rule("a sequence of finite numbers > 0, or None", _positives, free=True), default, keyword)
 
 
 def alphabet(default: Any = None, *, keyword: bool = True) -> Any:
@@ -135,6 +147,21 @@ def _weights(value: Any) -> tuple[float, ...] | None:
     if isinstance(value, str) or np.ndim(value) != 1 or len(value) == 0:
         raise ValueError
     return tuple(_number(v, 0.0) for v in value)
+
+
+def _numbers(value: Any) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or np.ndim(value) != 1 or len(value) == 0:
+        raise ValueError
+    return tuple(_number(v, -np.inf) for v in value)
+
+
+def _positives(value: Any) -> tuple[float, ...] | None:
+    found = _numbers(value)
+    if found is not None and min(found) <= 0:
+        raise ValueError
+    return found
 
 
 def _some_weights(value: Any) -> tuple[float, ...]:
@@ -218,39 +245,51 @@ def _as_child(kernel: Kernel, path: str, value: Any) -> Kernel:
     return cast("Kernel", value)
 
 
-def free_fields(kernel: Kernel) -> Iterator[tuple[str, Floats]]:
-    """The free parameters of one node: name and values (> 0), several for ARD length scales."""
+def free_fields(kernel: Kernel) -> Iterator[tuple[str, Floats, bool]]:
+    """The free parameters of one node: name, values (several for ARD length scales), and whether they have signs."""
     for item in dataclasses.fields(kernel):  # type: ignore[arg-type]
         rule = item.metadata.get("rule")
         if rule is not None and rule.free:
             value = getattr(kernel, item.name)
-            if isinstance(value, str):  # "median" is not a number yet
+            if value is None or isinstance(value, str):  # "median" is not a number yet
                 continue
             values = np.atleast_1d(np.asarray(value, dtype=np.float64))
-            if np.all(values > 0):  # zero has no logarithm: a zero offset or scale stays as written
-                yield item.name, values
+            if rule.signed or np.all(values > 0):  # zero has no logarithm: a zero offset or scale stays as written
+                yield item.name, values, rule.signed
 
 
 def n_own(kernel: Kernel) -> int:
     """How many entries of theta belong to the node itself."""
-    return sum(len(values) for _, values in free_fields(kernel))
+    return sum(len(values) for _, values, _ in free_fields(kernel))
 
 
 def theta(kernel: Kernel) -> Floats:
-    """log of the free parameters, the node's own first, then its children's."""
-    own = [np.log(values) for _, values in free_fields(kernel)]
+    """The free parameters, positive ones as logarithms; the node's own first, then its children's."""
+    own = [values if signed else np.log(values) for _, values, signed in free_fields(kernel)]
     return np.concatenate([*own, *[theta(child) for child in kernel.children], np.empty(0)])
 
 
 def theta_names(kernel: Kernel) -> list[str]:
     """Parameter paths in the order of theta; ARD entries get an index in square brackets."""
     names = []
-    for name, values in free_fields(kernel):
+    for name, values, _ in free_fields(kernel):
         several = isinstance(getattr(kernel, name), tuple)
         names += [f"{name}[{i}]" for i in range(len(values))] if several else [name]
     for number, child in enumerate(kernel.children):
         names += [f"{number}__{name}" for name in theta_names(child)]
     return names
+
+
+def signed_entries(kernel: Kernel) -> list[bool]:
+    """Which entries of theta are numbers of either sign; the others are logarithms."""
+    own = [signed for _, values, signed in free_fields(kernel) for _ in values]
+    return own + [entry for child in kernel.children for entry in signed_entries(child)]
+
+
+def plain_values(kernel: Kernel, vector: Floats) -> Floats:  # (p,) -> (p,)
+    """The parameters that a theta stands for."""
+    mask = np.array(signed_entries(kernel), dtype=bool)
+    return np.where(mask, vector, np.exp(np.where(mask, 0.0, vector)))
 
 
 def with_theta(kernel: Kernel, vector: Floats) -> Kernel:
@@ -260,8 +299,9 @@ def with_theta(kernel: Kernel, vector: Floats) -> Kernel:
         raise InputError(f"theta of {kernel} has {size} entries; got shape {vector.shape}.")
     own: dict[str, Any] = {}
     position = 0
-    for name, values in free_fields(kernel):
-        numbers = np.exp(vector[position : position + len(values)])
+    for name, values, signed in free_fields(kernel):
+        part = vector[position : position + len(values)]
+        numbers = part if signed else np.exp(part)
         own[name] = tuple(numbers.tolist()) if isinstance(getattr(kernel, name), tuple) else float(numbers[0])
         position += len(values)
     children = []

@@ -32,17 +32,11 @@ def repr_html(kernel: Kernel) -> str:
     """The text of a kernel, its formula and its free parameters."""
     rows = "".join(
         f"<tr><td>{html.escape(path)}</td><td>{value:.6g}</td></tr>"
-        for path, value in zip(kernel.theta_names, _values(kernel), strict=True)
+        for path, value in zip(kernel.theta_names, kernel.theta_values, strict=True)
     )
     table = f"<table><tr><th>parameter</th><th>value</th></tr>{rows}</table>" if rows else ""
     formula = html.escape(repr_latex(kernel), quote=False)
     return f"<div><code>{html.escape(repr(kernel))}</code><p>{formula}</p>{table}</div>"
-
-
-def _values(kernel: Kernel) -> list[float]:
-    from numpy import exp
-
-    return [float(value) for value in exp(kernel.theta)]
 
 
 @singledispatch

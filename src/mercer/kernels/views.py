@@ -41,6 +41,10 @@ class View(Wrapper):
     def _beyond_unit(self) -> Kernel | None:
         return self.inner._beyond_unit()
 
+    def amplified(self, factor: float) -> Kernel | None:
+        louder = self.inner.amplified(factor)
+        return None if louder is None else self.with_children((louder,))
+
     def _block(self, pair: Pair) -> Array:
         return self.inner._block(pair)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -20,20 +20,21 @@ from mercer.estimators.gp.laplace import FAMILIES, LaplaceEngine, check_mode, re
 from mercer.estimators.gp.latent_regression import LIKELIHOODS, LatentFit, latent_targets, read_latent_y
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, ReadProcess, diagnose_fit
 from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
-from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route
+from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route, task_routes
 from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
+from mercer.estimators.gp.tasks import TaskTargets, is_product, named, pair_kernel, pairs, wants_tasks
 from mercer.estimators.progress import Meter
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import frequencies_for
-from mercer.inputs import append, count, take
+from mercer.inputs import Rows, append, columns_of, count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
 from mercer.linalg.cholesky import append_rows, remove_rows
 from mercer.linalg.evidence import log_evidence, profile
 from mercer.numeric.memory import parse_bytes
-from mercer.planning import Route, Shape
+from mercer.planning import Route, Shape, choose_route
 from mercer.registry import estimator
 
 
@@ -152,6 +153,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def fit(self, X: Any, y: Any = None, *, noise: Any = None, exposure: Any = None) -> GaussianProcessRegressor:
         """Fit to rows X with targets y, (n,) or (n, t); `noise` (n,) gives variances per row instead of the parameter's.
 
+        NaN in a target (n, t) is a cell that was not observed. With `Tasks()` in the kernel, such as Tasks(rank=1) *
+        Gaussian("median"), the columns of y are correlated by a learned matrix, otherwise they share the kernel only.
+
         `exposure` (n,) multiplies the mean of counts, such as days of observation.
 
         Rows in `chunks` or in Dask collections are fitted through inducing rows, with two passes for every setting.
@@ -161,13 +165,30 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _check_parameters(self) -> None:
         self._check_settings()
 
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> TrainingSet:
+        if self.likelihood != "gaussian" or not wants_tasks(self._given_kernel(), y):
+            return super()._read_training(X, y, sample_weight, more)
+        if np.ndim(more["noise"]) > 0:
+            raise InputError("noise per row is not available for several tasks; give one number, or noise='fit'.")
+        X = self._read(X, reset=True)
+        Y = read_targets(type(self).__name__, y, count(X), holes=True)
+        targets = TaskTargets.of(Y, self.mean, self.normalize_y)
+        kernel = pair_kernel(named(self._given_kernel(), targets.n_tasks).resolve(X), X)
+        cells = pairs(X, targets.rows, targets.tasks)
+        tasked = {**more, "tasks": targets, "rows of tasks": X}
+        return TrainingSet(cells, Y, None, kernel, Rows(cells), tasked)
+
     def _read_y(self, y: Any, n: int) -> Floats:
         if self.likelihood != "gaussian":
             return read_latent_y(type(self).__name__, self.likelihood, y, n)
         return self._read_targets(y, n)
 
     def _choose_route(self, data: TrainingSet) -> Route:
-        route = super()._choose_route(data)
+        if "tasks" in data.more:
+            offered = self._routes(self._shape(data.more["rows of tasks"], data.y))
+            route = choose_route(offered, self.memory, type(self).__name__)
+        else:
+            route = super()._choose_route(data)
         announce(route, self.solver, data.n, data.chunked)
         return route
 
@@ -182,12 +203,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
                 raise InputError("noise per row is not available for chunks; give one number, or noise='fit'.")
             problem = ChunkedProblem.of(data.X, self.mean, self.normalize_y)
             mean, units = problem.mean, problem.units
+        elif "tasks" in data.more:
+            mean, units, problem = self._task_problem(data)
         else:
             Y = data.y.reshape(data.n, -1)
             mean, units = MeanFunction.of(self.mean, data.X), TargetUnits.of(Y, self.mean, self.normalize_y)
             problem = GPProblem(data.X, np.hstack([units.inside(Y), mean.columns(data.X)]), Y.shape[1], ratios)
         parameters = self._read_parameters(data.kernel, problem, level)
-        way = engine(route.solver, self._settings(), data.chunked)
+        way = engine(route.solver, self._settings(), data.chunked, self._n_tasks(data.more.get("tasks")))
         with _named(type(self).__name__):
             found = climb(
                 problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
@@ -195,6 +218,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
             )  # fmt: skip
             posterior = way.posterior(problem, *parameters.setting(found.vector))
         return ProcessFit(mean, units, problem, parameters, found, posterior)
+
+    def _task_problem(self, data: TrainingSet) -> tuple[MeanFunction, TargetUnits, GPProblem]:
+        """Return the problem of the known cells of a target, whose units are kept with the tasks."""
+        targets: TaskTargets = data.more["tasks"]
+        X = data.more["rows of tasks"]
+        mean = MeanFunction.of(self.mean, X)
+        columns = np.hstack([targets.cells(data.y), targets.columns(mean, X, targets.rows, targets.tasks)])
+        return mean, TargetUnits(np.zeros(1), np.ones(1)), GPProblem(data.X, columns, 1)
 
     def _solve_latent(self, data: TrainingSet, meter: Meter) -> LatentFit:
         """Fit another likelihood by Laplace's approximation."""
@@ -242,11 +273,14 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self.diagnosis_ = dataclasses.replace(report, notes=report.notes + solution.notes)
 
     def _store(self, data: TrainingSet, solution: ProcessFit | LatentFit) -> None:
-        self.__dict__.pop("_targets", None)  # of a fit before
+        for name in ("_targets", "_tasks"):  # of a fit before
+            self.__dict__.pop(name, None)
         if isinstance(solution, LatentFit):
             self._store_latent(data, solution)
             return
         self._single = data.y.ndim == 1
+        if "tasks" in data.more:
+            self._tasks = data.more["tasks"]
         self._mean, self._units, self._parameters = solution.mean, solution.units, solution.parameters
         self.theta_names_ = list(solution.parameters.names)
         self.theta_, self.n_iter_ = solution.climb.vector, solution.climb.n_iter
@@ -299,7 +333,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
                 "log_marginal_likelihood at another theta, or its gradient, needs the rows, which a fit by chunks does not "
                 "keep. Fit with kernel=, noise= and optimizer=None, and read log_marginal_likelihood_value_."
             )
-        way = engine(self.route_.solver, self._settings())
+        way = engine(self.route_.solver, self._settings(), n_tasks=self._n_tasks(self._by_task))
         way.prepare(self._problem, *self._parameters.setting(self.theta_))
         value, gradient = log_likelihood(self._problem, self._parameters, way, vector, eval_gradient)
         value = value - self._unit_term()
@@ -312,6 +346,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         `noise` (m,) gives their variances if the other rows have variances. Needs the exact route.
         """
         posterior, old = self._exact("add_rows")
+        self._refuse_tasks("add_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
         new = self._read(X, reset=False)
         Y = self._read_targets(y, count(new))
@@ -331,6 +366,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def remove_rows(self, index: Any) -> GaussianProcessRegressor:
         """Remove training rows by number at the same hyper-parameters, in n^2 r flops. Needs the exact route."""
         posterior, old = self._exact("remove_rows")
+        self._refuse_tasks("remove_rows")
         self._given_kernel().refuse_stream(type(self).__name__)
         gone = np.atleast_1d(np.asarray(index))
         if gone.ndim != 1 or gone.dtype.kind not in "iu":
@@ -368,6 +404,8 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _unit_term(self) -> float:
         """Return n sum_j log scale_j, the change of the log density from the units of y to working units."""
+        if self._by_task is not None:
+            return self._by_task.unit_term
         return self._problem.n * float(np.log(self._units.scale).sum())
 
     def _check_settings(self) -> None:
@@ -436,7 +474,18 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _settings(self) -> EngineSettings:
         return EngineSettings(self.n_inducing, self.n_neighbors, self.random_state or 0, parse_bytes(self.memory))
 
+    def _refuse_tasks(self, what: str) -> None:
+        if self._by_task is not None:
+            raise InputError(f"{what} is not available for a target that is read by cells; fit again.")
+
+    @staticmethod
+    def _n_tasks(targets: TaskTargets | None) -> int:
+        return 0 if targets is None else targets.n_tasks
+
     def _shape(self, X: Any, y: Any = None) -> Shape:
+        if self.likelihood == "gaussian" and wants_tasks(self._given_kernel(), y):
+            known = np.isfinite(np.asarray(y, dtype=np.float64))
+            return Shape(count(X), known.shape[1], 8, None, columns_of(X) or 1, n_cells=int(known.sum()))
         shape = super()._shape(X, y)
         if self.solver != "fourier":
             return shape
@@ -448,6 +497,9 @@ class GaussianProcessRegressor(GaussianProcessModel):
         if self.likelihood != "gaussian":
             return (laplace_route(shape.n),)
         kernel = self._given_kernel()
+        if shape.n_cells is not None:
+            noisy = isinstance(self.noise, str) or bool(np.all(np.asarray(self.noise) > 0))
+            return task_routes(shape, self.solver, self._settings(), noisy and is_product(kernel))
         return gp_routes(shape, self.solver, self._settings(), kernel.views, kernel.given)
 
     def _chunk_targets(self) -> ReadTargets:

@@ -21,6 +21,7 @@ from mercer.estimators.gp.latent_regression import LatentTargets
 from mercer.estimators.gp.problem import AnyProblem, GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
 from mercer.estimators.gp.search import Climb, ClimbAttempt, GPParameters
 from mercer.estimators.local_intervals import local_intervals
+from mercer.estimators.gp.tasks import TaskTargets, pairs
 from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.linalg.evidence import MeanProfile, leave_one_out
@@ -77,7 +78,7 @@ class GPLeaveOneOut:
         )
 
 
-#: A parameter is at a bound if it is within this distance, in logarithms.
+#: A parameter is at a bound if it is within this share of it.
 TOUCH = 1e-3
 
 #: A period that moves further than this, in logarithms, is reported.
@@ -105,7 +106,7 @@ class ParameterReport:
         if self.fixed:
             return ""
         at = [("low", self.low), ("high", self.high)]
-        return next((end for end, bound in at if abs(math.log(self.value / bound)) < TOUCH), "")
+        return next((end for end, bound in at if abs(self.value - bound) < TOUCH * abs(bound)), "")
 
     def __str__(self) -> str:
         how = "fixed" if self.fixed else f"from {self.start:.4g}, in [{self.low:.3g}, {self.high:.3g}]"
@@ -154,7 +155,7 @@ def diagnose_fit(
 ) -> GPDiagnosis:
     """Return the diagnosis of a finished fit."""
     value_of, start, low, high = (
-        np.exp(part).tolist() for part in (climb.vector, parameters.start, parameters.low, parameters.high)
+        parameters.values(part).tolist() for part in (climb.vector, parameters.start, parameters.low, parameters.high)
     )
     reports = tuple(
         ParameterReport(name, value_of[i], start[i], low[i], high[i], bool(parameters.fixed[i]))
@@ -235,6 +236,18 @@ def equal_rows(X: Any) -> tuple[int, int] | None:
     return None
 
 
+def _task_leave_one_out(tasks: TaskTargets, y: Floats, found: Any) -> GPLeaveOneOut:
+    """Return leave-one-out of the known cells, (n, t), NaN in holes."""
+    center, scale = tasks.center[tasks.tasks], tasks.scale[tasks.tasks]
+    residuals = found.residuals[:, 0]
+    return GPLeaveOneOut(
+        tasks.table((y - residuals) * scale + center),
+        tasks.table(np.sqrt(found.variance) * scale),
+        tasks.table(residuals * scale),
+        tasks.table(found.log_density[:, 0] - np.log(scale)),
+    )
+
+
 @dataclass(frozen=True)
 class ProcessFit:
     """Result of a fit: mean function, units of y, problem, hyper-parameters, search and posterior."""
@@ -262,11 +275,17 @@ class ReadProcess:
     names: Any = None
 
 
+def _root(C: Floats) -> Floats:  # (m, m) -> (m, m)
+    """Return R with C = R R'. Covariances are often singular, for which a Cholesky factor does not exist."""
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 class GaussianProcessModel(RegressorMixin, DualModel):
     """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
 
     _stored: ClassVar[dict[str, str]] = {
-        "X_fit_": "absent | rows n d",
+        "X_fit_": "absent | rows n d | rows n d+1",
         "dual_coef_": "absent | None | float (_, *v)",
         "theta_": "float (p,)",
         "_parameters.start": "real (p,)",
@@ -280,7 +299,8 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_profile": "a MeanProfile",
         "_profile.beta": "float (q, t)",
         "_problem.columns": "absent | float (n, t+q)",
-        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior, LaplacePosterior",
+        "_posterior": "a ExactPosterior, InducingPosterior, VecchiaPosterior, FourierPosterior, LaplacePosterior, "
+        "KroneckerPosterior",
         "_posterior.dual": "absent | float (n,)",
         "_targets": "absent | a LatentTargets",
         "_targets.y": "absent | real (n,) | real (n, 2)",
@@ -288,8 +308,10 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_posterior.columns": "absent | float (n, t+q)",
         "_posterior.weights": "absent | float (_, t+q)",
         "_posterior.coefficients": "absent | complex (_, t+q)",
-        "_posterior.X": "absent | rows n d",
-        "_posterior.Z": "absent | rows _ d",
+        "_posterior.X": "absent | rows n d | rows n d+1",
+        "_posterior.Z": "absent | rows _ d | rows _ d+1",
+        "_tasks": "absent | a TaskTargets",
+        "_tasks.rows": "absent | int (n,) >= 0",
         "_parameters": "a GPParameters",
         "_loo": "absent | None | a GPLeaveOneOut",
         "diagnosis_": "absent | a GPDiagnosis",
@@ -315,6 +337,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     _parameters: GPParameters
     _single: bool
     _loo: GPLeaveOneOut | None
+    _tasks: TaskTargets  # of a target that was read by cells; absent for others
     _targets: LatentTargets  # of another likelihood than Gaussian noise; absent for Gaussian noise
 
     # -- predictions -------------------------------------------------------------------------------------------------
@@ -343,6 +366,8 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         if self._latent is not None:
             return self._predict_y(new, return_std, return_cov, exposure)
         self._refuse_exposure(exposure)
+        if self._by_task is not None:
+            return self._predict_tasks(self._by_task, new, return_std, return_cov, include_noise)
         H = self._mean.columns(new)
         if not (return_std or return_cov):
             return self._mean_and_rest(self._posterior.mean(new), H)[0]
@@ -362,6 +387,50 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         """The targets of another likelihood than Gaussian noise, or None."""
         found: LatentTargets | None = self.__dict__.get("_targets")
         return found
+
+    @property
+    def _by_task(self) -> TaskTargets | None:
+        """The tasks of a target that was read by cells, or None."""
+        found: TaskTargets | None = self.__dict__.get("_tasks")
+        return found
+
+    def _predict_tasks(self, tasks: TaskTargets, new: Any, return_std: bool, return_cov: bool, include_noise: Any) -> Any:
+        """Return means (m, t), and standard deviations (m, t) or covariances (m, m, t) within each task."""
+        m, t = count(new), tasks.n_tasks
+        where = tasks.every(m)
+        cells, H = pairs(new, *where), tasks.columns(self._mean, new, *where)
+        M = self._posterior.mean(cells)
+        rest = H - M[:, 1:]
+        f = (M[:, :1] + rest @ self._profile.beta).reshape(m, t) * tasks.scale + tasks.center
+        noise = self._noise_of_new(include_noise, m) if return_std or return_cov else 0.0
+        if return_cov:
+            C = self._task_covariance(cells, rest).reshape(m, t, m, t)
+            own = np.einsum("itjt->ijt", C).copy()
+            own[np.arange(m), np.arange(m)] += np.reshape(noise, (-1, 1))
+            return f, own * tasks.scale**2
+        if not return_std:
+            return f
+        variance = self._posterior.variance(cells) + np.einsum("ij,jk,ik->i", rest, self._profile.covariance, rest)
+        return f, np.sqrt(variance.reshape(m, t) + np.reshape(noise, (-1, 1))) * tasks.scale
+
+    def _task_covariance(self, cells: Any, rest: Floats) -> Floats:  # -> (m t, m t)
+        return np.asarray(self._posterior.covariance(cells) + rest @ self._profile.covariance @ rest.T)
+
+    def _draw_tasks(self, tasks: TaskTargets, new: Any, n_samples: int, random_state: Any, include_noise: Any) -> Floats:
+        """Return joint draws of all tasks, (m, t, n_samples)."""
+        m = count(new)
+        where = tasks.every(m)
+        cells = pairs(new, *where)
+        M = self._posterior.mean(cells)
+        rest = tasks.columns(self._mean, new, *where) - M[:, 1:]
+        C = self._task_covariance(cells, rest)
+        C[np.diag_indices_from(C)] += np.repeat(np.broadcast_to(self._noise_of_new(include_noise, m), (m,)), tasks.n_tasks)
+        draws = (
+            M[:, :1]
+            + rest @ self._profile.beta
+            + _root(C) @ check_random_state(random_state).standard_normal((len(C), n_samples))
+        )
+        return draws.reshape(m, tasks.n_tasks, n_samples) * tasks.scale[:, None] + tasks.center[:, None]
 
     def _predict_y(self, new: Any, return_std: bool, return_cov: bool, exposure: Any) -> Any:
         assert self._latent is not None
@@ -429,6 +498,9 @@ class GaussianProcessModel(RegressorMixin, DualModel):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Floats:
         """Return functions drawn from the posterior at the rows of X, (m, n_samples), or (m, t, n_samples)."""
+        check_is_fitted(self)
+        if self._by_task is not None:
+            return self._draw_tasks(self._by_task, self._read(X, reset=False), n_samples, random_state, include_noise)
         center, C = self.predict(X, return_cov=True, include_noise=include_noise)
         m, t = len(center), 1 if self._single else center.shape[1]
         rng = check_random_state(random_state)
@@ -437,9 +509,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
                 f"{type(self).__name__}: the covariance of these rows is not finite and no samples can be drawn. Scale "
                 "the columns of X, and y."
             )
-        # covariances are often singular, for which a Cholesky factor does not exist
-        values, vectors = np.linalg.eigh(C if self._single else C[..., 0] / self._units.scale[0] ** 2)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = _root(C if self._single else C[..., 0] / self._units.scale[0] ** 2)
         draws = np.stack([root @ rng.standard_normal((m, n_samples)) for _ in range(t)], axis=1)  # (m, t, s)
         if self._single:
             return np.asarray(center[:, None] + draws[:, 0])
@@ -480,6 +550,9 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             Y = problem.columns[:, : problem.n_targets]
             scale = self._units.scale
             shape = (problem.n,) if self._single else Y.shape
+            if self._by_task is not None:
+                self._loo = _task_leave_one_out(self._by_task, Y[:, 0], found)
+                return self._loo
             self._loo = GPLeaveOneOut(
                 self._units.outside(Y - found.residuals).reshape(shape),
                 np.multiply.outer(np.sqrt(found.variance), scale).reshape(shape),
@@ -527,15 +600,17 @@ class GaussianProcessModel(RegressorMixin, DualModel):
 
     def _keep(self, problem: GPProblem | SummedProblem, posterior: Posterior, profile: MeanProfile) -> None:
         """Set the attributes that follow from a posterior; hyper-parameters and units are not changed."""
-        t, scale = problem.n_targets, self._units.scale
+        t = problem.n_targets
         self._problem, self._posterior, self._profile, self._loo = problem, posterior, profile, None
         self.kernel_ = posterior.kernel
         if isinstance(problem, GPProblem):
             self.X_fit_ = problem.X
         noise = self._parameters.setting(self.theta_)[1]
         self.noise_ = noise if problem.ratios is None else problem.variances(noise)
-        intercept, slopes = self._mean.coefficients(profile.beta)
-        intercept = intercept * scale + self._units.center
+        tasks = self._by_task
+        scale, center = (self._units.scale, self._units.center) if tasks is None else (tasks.scale, tasks.center)
+        intercept, slopes = self._mean.coefficients(profile.beta if tasks is None else tasks.by_task(profile.beta))
+        intercept = intercept * scale + center
         self.intercept_ = intercept[0] if self._single else intercept
         self.coef_ = None if slopes is None else (slopes * scale)[:, 0] if self._single else slopes * scale
         self.jitter_ = posterior.jitter
@@ -544,7 +619,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             E = problem.columns[:, :t] - problem.columns[:, t:] @ profile.beta
             shift = problem.variances(noise)[:, None] + posterior.jitter
             norms = np.sqrt(np.maximum(np.sum(V * (E - shift * V), axis=0), 0.0))  # V'KV, as K V = E - shift V
-            self.dual_coef_ = V[:, 0] if self._single else V * scale
+            self.dual_coef_ = V[:, 0] if self._single else V if tasks is not None else V * scale
             self.rkhs_norm_ = norms[0] if self._single else norms
 
     def _summary(self) -> Summary:
@@ -557,7 +632,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             ("noise (variance)", noise),
             ("mean function", self._mean.kind),
             ("log marginal likelihood", f"{self.log_marginal_likelihood_value_:.6g}"),
-            ("rows, targets", f"{d.rows}, {self._problem.n_targets}"),
+            ("rows, targets", self._sizes()),
             ("fit", f"{d.message}; {d.n_evaluations} evaluations on all rows"),
             ("route", f"{self.route_.solver}: {self.route_.reason}"),
             ("memory of the fit", format_bytes(self.route_.bytes)),
@@ -568,6 +643,12 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         lines += [("note", note) for note in d.notes]
         numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
         return Summary(repr(self), tuple(lines), numbers)
+
+    def _sizes(self) -> str:
+        tasks = self._by_task
+        if tasks is None:
+            return f"{self.diagnosis_.rows}, {self._problem.n_targets}"
+        return f"{tasks.n_rows}, {tasks.n_tasks} ({len(tasks.rows)} known cells)"
 
     def _latent_summary(self, targets: LatentTargets) -> Summary:
         d = self.diagnosis_

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mercer.errors import InputError, check_choice, warn
@@ -13,6 +15,7 @@ from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.inducing import BLOCK_ROWS
 from mercer.estimators.gp.problem import Engine, EngineSettings
 from mercer.estimators.gp.search import SUBSET, steps_up
+from mercer.estimators.gp.tasks import KroneckerEngine
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.fourier_grid import DENSE, MOST_FREQUENCIES
 from mercer.linalg.pivoted_cholesky import ROUND
@@ -93,8 +96,22 @@ def laplace_route(n: int, n_classes: int = 2) -> Route:
     return Route("laplace", 8 * arrays * n * n, EVALUATIONS * work / gemm_rate(), reason)
 
 
-def engine(solver: str, settings: EngineSettings, chunked: bool = False) -> Engine:
+def task_routes(shape: Shape, solver: str, settings: EngineSettings, product: bool) -> tuple[Route, ...]:
+    """Return the routes for targets read by cells; a `product` of tasks and rows without holes is a Kronecker product."""
+    n, t, cells = shape.n, shape.n_targets, shape.n_cells or 0
+    stacked = replace(shape, n=cells, n_targets=1, n_cells=None, width=shape.width + 1)
+    others = gp_routes(stacked, solver, settings, frozenset({"table"}))
+    if solver != "auto" or not product or cells < n * t:
+        return others
+    needed = 8 * (4 * n * n + 4 * n * t * (t + 2))
+    reason = f"{n} rows with all {t} tasks: one eigendecomposition of rows and one of tasks for every setting"
+    return (Route("kronecker", needed, EVALUATIONS * 10.0 * float(n) ** 3 / gemm_rate(), reason), *others)
+
+
+def engine(solver: str, settings: EngineSettings, chunked: bool = False, n_tasks: int = 0) -> Engine:
     """Return the engine of a route."""
+    if solver == "kronecker":
+        return KroneckerEngine(n_tasks, settings)
     if chunked:
         return gp_chunked.ChunkedEngine(settings)
     if solver == "inducing":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from mercer.estimators.gp.problem import AnyProblem, Evaluator
 from mercer.estimators.progress import Meter
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
+from mercer.kernels.fields import plain_values, signed_entries
 from mercer.linalg.bfgs import Ascent, Objective, ascend
 from mercer.registry import record
 
@@ -86,6 +87,11 @@ class GPParameters:
     def noise_is_parameter(self) -> bool:
         """Whether the last entry is log(noise)."""
         return len(self.names) > len(self.kernel.theta)
+
+    def values(self, vector: Floats) -> Floats:  # (p,) -> (p,)
+        """Return the parameters that a vector stands for: exponentials, and numbers of either sign as they are."""
+        p = len(self.kernel.theta)
+        return np.concatenate([plain_values(self.kernel, vector[:p]), np.exp(vector[p:])])
 
     @property
     def widths(self) -> NDArray[np.bool_]:  # (p,)
@@ -158,7 +164,7 @@ def read_parameters(
     if fit and kernel.amplified(2.0) is None and "scale" not in asked:
         template, strip = _size(kernel, X, unit) * kernel, True
     names = [_own_name(name, strip) for name in template.theta_names]
-    theta = template.theta
+    theta, signed = template.theta, set(np.array(names)[signed_entries(template)].tolist())
     # if nothing is fitted, the data are not searched for typical values
     typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
     if extras is not None:
@@ -179,8 +185,8 @@ def read_parameters(
     low, high = np.minimum(theta, typical) + reach[:, 0], np.maximum(theta, typical) + reach[:, 1]
     low, high = np.where(held, theta, low), np.where(held, theta, high)
     for name, pair in (bounds or {}).items():
-        _bound(name, pair, names, held, low, high)
-    center, spread = _priors(priors, names, typical)
+        _bound(name, pair, names, held, low, high, signed)
+    center, spread = _priors(priors, names, typical, signed)
     start, typical = np.clip(theta, low, high), np.where(held, theta, np.clip(typical, low, high))
     return GPParameters(
         template, tuple(names), start, typical, low, high, held, center, spread, noise if noise is not None else math.nan
@@ -266,20 +272,26 @@ def _matching(asked: str, names: Sequence[str], where: str) -> list[int]:
     raise InputError(f"{where} names {asked!r}, which is not a parameter; the parameters are {', '.join(names) or 'none'}.")
 
 
-def _bound(name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats) -> None:
+def _bound(
+    name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats, signed: Collection[str]
+) -> None:
     try:
         least, most = (float(value) for value in pair)
     except (TypeError, ValueError):
         raise InputError(f"bounds[{name!r}] must be a pair of numbers (low, high); got {pair!r}.") from None
-    if not 0 < least <= most < math.inf:
-        raise InputError(f"bounds[{name!r}] must be 0 < low <= high; got {pair!r}. Parameters are positive numbers.")
-    for i in _matching(name, names, "bounds"):
+    chosen = _matching(name, names, "bounds")
+    either = all(names[i] in signed for i in chosen)
+    if not (-math.inf if either else 0.0) < least <= most < math.inf:
+        rule = "finite with low <= high" if either else "0 < low <= high"
+        positive = "" if either else " Parameters are positive numbers."
+        raise InputError(f"bounds[{name!r}] must be {rule}; got {pair!r}.{positive}")
+    for i in chosen:
         if not held[i]:
-            low[i], high[i] = math.log(least), math.log(most)
+            low[i], high[i] = (least, most) if either else (math.log(least), math.log(most))
 
 
-def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats, Floats]:
-    """Return centers and standard deviations of normal priors on the logarithms."""
+def _priors(priors: Any, names: Sequence[str], typical: Floats, signed: Collection[str]) -> tuple[Floats, Floats]:
+    """Return centers and standard deviations of normal priors on the logarithms, or on numbers of either sign."""
     center, spread = typical.copy(), np.full(len(names), SPREAD)
     if priors is None:
         return center, np.full(len(names), np.inf)
@@ -292,10 +304,15 @@ def _priors(priors: Any, names: Sequence[str], typical: Floats) -> tuple[Floats,
             median, factor = (float(value) for value in pair)
         except (TypeError, ValueError):
             raise InputError(f"priors[{name!r}] must be a pair (median, factor); got {pair!r}.") from None
+        chosen = _matching(name, names, "priors")
+        if all(names[i] in signed for i in chosen):
+            if not (math.isfinite(median) and 0 < factor < math.inf):
+                raise InputError(f"priors[{name!r}] must be (mean, standard deviation > 0); got {pair!r}.")
+            center[chosen], spread[chosen] = median, factor
+            continue
         if not (median > 0 and factor > 1):
             raise InputError(f"priors[{name!r}] must be (median > 0, factor > 1); got {pair!r}.")
-        for i in _matching(name, names, "priors"):
-            center[i], spread[i] = math.log(median), math.log(factor)
+        center[chosen], spread[chosen] = math.log(median), math.log(factor)
     return center, spread
 
 

@@ -5,3 +5,4 @@ from mercer.kernels.tables.cells import Dated as Dated
 from mercer.kernels.tables.cells import Missing as Missing
 from mercer.kernels.tables.cells import Ordered as Ordered
 from mercer.kernels.tables.frame import frame_kernel as frame_kernel
+from mercer.kernels.tables.tasks import Tasks as Tasks
