@@ -4,6 +4,13 @@
 downloaded. (Handwritten digits come with scikit-learn.)
 """
 
-from mercer.datasets.tables import load_airfoil, load_names, load_penguins, load_solubility, load_solubility_graphs
+from mercer.datasets.tables import (
+    load_airfoil,
+    load_co2,
+    load_names,
+    load_penguins,
+    load_solubility,
+    load_solubility_graphs,
+)
 
-__all__ = ["load_airfoil", "load_names", "load_penguins", "load_solubility", "load_solubility_graphs"]
+__all__ = ["load_airfoil", "load_co2", "load_names", "load_penguins", "load_solubility", "load_solubility_graphs"]

@@ -67,6 +67,24 @@ def load_airfoil() -> Dataset:
     )
 
 
+def load_co2() -> Dataset:
+    """Monthly means of carbon dioxide in the air of Mauna Loa, 1958 to 2001, 521 months; five months have no samples.
+
+    >>> import mercer
+    >>> co2 = mercer.datasets.load_co2()
+    >>> co2.table.shape, co2.target
+    ((521, 3), 'co2')
+    """
+    return shipped(
+        "co2.csv",
+        name="Carbon dioxide at Mauna Loa",
+        description="Monthly means of weekly flask samples, in parts per million by volume.",
+        source="C. D. Keeling, T. P. Whorf (2004), CDIAC; weekly table co2 of statsmodels.",
+        license="public domain",
+        target="co2",
+    )
+
+
 def load_names() -> Dataset:
     """Surnames of eighteen languages, 20,050 of them, some in several languages: which language is a name from?
 

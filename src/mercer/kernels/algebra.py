@@ -155,6 +155,21 @@ class Sum(Combination):
         return " + ".join(term._bracketed(PRODUCT) for term in self.terms)
 
 
+def added_terms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return the terms of a sum, with sums inside it and multiples of sums written out; one term for other kernels.
+
+    >>> from mercer import Gaussian, Linear
+    >>> [str(term) for term in added_terms(2.0 * (Gaussian(1.0) + Linear()))]
+    ['2.0 * Gaussian(length_scale=1.0)', '2.0 * Linear()']
+    """
+    if isinstance(kernel, Sum):
+        return tuple(part for term in kernel.terms for part in added_terms(term))
+    if isinstance(kernel, Scaled):
+        inner = added_terms(kernel.inner)
+        return (kernel,) if len(inner) == 1 else tuple(Scaled(kernel.scale, inner=part) for part in inner)
+    return (kernel,)
+
+
 @node
 @dataclass(frozen=True, repr=False)
 class Product(Combination):

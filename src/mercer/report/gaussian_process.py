@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from mercer.arrays import Array
 from mercer.errors import InputError, plural
-from mercer.estimators.gp.model import LEVELS
+from mercer.estimators.gp.diagnosis import LEVELS
 from mercer.estimators.gp.vecchia import column_steps
 from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
 

@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.gp.diagnosis import GPDiagnosis, diagnose_fit, log_likelihood
 from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
-from mercer.estimators.gp.model import GPDiagnosis, diagnose_fit
 from mercer.estimators.gp.routes import laplace_route
-from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
+from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs import widened

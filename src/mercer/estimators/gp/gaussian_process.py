@@ -14,14 +14,16 @@ from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, check_choice, check_number, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.gp.chunked import ChunkedProblem
+from mercer.estimators.gp.diagnosis import diagnose_fit, log_likelihood
 from mercer.estimators.gp.exact import ExactEngine, condition
 from mercer.estimators.gp.fourier import check_kernel
 from mercer.estimators.gp.laplace import FAMILIES, LaplaceEngine, check_mode, read_exposure
 from mercer.estimators.gp.latent_regression import LIKELIHOODS, LatentFit, latent_targets, read_latent_y
-from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, ReadProcess, diagnose_fit
+from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, ReadProcess
 from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route, task_routes
-from mercer.estimators.gp.search import Climb, GPParameters, climb, log_likelihood, read_parameters
+from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
+from mercer.estimators.gp.starts import further_starts
 from mercer.estimators.gp.tasks import TaskTargets, is_product, named, pair_kernel, pairs, wants_tasks
 from mercer.estimators.progress import Meter
 from mercer.grams import gram
@@ -214,10 +216,15 @@ class GaussianProcessRegressor(GaussianProcessModel):
         with _named(type(self).__name__):
             found = climb(
                 problem, parameters, way, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
-                max_iter=self.max_iter, meter=meter,
+                max_iter=self.max_iter, meter=meter, further=self._further_starts(problem, parameters),
             )  # fmt: skip
             posterior = way.posterior(problem, *parameters.setting(found.vector))
         return ProcessFit(mean, units, problem, parameters, found, posterior)
+
+    def _further_starts(self, problem: GPProblem | ChunkedProblem, parameters: GPParameters) -> list[tuple[str, Floats]]:
+        if self.n_restarts == 0 or not isinstance(problem, GPProblem):
+            return []
+        return further_starts(problem, parameters, problem.sizes()[0])
 
     def _task_problem(self, data: TrainingSet) -> tuple[MeanFunction, TargetUnits, GPProblem]:
         """Return the problem of the known cells of a target, whose units are kept with the tasks."""

@@ -162,7 +162,7 @@ def read_parameters(
     asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     template, strip = kernel, False
     if fit and kernel.amplified(2.0) is None and "scale" not in asked:
-        template, strip = _size(kernel, X, unit) * kernel, True
+        template, strip = size_of(kernel, X, unit) * kernel, True
     names = [_own_name(name, strip) for name in template.theta_names]
     theta, signed = template.theta, set(np.array(names)[signed_entries(template)].tolist())
     # if nothing is fitted, the data are not searched for typical values
@@ -198,7 +198,7 @@ def _own_name(name: str, strip: bool) -> str:
     return name[len("0__") :] if strip and name.startswith("0__") else name
 
 
-def _size(kernel: Kernel, X: Any, unit: float) -> float:
+def size_of(kernel: Kernel, X: Any, unit: float) -> float:
     """Return the factor that makes the mean of k(x, x) equal to the variance of y."""
     rows = X.sized if isinstance(X, RowsSeen) else Rows(X).take(RowsSeen.numbers(count(X)))
     mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
@@ -209,7 +209,7 @@ def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -
     """Return the theta that the data suggest, and the logarithms of the bounds relative to it."""
     louder = kernel.amplified(math.e)
     amplitude = np.zeros(len(kernel.theta), bool) if louder is None else louder.theta - kernel.theta > 0.5
-    sized = kernel.amplified(_size(kernel, X, unit))
+    sized = kernel.amplified(size_of(kernel, X, unit))
     typical = kernel.theta if sized is None else sized.theta
     reach = np.tile(np.log(REACH["other"]), (len(typical), 1))
     reach[amplitude] = np.log(REACH["amplitude"])
@@ -385,14 +385,15 @@ def climb(
     max_iter: int,
     meter: Meter,
     parts: Callable[[], Evaluator] | None = None,
+    further: Sequence[tuple[str, Floats]] = (),
 ) -> Climb:
     """Maximize the log marginal likelihood plus the log priors over the entries that are not fixed.
 
-    `parts` makes the engine of a part of the rows, an exact one if it is not given.
+    `parts` makes the engine of a part of the rows, an exact one if it is not given. `further` are more starts.
     """
     if parameters.fixed.all():
         return Climb(parameters.start, True, 0, 0, "nothing was fitted", ())
-    starts = [Start(label, vector) for label, vector in parameters.starts(n_restarts, seed)]
+    starts = [Start(label, vector) for label, vector in (*parameters.starts(n_restarts, seed), *further)]
     attempts: list[ClimbAttempt] = []
     make = parts or (lambda: ExactEngine(of=problem.n))
     if problem.n >= SUBSET:
@@ -590,15 +591,3 @@ def _better(problem: AnyProblem, parameters: GPParameters, engine: Evaluator, st
                 raise
             heights.append(-np.inf)
     return [starts[0] if heights[0] >= heights[1] else rivals[0]]
-
-
-def log_likelihood(
-    problem: AnyProblem, parameters: GPParameters, engine: Evaluator, vector: Floats, gradient: bool
-) -> tuple[float, Floats | None]:
-    """Return the log marginal likelihood without priors at a vector, and its gradient in all entries."""
-    kernel, noise = parameters.setting(vector)
-    found: Any = engine.evidence(problem, kernel, noise, gradient)
-    if not gradient:
-        return found.value, None
-    slope = found.kernel_gradient
-    return found.value, np.append(slope, found.noise_gradient) if parameters.noise_is_parameter else slope

@@ -106,14 +106,13 @@ class TaskTargets:
 
 def wants_tasks(kernel: Kernel, y: Any) -> bool:
     """Whether a target is read by cells: it has several columns, and holes or a kernel on tasks."""
-    if y is None or np.ndim(y) != 2:
+    if y is None:
         return False
-    if has_tasks(kernel):
-        return True
     try:
-        return bool(np.isnan(np.asarray(y, dtype=np.float64)).any())
+        values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         return False
+    return values.ndim == 2 and (has_tasks(kernel) or bool(np.isnan(values).any()))
 
 
 def columns_of_pairs(X: Any) -> tuple[tuple[int | str, ...], int | str]:
