@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.grams.operator import GramOperator
+from mercer.grams.products import counted_product
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
 from mercer.registry import record
@@ -49,10 +50,13 @@ class DualFunction:
         return np.arange(len(self.dual)) if self.rows is None else self.rows
 
     def predict(self, X: Any) -> Floats:  # (m rows) -> (m, *t)
-        """Return f at new rows, evaluated in tiles: no (m, n) matrix is held."""
+        """Return f at new rows, in tiles or through the weights of counted features: no (m, n) matrix is held."""
         if len(self.dual) == 0:  # no row has a coefficient
             return np.zeros((count(X), *np.shape(self.dual)[1:])) + self.intercept
-        return np.asarray(GramOperator(self.kernel, X, self._known) @ self.dual) + self.intercept
+        found = counted_product(self.kernel, X, self._known, self.dual)
+        if found is None:
+            found = np.asarray(GramOperator(self.kernel, X, self._known) @ self.dual)
+        return found + self.intercept
 
     @cached_property
     def _known(self) -> Rows:

@@ -37,7 +37,7 @@ from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.dual_function import DualFunction
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
-from mercer.grams.products import weighed
+from mercer.grams.products import FEATURE_ROWS, weighed
 from mercer.inputs import count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
@@ -94,9 +94,16 @@ class RidgeFacts(DualModel):
         new = self._read(X, reset=False)
         if self._problem.features is not None:
             return predict_large(self._problem.features, new, weights, self.intercept_)
-        like = self.__dict__.get("X_fit_")
-        problem = RidgeProblem(self.kernel_, new, np.empty(count(new)), self._problem.alpha, None, False, like=like)
-        return np.concatenate([weighed(Z, weights) + self.intercept_ for _, Z in feature_blocks(problem)])
+        like, size = self.__dict__.get("X_fit_"), count(new)
+        if like is not None:  # counted together with the training rows, so in blocks that are not smaller than these
+            size = max(FEATURE_ROWS, count(like))
+        parts = [take(new, rows) for rows in row_blocks(count(new), size)]
+        problems = [
+            RidgeProblem(self.kernel_, part, np.empty(count(part)), self._problem.alpha, None, False, like=like)
+            for part in parts
+        ]
+        found = [weighed(Z, weights) + self.intercept_ for problem in problems for _, Z in feature_blocks(problem)]
+        return np.concatenate(found)
 
     def landmark_function(self) -> DualFunction:
         """Return the function of a fit on landmarks as an expansion on them, with their positions among the rows."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.estimators.svm.one_vs_one import pair_values, sides, winners
+from mercer.grams.products import counted_product
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
@@ -58,6 +59,9 @@ def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: 
     >>> sums_per_class(Linear(), [[2.0]], [[1.0], [3.0]], np.array([[1.0], [1.0]]), np.array([1, 1])).ravel().tolist()
     [2.0, 6.0]
     """
+    through_weights = counted_product(kernel, new, support, _by_class(coef, counts))
+    if through_weights is not None:
+        return through_weights.reshape(-1, len(counts), coef.shape[1])
     values = Evaluation(kernel, new, support)
     values.pair.compiled |= worth(values.shape[0] * values.shape[1], PER_VALUE)
     coef = np.ascontiguousarray(coef)
@@ -77,6 +81,13 @@ def sums_per_class(kernel: Kernel, new: Any, support: Any, coef: Array, counts: 
     side = min(SIDE, max(16, -(-values.shape[0] // cpu_count())))  # few new rows are shared between the cores too
     walk(values.block, values.shape, visit, side=side, width=WIDTH)
     return out
+
+
+def _by_class(coef: Array, counts: Array) -> Array:  # (S, r), (k,) -> (S, k r)
+    """The coefficients with columns of their own for every class, 0 for support vectors of other classes."""
+    out = np.zeros((len(coef), len(counts), coef.shape[1]))
+    out[np.arange(len(coef)), np.repeat(np.arange(len(counts)), counts)] = coef
+    return out.reshape(len(coef), -1)
 
 
 #: Fewer kernel values than this are made in float64 at once. Row: svc-predict-*.
