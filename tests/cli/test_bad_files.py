@@ -21,7 +21,7 @@ BAD = {
     "misspelled target": ("speed,size\n1,2\n", ["--target", "sped"], "Did you mean 'speed'?"),
     "part of a name": ("Body Mass (g),b\n1,2\n", ["--target", "Mass"], "Did you mean 'Body Mass (g)'?"),
     "thousands": ("a;b\n1,000;2\n3;2\n", ["--target", "b"], "numbers with commas, such as '1,000'"),
-    "sequences": (">s1\nACGT\n", ["--target", "b"], "this is a FASTA file of sequences"),
+    "sequences": (">s1\nACGT\n", ["--target", "b"], "there is no column 'b'"),
     "zero bytes": ("\0" * 200_000, ["--target", "b"], "line 1: holds zero bytes: this is not text"),
     "a long name": ("a" * 200_000 + ",b\n1,2\n", ["--target", "b"], "has a name of 200,000 letters"),
     "decimal commas": ("a;b\n1,5;2\n", ["--target", "b"], "the column 'a' holds numbers with decimal commas"),

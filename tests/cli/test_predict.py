@@ -107,7 +107,8 @@ def test_missing_values(folder: Path) -> None:
     result = invoke("predict", folder / "y", folder / "holes.csv")
     assert (
         result.exit_code == 64
-        and "1 of 3 rows have missing or infinite values where training had none, the first is row 2 ('a')" in result.stderr
+        and "1 of 3 rows have missing, infinite or unreadable values where training had none, the first is row 2 ('a')"
+        in result.stderr
     )
     _, rows = read(invoke("predict", folder / "y", folder / "holes.csv", "--skip-missing", "--interval", 0.5).stdout)
     assert rows[1] == ["", "", ""] and all(rows[0]) and all(rows[2])

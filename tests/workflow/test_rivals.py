@@ -43,7 +43,7 @@ def test_rivals_take_every_kind_of_column(rng: np.random.Generator) -> None:
     assert [rival.key for rival in found] == ["baseline", "linear", "boosting"]
     errors = {rival.key: mean_squared_error(y[200:], rival.predictions) for rival in found}
     assert errors["linear"] < 0.6 * errors["baseline"] and errors["boosting"] < 0.6 * errors["baseline"]
-    assert "text and graphs left out: note" in found[1].how
+    assert "text, graphs and molecules left out: note" in found[1].how
 
 
 def test_classes_stand_in_the_model_s_order(rng: np.random.Generator) -> None:

@@ -34,8 +34,8 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A table: CSV, TSV, either compressed (.gz), Parquet, Arrow or SQLite; a folder or 'glob*' of such files; or - "
-        "for standard input.",
+        help="A table: CSV, TSV, FASTA, FASTQ, each also compressed (.gz), Parquet, Arrow or SQLite; a folder or 'glob*' of "
+        "such files; or - for standard input.",
         show_default=False,
     ),
 ]
@@ -70,6 +70,15 @@ Drop = Annotated[
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing cells (otherwise they are learned from).")
 ]
+Molecule = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Columns of molecules written as SMILES (default: found out).", show_default=False),
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Columns to read as text, also if they look like molecules.", show_default=False),
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows with molecules that cannot be read.")]
 Sql = Annotated[
     str | None,
     typer.Option(
@@ -117,6 +126,9 @@ def fit(
     id: Id = None,
     drop: Drop = None,
     drop_missing: DropMissing = False,
+    molecule: Molecule = None,
+    text: Text = None,
+    skip_bad: SkipBad = False,
     sql: Sql = None,
     holdout: Holdout = 0.2,
     rows: Rows = None,
@@ -134,8 +146,9 @@ def fit(
 
     Start with: mercer fit DATA.csv (lists the columns), then add --target COLUMN.
 
-    Numbers, categories, dates, text and missing cells are taken as they are. Several kernels are tried on held-out rows, and
-    the best few are averaged; the error in the report is that of other rows, which were never looked at before.
+    Numbers, categories, dates, text, molecules (SMILES) and missing cells are taken as they are. Several kernels are tried
+    on held-out rows, and the best few are averaged; the error in the report is that of other rows, which were never looked
+    at before.
     """
     from mercer.workflow.question import FileQuestion, FitSettings
 
@@ -144,7 +157,17 @@ def fit(
     if target is None:
         return _list_columns(data, sql, delimiter)
     if scheduler is not None:
-        _refuse_with_scheduler({"--sql": sql, "--rows": rows, "--time": time, "--delimiter": delimiter})
+        _refuse_with_scheduler(
+            {
+                "--molecule": molecule,
+                "--text": text,
+                "--skip-bad": skip_bad or None,
+                "--sql": sql,
+                "--rows": rows,
+                "--time": time,
+                "--delimiter": delimiter,
+            }
+        )
     folder = out if out is not None else Path(f"{_stem(data)}-mercer")
     replaced = refuse_other(folder, target, force)
     with results_folder(folder) as made:
@@ -153,7 +176,8 @@ def fit(
             training = _train_on_workers(scheduler, wish, settings, quiet)
         else:
             question, seconds = _question(data, target, settings, sql=sql, delimiter=delimiter, rows=rows, id=id, drop=drop,
-                                          task=task, drop_missing=drop_missing)  # fmt: skip
+                                          task=task, drop_missing=drop_missing, molecule=molecule, text=text,
+                                          skip_bad=skip_bad)  # fmt: skip
             _say_notes(question, quiet)
             training = _train(question, settings, seconds, quiet)
         metrics = _write(made, training)
@@ -226,10 +250,12 @@ def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
 
 def _question(
     data: str, target: str, settings: FitSettings, *, sql: str | None, delimiter: str | None, rows: int | None,
-    id: str | None, drop: list[str] | None, task: str, drop_missing: bool,
+    id: str | None, drop: list[str] | None, task: str, drop_missing: bool, molecule: list[str] | None,
+    text: list[str] | None, skip_bad: bool,
 ) -> tuple[Question, float]:  # fmt: skip
     """The table of a source as a question, and the seconds it took to read."""
-    from mercer.inputs.reading import read_table
+    from mercer.inputs.frames import MOLECULE, TEXT
+    from mercer.inputs.reading import holds_sequences, read_table
     from mercer.numeric.memory import budget_bytes
     from mercer.workflow.question import ask, dropped
 
@@ -239,7 +265,15 @@ def _question(
         data, sql, rows=rows, seed=settings.seed, delimiter=delimiter, memory=budget_bytes(settings.memory) // 4
     )
     name = "standard input" if data == "-" else Path(data).name
-    question = ask(name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing)
+    if id is None and "id" in table.columns and target != "id" and holds_sequences(data):
+        id = "id"
+    kinds = {
+        column: kind for kind, texts in ((MOLECULE, molecule), (TEXT, text)) for column in dropped(table.columns, texts)
+    }
+    question = ask(
+        name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing, kinds=kinds,
+        skip_bad=skip_bad,
+    )  # fmt: skip
     return question, time.perf_counter() - start
 
 

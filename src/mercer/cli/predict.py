@@ -42,7 +42,12 @@ Delimiter = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Of text, if it is none of , ; tab |", show_default=False)
 ]
 SkipMissing = Annotated[
-    bool, typer.Option("--skip-missing", help="Leave the prediction empty where the model has no rule for a missing cell.")
+    bool,
+    typer.Option(
+        "--skip-missing",
+        "--skip-bad",
+        help="Leave the prediction empty where the model has no rule for a missing cell or an unreadable molecule.",
+    ),
 ]
 
 

@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, describe
-from mercer.inputs.graphs import Graph
-from mercer.inputs.tables import is_missing, missing_cells
+from mercer.inputs.graphs import Graph, is_molecule
+from mercer.inputs.molecules import as_smiles, looks_like_molecules, shown, unreadable
+from mercer.inputs.tables import Table, is_missing, missing_cells
 
 NUMBER, CATEGORY, ORDERED, DATE, TEXT, GRAPH = "number", "category", "ordered", "date", "text", "graph"
+MOLECULE = "molecule"
+
+#: Kinds whose cells are compared by kernels of their own, not as numbers or levels.
+OBJECTS = (TEXT, GRAPH, MOLECULE)
 
 #: A text column is categorical if it has at most this many distinct values, or at most half as many as rows.
 FEW_LEVELS = 20
@@ -36,12 +41,12 @@ class Column:
 
     _stored: ClassVar[dict[str, str]] = {
         "name": "text",
-        "kind": f"word {NUMBER} {CATEGORY} {ORDERED} {DATE} {TEXT} {GRAPH}",
+        "kind": f"word {NUMBER} {CATEGORY} {ORDERED} {DATE} {TEXT} {GRAPH} {MOLECULE}",
         "note": "text",
     }
 
     name: str
-    kind: str  # one of the six kinds above
+    kind: str  # one of the seven kinds above
     cells: Any  # (n,) float array with NaN for missing numbers, otherwise a list of n cells with None for missing ones
     holes: NDArray[np.bool_]  # (n,)
     levels: tuple[Hashable, ...] = ()  # in order, for ordered categories
@@ -74,15 +79,39 @@ def as_if_alone(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
     return found
 
 
-def read_columns(frame: Any, name: str = "X") -> list[Column]:
-    """Return the columns of a frame or array with their kinds; raise if two columns have the same name."""
+def read_columns(frame: Any, name: str = "X", *, unchecked: bool = False) -> list[Column]:
+    """Return the columns of a frame or array with their kinds; raise if two columns have the same name.
+
+    Texts that are nearly all SMILES are molecules, and cells that RDKit cannot read raise an error unless `unchecked`.
+    A `Table` may say otherwise: `kinds` of some columns.
+    """
     if isinstance(frame, list) and frame and isinstance(frame[0], Column):
         return frame  # read before
     names, columns = _raw(frame, name)
     repeated = [label for label, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(f"{name} has two columns named {repeated[0]!r}; give every column a name of its own.")
-    return [_column(label, cells, levels, dtype) for label, (cells, levels, dtype) in zip(names, columns, strict=True)]
+    kinds = frame.kinds if isinstance(frame, Table) else {}
+    found = [
+        _column(label, cells, levels, dtype, kinds.get(label, ""))
+        for label, (cells, levels, dtype) in zip(names, columns, strict=True)
+    ]
+    for column in found:
+        if column.kind == MOLECULE and not unchecked:
+            check_molecules(column, name, frame.numbers if isinstance(frame, Table) else None)
+    return found
+
+
+def check_molecules(column: Column, name: str, numbers: Indices | None = None) -> None:
+    """Raise if a cell of a column of molecules cannot be read; `numbers` are those of the rows in a file."""
+    bad = unreadable(column.cells)
+    if len(bad):
+        row = int(bad[0]) if numbers is None else int(numbers[bad[0]]) + 1
+        more = f", and {len(bad) - 1} more cells" if len(bad) > 1 else ""
+        raise InputError(
+            f"{name}: column {column.name!r} holds molecules, and {shown(column.cells[bad[0]])} at row {row} is no valid "
+            f"SMILES{more}; correct it, empty the cell, or leave the row out."
+        )
 
 
 def noted(columns: list[Column]) -> list[Column]:
@@ -109,10 +138,14 @@ def like(columns: list[Column], training: list[Column], name: str = "X") -> list
 
 
 def _as_kind(new: Column, old: Column, name: str) -> Column:
+    if old.kind == MOLECULE and new.kind in (TEXT, CATEGORY):  # too few rows to tell, or a cell that is no molecule
+        same = replace(new, kind=MOLECULE)
+        check_molecules(same, name)
+        return same
     if new.kind == old.kind or new.holes.all():
         cells = np.full(len(new.holes), np.nan) if old.kind == NUMBER and new.holes.all() else new.cells
         return replace(new, kind=old.kind, levels=old.levels, cells=cells)
-    words = {CATEGORY, TEXT, ORDERED}
+    words = {CATEGORY, TEXT, ORDERED, MOLECULE}
     if new.kind in words and old.kind in words:
         return replace(new, kind=old.kind, levels=old.levels)
     if old.kind in words and new.kind == NUMBER:  # categories written as numbers
@@ -121,9 +154,14 @@ def _as_kind(new: Column, old: Column, name: str) -> Column:
 
 
 def _many(kind: str) -> str:
-    return {NUMBER: "numbers", CATEGORY: "categories", ORDERED: "ordered categories", DATE: "dates", TEXT: "text"}.get(
-        kind, "graphs"
-    )
+    return {
+        NUMBER: "numbers",
+        CATEGORY: "categories",
+        ORDERED: "ordered categories",
+        DATE: "dates",
+        TEXT: "text",
+        GRAPH: "graphs",
+    }.get(kind, "molecules")
 
 
 def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
@@ -186,7 +224,7 @@ def _from_array(data: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[
     return names, [(column.tolist(), (), "") for column in table.T]
 
 
-def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> Column:
+def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str, asked: str) -> Column:
     if known == NUMBER or (isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu"):
         return _numbers(name, np.asarray(cells, dtype=np.float64))
     cells = list(cells)
@@ -201,6 +239,8 @@ def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> 
         return Column(name, DATE, clean, holes)
     if here and (isinstance(here[0], Graph) or hasattr(here[0], "is_directed")):
         return Column(name, GRAPH, clean, holes)
+    if here and is_molecule(here[0]):
+        return Column(name, MOLECULE, [as_smiles(cell) for cell in clean], holes)
     unhashable = next((cell for cell in here if isinstance(cell, (list, dict, set, np.ndarray))), None)
     if isinstance(unhashable, list):
         return Column(name, TEXT, clean, holes)  # tokens
@@ -208,7 +248,11 @@ def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str) -> 
         raise InputError(
             f"column {name!r} holds {describe(unhashable)}; argument must be a string or a number in every cell."
         )
-    return Column(name, _words(here), _plain(clean), holes)
+    kind = asked or _words(here)
+    if kind == TEXT and not asked and looks_like_molecules(here):
+        kind = MOLECULE
+    return Column(name, kind, [None if hole else str(cell) for cell, hole in zip(clean, holes, strict=True)] if asked else
+                  _plain(clean), holes)  # fmt: skip
 
 
 def _numbers(name: str, values: Floats) -> Column:

@@ -30,10 +30,12 @@ from mercer.inputs.delimited import (
     typed,
     unpacked_size,
 )
+from mercer.inputs.sequences import sequence_columns
 from mercer.inputs.sqlite_files import read_sqlite
 from mercer.inputs.tables import Table, arrow_column
 
 CSV, PARQUET, ARROW, SQLITE = "csv", "parquet", "arrow", "sqlite"
+FASTA, FASTQ = "fasta", "fastq"
 
 #: Standard input.
 STDIN = "-"
@@ -50,13 +52,21 @@ _OTHERS = {
     b"\xfd7zXZ": "compressed with xz; unpack it first: unxz",
     b"\x93NUMPY": "a NumPy array without names of columns; write it as CSV or Parquet",
     b"\x89HDF": "an HDF5 file; write the table as CSV or Parquet",
-    b">": "a FASTA file of sequences, or text whose first name begins with >; write a table with a column of sequences",
 }
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
+#: Names of files with sequences; each may be followed by .gz.
+SEQUENCES = {
+    **dict.fromkeys((".fasta", ".fa", ".faa", ".fna", ".ffn", ".fas"), FASTA),
+    **dict.fromkeys((".fastq", ".fq"), FASTQ),
+}
+
 #: Suffixes of the files that are read from a folder.
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".arrow", ".feather", ".ipc")
+SUFFIXES = (
+    ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".arrow", ".feather", ".ipc",
+    *SEQUENCES, *(f"{suffix}.gz" for suffix in SEQUENCES),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,16 @@ def kind_of(path: Path, name: str) -> str:
     for magic, words in _OTHERS.items():
         if start.startswith(magic):
             raise InputError(f"{name}: this is {words}.")
-    return CSV
+    if start.startswith(b">"):
+        return FASTA
+    return SEQUENCES.get(Path(path.name.lower().removesuffix(".gz")).suffix, CSV)
+
+
+def holds_sequences(source: str) -> bool:
+    """Return whether a source is a file of sequences, whose rows have an id; standard input is not looked at."""
+    if source == STDIN or _ADDRESS.match(source):
+        return False
+    return kind_of(_files(source)[0], source) in (FASTA, FASTQ)
 
 
 #: Name of the table in queries.
@@ -185,7 +204,8 @@ def read_table(
 
     Parameters
     ----------
-    source : a file, folder or glob (CSV, TSV, either compressed by gzip, Parquet, Arrow, SQLite), or "-", standard input
+    source : a file, folder or glob (CSV, TSV, FASTA, FASTQ, each also compressed by gzip, Parquet, Arrow, SQLite), or "-",
+        standard input
     sql : a SELECT statement; the files are the table `data`, and the tables of a SQLite file have their own names
     columns : the columns to read, in this order; None for all
     rows : read at most this many rows, drawn with `seed`, in their order
@@ -219,6 +239,8 @@ class _Wish:
 def _read(found: FileSource, wish: _Wish) -> Listing:
     if found.kind == SQLITE:
         return _some(found, Table(read_sqlite(found.files[0], wish.sql, wish.memory)), wish)
+    if found.kind in (FASTA, FASTQ):
+        return _some(found, _sequences(found, wish.sql), wish)
     if found.kind == ARROW and wish.sql is None:
         return _some(found, _arrow_columns(_arrow(found)), wish)
     headers = _headers(found, wish.delimiter)
@@ -237,6 +259,40 @@ def _read(found: FileSource, wish: _Wish) -> Listing:
                 raise reason from None
             return _some(found, Table(_cell_by_cell(found, headers)), wish)
     return Listing(_checked(found, read), shape.rows)
+
+
+def _sequences(found: FileSource, sql: str | None) -> Table:
+    """Return the table of files of sequences, or a query over it; fields that a file lacks are missing there."""
+    parts = [sequence_columns(path, found.kind == FASTQ) for path in found.files]
+    lengths = [len(part["sequence"]) for part in parts]
+    names = list(dict.fromkeys(name for part in parts for name in part if name != "sequence"))
+    data = {name: _joined([part.get(name) for part in parts], lengths) for name in [*names, "sequence"]}
+    if sql is None:
+        return Table(data)
+    with duck.database() as connection:
+        try:
+            connection.register(VIEW, _as_arrow(found, data))
+            table = duck.relation(connection, duck.one_question(connection, sql))
+            return duck.fetched(connection, table, duck.looked_at(connection, table), None, 0)
+        except Exception as error:
+            raise duck.said(error, found.name) from None
+
+
+def _joined(parts: Sequence[Array | None], lengths: Sequence[int]) -> Array:
+    """Return the cells of a column in several files; numbers only if all of them are."""
+    numbers = all(part is None or part.dtype.kind == "f" for part in parts)
+    empty = np.nan if numbers else None
+    dtype: Any = np.float64 if numbers else object
+    pairs = zip(parts, lengths, strict=True)
+    return np.concatenate([np.full(n, empty, dtype=dtype) if part is None else part.astype(dtype) for part, n in pairs])
+
+
+def _as_arrow(found: FileSource, data: dict[str, Array]) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtraError(f"{found.name}: queries over sequences need pyarrow: {install_command('cli')}") from None
+    return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in data.items()})
 
 
 def _headers(found: FileSource, delimiter: str | None) -> list[Header]:

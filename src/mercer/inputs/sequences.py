@@ -1,9 +1,10 @@
-"""Readers of strings in files: FASTA, and plain text with one string per line; both may be compressed by gzip."""
+"""Readers of strings in files: FASTA, FASTQ, and plain text with one string per line, each plain or compressed by gzip."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
+from mercer.inputs.delimited import typed
 
 #: Characters that a sequence may contain besides letters: gaps, stops, unknown residues.
 MARKS = frozenset("-.*?~+")
@@ -112,6 +115,69 @@ def read_fasta(path: str | os.PathLike[str], *, upper: bool = True) -> Sequences
     )
 
 
+def read_fastq(path: str | os.PathLike[str]) -> tuple[Sequences, Floats]:
+    """Read a FASTQ file, plain or compressed by gzip: the reads in capitals, and the mean quality of each.
+
+    A record is four lines: "@name description", the letters, "+", and one sign per letter, its quality plus 33.
+    """
+    lines = _lines(path)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines or len(lines) % 4:
+        raise InputError(
+            f"{path}: {len(lines)} lines; a FASTQ record has four: '@name', letters, '+', qualities. The file may be cut "
+            "short."
+        )
+    records = [lines[start : start + 4] for start in range(0, len(lines), 4)]
+    for number, (head, letters, plus, marks) in enumerate(records):
+        _check_read(path, 4 * number + 1, head, letters.strip(), plus, marks.strip())
+    heads = [[*head[1:].split(maxsplit=1), "", ""][:2] for head, *_ in records]
+    quality = [float(np.mean(np.frombuffer(marks.strip().encode(), dtype=np.uint8)) - 33.0) for *_, marks in records]
+    strings = [letters.strip().upper() for _, letters, _, _ in records]
+    return Sequences(strings, [name for name, _ in heads], [words.strip() for _, words in heads]), np.array(quality)
+
+
+def _check_read(path: Any, line: int, head: str, letters: str, plus: str, marks: str) -> None:
+    if not head.startswith("@") or not plus.startswith("+"):
+        wrong, at = (head, line) if not head.startswith("@") else (plus, line + 2)
+        raise InputError(
+            f"{path}, line {at}: a FASTQ record is '@name', letters, '+', qualities, each on one line; got {_short(wrong)}."
+        )
+    if not letters:
+        raise InputError(f"{path}, line {line}: the record {head[1:]!r} has no letters; take the record out.")
+    _checked(letters, path, line + 1)
+    if len(letters) != len(marks) or not all("!" <= mark <= "~" for mark in marks):
+        raise InputError(
+            f"{path}, line {line + 3}: the record {head[1:]!r} has {len(letters)} letters and {len(marks)} qualities; "
+            "there is one sign from '!' to '~' for each letter."
+        )
+
+
+def sequence_columns(path: str | os.PathLike[str], quality: bool) -> dict[str, Array]:
+    """Return FASTA, or FASTQ with its mean `quality`, as columns: id, fields `key=value`, other words, sequence.
+
+    A field is in the table if some description has it; where another has not, the cell is missing. Numbers are numbers if
+    all of them are. Ids may repeat: rows stay in the order of the file.
+    """
+    found, marks = read_fastq(path) if quality else (read_fasta(path), None)
+    fields = [dict(_FIELD.findall(words)) for words in found.descriptions]
+    rest = [" ".join(_FIELD.sub(" ", words).split()) for words in found.descriptions]
+    columns: dict[str, Array] = {"id": np.array(found.names, dtype=object)}
+    for name in dict.fromkeys(key for one in fields for key in one):
+        columns[name if name not in RESERVED else f"{name} field"] = typed([one.get(name, "") for one in fields])
+    if any(rest):
+        columns["description"] = np.array([words or None for words in rest], dtype=object)
+    if marks is not None:
+        columns["quality"] = marks
+    return {**columns, "sequence": np.array(found.strings, dtype=object)}
+
+
+#: Names of the columns that every table of sequences may have.
+RESERVED = ("id", "description", "quality", "sequence")
+
+_FIELD = re.compile(r"(?<!\S)([A-Za-z_][\w.-]*)=(\S+)")
+
+
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """Read a text file, plain or compressed by gzip, with one string per line; an empty line is an empty string.
 
@@ -158,12 +224,18 @@ def _content(path: str | os.PathLike[str]) -> bytes:
 
 def _before_the_first(text: str) -> str:
     if text.startswith("@"):
-        return "a record begins with '>', and this one with '@': it looks like FASTQ; convert it to FASTA first."
-    shown = text if len(text) <= 40 else text[:37] + "…"
+        return (
+            "a record begins with '>', and this one with '@': it looks like FASTQ, which commands read from files "
+            "named .fastq."
+        )
     return (
-        f"text before the first '>': {shown!r}. A FASTA record begins with a line '>name'; "
+        f"text before the first '>': {_short(text)}. A FASTA record begins with a line '>name'; "
         "for one string per line use mercer.read_lines."
     )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
 def _checked(text: str, path: Any, number: int) -> str:

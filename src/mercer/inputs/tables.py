@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +131,15 @@ class TableColumn:
 class Table:
     """Named columns: the part of the data frame interface that kernels use, without a data-frame library.
 
-    Rows keep their `numbers` in the source when a table is sliced.
+    Rows keep their `numbers` in the source when a table is sliced. `kinds` says of some columns that they are "text" or
+    "molecule", which is otherwise found out.
     """
 
-    def __init__(self, data: dict[str, Array], numbers: Indices | None = None) -> None:
+    def __init__(
+        self, data: dict[str, Array], numbers: Indices | None = None, kinds: Mapping[str, str] | None = None
+    ) -> None:
         self._data, self._numbers = data, numbers
+        self.kinds: Mapping[str, str] = {} if kinds is None else kinds
         self.columns = list(data)
         self.shape = (len(next(iter(data.values()))), len(data))
 
@@ -147,8 +151,12 @@ class Table:
         if isinstance(key, str):
             return TableColumn(self._data[key])
         if isinstance(key, list) and all(isinstance(name, str) for name in key):
-            return Table({name: self._data[name] for name in key}, self._numbers)
-        return Table({name: values[key] for name, values in self._data.items()}, self.numbers[key])
+            return Table({name: self._data[name] for name in key}, self._numbers, self.kinds)
+        return Table({name: values[key] for name, values in self._data.items()}, self.numbers[key], self.kinds)
+
+    def with_kinds(self, kinds: Mapping[str, str]) -> Table:
+        """Return the same table with the kinds of some columns decided."""
+        return Table(self._data, self._numbers, kinds)
 
     @property
     def numbers(self) -> Indices:  # -> (n,)
@@ -157,7 +165,8 @@ class Table:
 
     def vstack(self, other: Table) -> Table:
         """Return the rows of both tables with the columns of this one; a column of two types holds objects."""
-        return Table({name: _stacked(values, other._data[name]) for name, values in self._data.items()})
+        both = {name: _stacked(values, other._data[name]) for name, values in self._data.items()}
+        return Table(both, kinds=self.kinds)
 
     def to_numpy(self) -> Array:
         """Return the whole table as one array, (n, columns)."""

@@ -2,6 +2,7 @@
 
 from mercer.kernels import algebra as algebra
 from mercer.kernels import latex as latex
+from mercer.kernels import molecules as molecules
 from mercer.kernels import series as series
 from mercer.kernels import tables as tables
 from mercer.kernels import views as views

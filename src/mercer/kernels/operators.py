@@ -157,6 +157,10 @@ class Operators:
         """k on dates and times, as days since 1970-01-01 UTC with fractions."""
         return cast("Kernel", NODES["Dated"](self._self))
 
+    def descriptors(self) -> Kernel:
+        """k on descriptors of molecules, such as logP, mass, polar surface and rings, in typical spreads of drugs."""
+        return cast("Kernel", NODES["Described"](self._self))
+
     def missing(self, sample: Any, rule: str = "mean") -> Kernel:
         """k on a column with holes: a hole has the mean features of a sample, or (rule="indicator") a value of its own."""
         return cast("Kernel", NODES["missing"](sample, rule, self._self))

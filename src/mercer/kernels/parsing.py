@@ -351,7 +351,7 @@ KERNELS: dict[str, type[Kernel]] = {kind.__name__: kind for kind in _public_kern
 
 _VERBS = (
     "exp", "polynomial", "normalized", "tanimoto", "map", "weighted", "on", "linear", "dates", "time", "lead_lag",
-    "base_point",
+    "base_point", "descriptors",
 )  # fmt: skip
 _CONVERSIONS = ("from_gamma", "from_width", "from_variance", "from_denominator")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats
 from mercer.estimators.tables.encoding import numbers_of
-from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, some_rows
+from mercer.inputs.frames import CATEGORY, NUMBER, OBJECTS, Column, some_rows
 from mercer.workflow.inspection import GramSpectrum
 
 WARNING, NOTE = "warning", "note"
@@ -76,7 +76,7 @@ def _kernel(spectrum: GramSpectrum) -> Iterator[Finding]:
 
 
 def _leakage(train: list[Column], y: Array, notes: dict[str, str], classes: Array | None) -> Iterator[Finding]:
-    usable = [column for column in train if not notes.get(column.name) and column.kind not in (TEXT, GRAPH)]
+    usable = [column for column in train if not notes.get(column.name) and column.kind not in OBJECTS]
     rows = np.linspace(0, len(y) - 1, min(len(y), TRIED_ROWS)).round().astype(np.intp)
     if len(np.unique(rows)) < 30:
         return

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.tables.base import TableEstimator
+from mercer.inputs.frames import MOLECULE
+from mercer.inputs.molecules import unreadable
 from mercer.inputs.reading import SHOWN, delimiter_hint
 from mercer.inputs.tables import Table, missing_cells
 from mercer.workflow.question import listed
@@ -56,15 +58,24 @@ class OfTable(Predictor):
         return [column.name for column in self.model.result_.columns if not column.note]
 
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
-        """No hole where training had none, and no infinite number."""
+        """No hole where training had none, no infinite number, and molecules that can be read."""
         had = next(column.holes for column in self.model.result_.columns if column.name == name)
         known = np.ones(len(values), dtype=bool) if had else ~missing_cells(values)
+        if name in self.molecules:
+            cells = [None if hole else str(cell) for cell, hole in zip(values, missing_cells(values), strict=True)]
+            known[unreadable(cells)] = False
         return known & ~np.isinf(values) if values.dtype.kind == "f" else known
+
+    @property
+    def molecules(self) -> dict[str, str]:
+        """The columns of molecules, with that kind."""
+        return {column.name: MOLECULE for column in self.model.result_.columns if column.kind == MOLECULE}
 
     def table(self, table: Table) -> Table:
         """The columns of the fit, in its order; those that the model leaves out need not be there."""
         here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
-        return Table({n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names})
+        data = {n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names}
+        return Table(data, table.numbers, self.molecules)
 
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""
@@ -134,6 +145,6 @@ def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bo
     one = table[[row]]
     where = [column for column in asked.needed if not asked.known_in(column, one[column].to_numpy())[0]]
     raise InputError(
-        f"{name}: {int((~known).sum())} of {len(known)} rows have missing or infinite values where training had none, the "
-        f"first is row {int(table.numbers[row]) + 1} ({listed(where)}); {remedy}."
+        f"{name}: {int((~known).sum())} of {len(known)} rows have missing, infinite or unreadable values where training had "
+        f"none, the first is row {int(table.numbers[row]) + 1} ({listed(where)}); {remedy}."
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence, Set
+import shlex
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
-from mercer.inputs.frames import CATEGORY, DATE, NUMBER, TEXT, Column, noted, read_columns
+from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, noted, read_columns
+from mercer.inputs.molecules import shown, unreadable
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
 from mercer.inputs.tables import Table, missing_cells, time_text
 
@@ -77,12 +79,16 @@ class Question:
 
 def ask(
     name: str, table: Table, target: str, *, drop: Sequence[str] = (), id: str | None = None, task: str = "auto",
-    drop_missing: bool = False,
+    drop_missing: bool = False, kinds: Mapping[str, str] | None = None, skip_bad: bool = False,
 ) -> Question:  # fmt: skip
-    """Return the checked question of a table and a target."""
+    """Return the checked question of a table and a target; `kinds` of columns that are decided: "text" or "molecule"."""
     names = learned_from(name, table.columns, target, drop, id)
+    refuse_unknown(name, table.columns, list(kinds or {}))
     y = table[target].to_numpy()
     rows, notes = _rows(name, table, target, names, y, drop_missing)
+    table = table.with_kinds(kinds or {})
+    rows, molecules = _with_molecules(name, table[names], rows, skip_bad, notes)
+    table = table.with_kinds({**(kinds or {}), **molecules})
     if drop:
         notes.append(f"left out by --drop: {listed(list(drop))}")
     _refuse_infinite(name, table, names, rows)
@@ -131,6 +137,39 @@ def _rows(name: str, table: Table, target: str, names: list[str], y: Array, drop
             "some are held out."
         )
     return np.flatnonzero(here), notes
+
+
+def _with_molecules(
+    name: str, table: Table, rows: Indices, skip_bad: bool, notes: list[str]
+) -> tuple[Indices, dict[str, str]]:
+    """Return the rows whose molecules can be read, and the columns of molecules; raise at others, or leave them out."""
+    here = table[rows]
+    found = [column for column in read_columns(here, name, unchecked=True) if column.kind == MOLECULE]
+    bad = np.zeros(len(rows), dtype=bool)
+    for column in found:
+        if column.name not in table.kinds:
+            option = shlex.quote(column.name)
+            notes.append(f"the column {column.name!r} is read as molecules (SMILES); --text {option} reads it as text")
+        wrong = unreadable(column.cells)
+        bad[wrong] = True
+        if len(wrong) and not skip_bad:
+            raise InputError(
+                f"{name}: {_unreadable(column, here, wrong)}. Correct them, or leave the rows out with --skip-bad; "
+                f"--text {shlex.quote(column.name)} reads the column as text."
+            )
+        if len(wrong):
+            notes.append(f"left out by --skip-bad: {_unreadable(column, here, wrong)}")
+    if bad.any() and len(rows) - bad.sum() < MIN_ROWS:
+        raise InputError(f"{name}: --skip-bad leaves {len(rows) - int(bad.sum())} rows; at least {MIN_ROWS} are needed.")
+    return rows[~bad], {column.name: MOLECULE for column in found}
+
+
+def _unreadable(column: Column, table: Table, wrong: Indices) -> str:
+    """Return which cells of a column are no molecules, with their rows in the file."""
+    count = len(wrong)
+    listed_cells = ", ".join(f"row {int(table.numbers[i]) + 1:,}: {shown(column.cells[i])}" for i in wrong[:3].tolist())
+    more = f" and {count - 3:,} more" if count > 3 else ""
+    return f"{count:,} cell{'s' if count != 1 else ''} of {column.name!r} are no valid SMILES ({listed_cells}{more})"
 
 
 def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
@@ -200,12 +239,12 @@ def listed(names: Sequence[str]) -> str:
     )
 
 
-_WORDS = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", TEXT: "text"}
+_WORDS = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", TEXT: "text", MOLECULE: "molecules"}
 
 
 def describe_columns(table: Table) -> list[str]:
     """Return a line per column: name, kind, examples, missing cells, and whether a fit leaves it out."""
-    columns = noted(read_columns(table))
+    columns = noted(read_columns(table, unchecked=True))
     width = min(40, max(len(column.name) for column in columns))
     return [_line(column, width) for column in columns]
 
@@ -216,7 +255,7 @@ _GOALS = {"y", "target", "label", "class", "outcome", "response", "result", "pri
 
 def suggested_target(table: Table) -> str:
     """Return a column for an example: the last that can be a target and whose name says so, or the last that can be one."""
-    columns = noted(read_columns(table))
+    columns = noted(read_columns(table, unchecked=True))
     able = [c.name for c in columns if not c.note and c.kind in (NUMBER, CATEGORY) and 2 * int(c.holes.sum()) <= len(table)]
     named = [name for name in able if _GOALS & set(re.findall(r"[a-z]+", name.lower()))]
     return (named or able or list(table.columns))[-1]
@@ -225,6 +264,8 @@ def suggested_target(table: Table) -> str:
 def _line(column: Column, width: int) -> str:
     missing = int(column.holes.sum())
     said = [f"{missing} missing"] if missing and column.note != "all missing" else []
+    bad = len(unreadable(column.cells)) if column.kind == MOLECULE else 0
+    said += [f"{bad} unreadable"] if bad else []
     said += [f"{column.note}: a fit leaves it out"] if column.note else []
     here = column.observed()
     examples = _examples(list(here[:: max(1, len(here) // 200)]), column.kind)  # 200 at least, from all rows

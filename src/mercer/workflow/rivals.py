@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats
 from mercer.estimators.tables.encoding import encoding_of, numbers_of
-from mercer.inputs.frames import CATEGORY, GRAPH, NUMBER, TEXT, Column, like, some_rows
+from mercer.inputs.frames import CATEGORY, NUMBER, OBJECTS, Column, like, some_rows
 
 #: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
 MOST_CELLS = 100_000
@@ -47,9 +47,9 @@ def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | N
     most = MOST_CELLS // count
     picked = np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
     sampled = "" if n <= most else f", fitted to {most:,} of {n:,} rows"
-    usable = [column for column in train if column.kind not in (TEXT, GRAPH) and not column.holes.all()]
-    other = [column.name for column in train if column.kind in (TEXT, GRAPH)]
-    without = f"; text and graphs left out: {', '.join(other)}" if other else ""
+    usable = [column for column in train if column.kind not in OBJECTS and not column.holes.all()]
+    other = [column.name for column in train if column.kind in OBJECTS]
+    without = f"; text, graphs and molecules left out: {', '.join(other)}" if other else ""
     some = some_rows(usable, picked)
     new = like(test, usable) if usable else []
     target = y[picked]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,9 @@ from mercer.arrays import Floats
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.learned_metrics import by_likelihood, metric_steps, root, with_length_scale
 from mercer.inputs import Rows
+from mercer.inputs.frames import MOLECULE, Column
 from mercer.kernels.base import Kernel
+from mercer.kernels.molecules import molecule_kernel, size_kernel
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, Matern, PowerExponential
 from mercer.kernels.vectors import Linear
 
@@ -92,6 +95,19 @@ def _started(kernel: Kernel, Z: Rows) -> Kernel:
 def given(kernel: Kernel, scaling: str, name: str) -> list[Candidate]:
     """Return a given kernel as the only candidate: "median" is chosen by leave-one-out or taken from the rows."""
     return [Candidate(name, scaling, "given", kernel)]
+
+
+def of_molecules(columns: Sequence[Column]) -> list[Candidate]:
+    """Return the candidates for columns of molecules, each alone, with weights that are not learned."""
+    found = []
+    for place, column in enumerate(columns):
+        if column.kind == MOLECULE and not column.holes.any():
+            kernels = {"substructures": molecule_kernel(), "substructures and size": size_kernel()}
+            found += [
+                Candidate(f"{name} of {column.name}", "columns", "plain", kernel.on(place))
+                for name, kernel in kernels.items()
+            ]
+    return found
 
 
 def candidates(width: int, mixed: Kernel | None) -> list[Candidate]:

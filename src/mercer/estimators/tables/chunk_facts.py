@@ -23,7 +23,7 @@ from mercer.errors import InputError
 from mercer.estimators.tables.encoding import ColumnBlock, common_levels, numbers_of, periods_of, standard_scale
 from mercer.estimators.tables.search import ColumnNote
 from mercer.inputs.chunks import Chunk
-from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, read_columns
+from mercer.inputs.frames import CATEGORY, DATE, GRAPH, MOLECULE, NUMBER, ORDERED, TEXT, Column, read_columns
 from mercer.inputs.tables import Table, missing_cells
 from mercer.selection.folds import uniform_by_number
 
@@ -279,7 +279,7 @@ def part_facts(
     fitted = (draw.roles(first, len(table)) == FITTED)[rows]
     some = table[rows]
     try:
-        columns = read_columns(some[list(names)]) if len(rows) else []
+        columns = read_columns(some[list(names)], unchecked=True) if len(rows) else []
     except InputError as error:
         raise InputError(f"{chunk.where} {error}") from None
     found = tuple(_column_facts(column, fitted) for column in columns) or tuple(_nothing(name) for name in names)
@@ -301,7 +301,7 @@ def _column_facts(column: Column, fitted: NDArray[np.bool_]) -> ColumnFacts:
             f"{column.name!r}"
         )
     here = fitted & ~column.holes
-    if column.kind in (CATEGORY, TEXT, ORDERED):
+    if column.kind in (CATEGORY, TEXT, ORDERED, MOLECULE):
         found = Counter(cell for cell, wanted in zip(column.cells, here, strict=True) if wanted)
         return replace(facts, kind=CATEGORY, levels=found if len(found) <= MOST_LEVELS else None)
     values = numbers_of(column)

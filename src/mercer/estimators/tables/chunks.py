@@ -71,7 +71,7 @@ class ChunkReading:
 
     def vectors(self, table: Table) -> Floats:  # -> (n, d)
         """Return the rows of a table as vectors."""
-        columns = like(read_columns(table[[column.name for column in self.used]]), list(self.used))
+        columns = like(read_columns(table[[column.name for column in self.used]], unchecked=True), list(self.used))
         return self.encoding({column.name: column for column in columns})
 
     def targets(self, y: Array) -> Floats:  # (n,) -> (n,), or (n, c) for labels

@@ -12,7 +12,7 @@ import scipy.linalg as la
 from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.progress import Meter
 from mercer.estimators.tables import ridge
-from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given
+from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given, of_molecules
 from mercer.estimators.tables.encoding import COLUMNS, Encoder, encode, encoders_of
 from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
 from mercer.estimators.tables.search import (
@@ -30,7 +30,7 @@ from mercer.estimators.tables.search import (
 from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
-from mercer.inputs.frames import Column
+from mercer.inputs.frames import MOLECULE, Column
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
@@ -149,15 +149,19 @@ class Fitting:
             scaling = COLUMNS if self.mixed else "standard"
             kernel = by_number(self.given, self.columns, self.inputs[COLUMNS].data) if self.mixed else self.given
             return given(kernel, scaling, repr(self.given))
+        alone = of_molecules(self.columns) if self.mixed else []
+        if alone and len(self.columns) == 1:
+            return alone
         mixed = product_kernel(self.columns, self.inputs[COLUMNS].data) if self.mixed else None
-        return candidates(next(iter(self.inputs.values())).data.shape[1], mixed)
+        return alone + candidates(next(iter(self.inputs.values())).data.shape[1], mixed)
 
     def searched(self, n: int) -> Indices:
         """Return the rows on which candidates are compared."""
-        most = SEARCHED
+        only_molecules = all(column.kind == MOLECULE for column in self.columns)  # nothing but penalties is learned
+        most = SEARCHED_20 if only_molecules and self.given is None else SEARCHED
         for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
             if self.seconds is not None and self.seconds < limit:
-                most = fewer
+                most = min(most, fewer)
         return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
 
     def tables(self, rows: Indices) -> Tables:

@@ -9,9 +9,10 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.estimators.tables.encoding import COLUMNS, Encoder, encoding_of, numbered
-from mercer.inputs.frames import CATEGORY, DATE, GRAPH, TEXT, Column
+from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, OBJECTS, TEXT, Column
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs import WeisfeilerLehman
+from mercer.kernels.molecules import molecule_kernel
 from mercer.kernels.parsing import parse
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
@@ -26,12 +27,12 @@ CELLS_FOR_A_HOLE = 100
 
 
 def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, width), as `Numbered` makes it
-    """Return prod_j k_j(x_j, z_j): exp(-|x - z| / l) for numbers, a + b k for categories, text and graphs.
+    """Return prod_j k_j(x_j, z_j): exp(-|x - z| / l) for numbers, a + b k for categories, text, graphs and molecules.
 
     A missing cell has the mean features of the observed cells of its column. Length scales and weights are starting values
     for maximizing the marginal likelihood.
     """
-    words = {CATEGORY, TEXT, GRAPH}
+    words = {CATEGORY, *OBJECTS}
     whole = [i for i, column in enumerate(columns) if column.kind not in words | {DATE} and not column.holes.any()]
     factors: list[Kernel] = []
     width = float(len(columns))
@@ -53,6 +54,8 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
 def _words(column: Column) -> Kernel:
     if column.kind == CATEGORY:
         return 1.0 * Categorical() + 1.0
+    if column.kind == MOLECULE:
+        return molecule_kernel() + 1.0
     inner: Kernel = (
         Spectrum(3, shortest=1).normalized() if column.kind == TEXT else WeisfeilerLehman(iterations=2).normalized()
     )
@@ -62,7 +65,7 @@ def _words(column: Column) -> Kernel:
 def sample_for_holes(cells: Any, column: Column) -> Any:
     """Return observed cells that represent a missing cell, evenly spaced in their order; `cells` as the kernel sees them."""
     here = [cell for cell, hole in zip(cells, column.holes, strict=True) if not hole]
-    if column.kind not in (CATEGORY, TEXT, GRAPH):
+    if column.kind not in (CATEGORY, *OBJECTS):
         here = sorted(here)
     picks = np.linspace(0, len(here) - 1, min(CELLS_FOR_A_HOLE, len(here))).round().astype(int)
     return [here[i] for i in picks]
@@ -87,7 +90,7 @@ def named(kernel: Kernel, columns: list[Column]) -> tuple[Kernel, list[str]]:
         found += [label for label in labels if label not in found]
     if changes:
         return kernel.set_params(**changes), found
-    if len(columns) == 1 and columns[0].kind in (TEXT, GRAPH):
+    if len(columns) == 1 and columns[0].kind in OBJECTS:
         return kernel.on(names[0]), names
     return kernel, []
 
@@ -125,7 +128,7 @@ def by_number(kernel: Kernel, columns: list[Column], table: Any) -> Kernel:
 def refuse_unfit(kernel: Kernel, columns: list[Column]) -> None:
     """Raise if a column is text, graphs or has missing cells: a kernel on whole rows does not take them."""
     for column in columns:
-        if column.kind in (TEXT, GRAPH):
+        if column.kind in OBJECTS:
             raise InputError(
                 f"column {column.name!r} holds {column.kind}, which {kernel} does not take with the others: name columns in "
                 f"the kernel, as in {kernel}.on('a', 'b') * Spectrum(3).on({column.name!r}), or leave it out."

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.inputs.frames import CATEGORY, DATE, GRAPH, NUMBER, ORDERED, TEXT, Column, noted, read_columns
+from mercer.inputs.frames import CATEGORY, DATE, GRAPH, MOLECULE, NUMBER, ORDERED, TEXT, Column, noted, read_columns
 from mercer.inputs.tables import as_days
 from mercer.kernels.base import Kernel
 from mercer.kernels.frequencies import Periodic
 from mercer.kernels.graphs import WeisfeilerLehman
+from mercer.kernels.molecules import molecule_kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.cells import Categorical, Ordered
@@ -28,9 +29,9 @@ def frame_kernel(frame: Any, *, exclude: tuple[str, ...] = ()) -> Kernel:
     """A sensible kernel over the columns of a data frame, by their types; every name appears in it.
 
     The product over columns of exp(-|x - z| / l) for numbers, of `Categorical`, of `Ordered`, of a trend and periods for
-    dates, and of (1 + k) / 2 with a normalized string or graph kernel k for text and graphs. Length scales are the mean
-    absolute differences times the number of columns, so that two typical rows have a similarity of about 1/e. A hole has
-    the mean features of the column's observed values. Constant, identifier-like and repeated columns are left out.
+    dates, and of (1 + k) / 2 with a normalized kernel k for text, graphs and molecules. Length scales are the mean absolute
+    differences times the number of columns, so that two typical rows have a similarity of about 1/e. A hole has the mean
+    features of the column's observed values. Constant, identifier-like and repeated columns are left out.
 
     frame: pandas, polars or Arrow. exclude: names to leave out, the target for instance.
 
@@ -94,6 +95,8 @@ def _factor(column: Column, count: float) -> Kernel:
     if column.kind in (TEXT, GRAPH):
         inner: Kernel = Spectrum(3).normalized() if column.kind == TEXT else WeisfeilerLehman(iterations=2).normalized()
         return 0.5 * inner + 0.5
+    if column.kind == MOLECULE:
+        return 0.5 * molecule_kernel() + 0.5
     raise InputError(f"column {column.name!r}: there is no kernel for {column.kind!r}.")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import plural
-from mercer.inputs.frames import DATE, GRAPH, NUMBER, TEXT, Column, some_rows
+from mercer.inputs.frames import DATE, GRAPH, NUMBER, OBJECTS, Column, some_rows
 from mercer.inputs.tables import as_days
 from mercer.markup.html import Html, Section, figure, gallery, heading, human, join, paragraph, percent, shortened, table
 from mercer.markup.svg import Picture, horizontal_bars, limits
@@ -60,7 +60,7 @@ def _curves(data: ReportData) -> list[Html]:
     for name, share in data.relevance:
         if len(found) == MAIN or share < 0.005:
             break
-        if kinds[name] in (TEXT, GRAPH):
+        if kinds[name] in OBJECTS:
             continue
         curves = dependence(some, name, data.outputs)
         if curves:
