@@ -1,7 +1,7 @@
 """Level and power of `ci_test` over draws with fixed seeds, beside causal-learn's KCI.
 
     python -m benchmarks.ci_level                 # 2,000 draws of each null setting, 500 of each alternative
-    python -m benchmarks.ci_level --peer          # causal-learn as well: 200 draws, settings with n <= 200
+    python -m benchmarks.ci_level --peer          # causal-learn as well: 200 draws of nulls, settings with n <= 200
     python -m benchmarks.ci_level --draws 200     # a shorter run; only full runs are stored
 
 Rows are stored in benchmarks/quality/ci_level.json as soon as they are finished, and printed as a table. Stored rows are not
@@ -159,7 +159,7 @@ def main() -> int:
     for setting in SETTINGS:
         if chosen.only not in setting.name or (chosen.peer and setting.n > 200):
             continue
-        full = PEER_DRAWS if chosen.peer else FULL if setting.null else POWER_DRAWS
+        full = POWER_DRAWS if not setting.null else PEER_DRAWS if chosen.peer else FULL
         draws, who = min(chosen.draws, full), "causal-learn" if chosen.peer else "mercer"
         row = stored.setdefault(setting.name, {"n": setting.n, "null": setting.null})
         if row.get(who, {}).get("draws") != draws:
