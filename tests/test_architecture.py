@@ -20,7 +20,7 @@ MAX_LINES = 600
 _NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "planning"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "grams", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample", "independence", "changes"}
-_TOP = _MODELS | {"causal", "persist", "workflow", "datasets", "translation"}
+_TOP = _MODELS | {"causal", "persist", "workflow", "datasets", "translation", "export"}
 LAYERS: dict[str, set[str]] = {
     "arrays": set(),
     "markup": {"errors"},  # HTML and SVG as text, for reports and explanations
@@ -43,6 +43,7 @@ LAYERS: dict[str, set[str]] = {
     "changes": _KERNELS | {"estimators", "selection", "explanations", "twosample"},  # a monitor is an estimator
     "explanations": {"errors", "inputs", "numeric", "kernels", "grams", "markup"},  # dual functions: no estimator by name
     "persist": _MODELS,
+    "export": _MODELS,  # ONNX and JavaScript of every estimator that has a closed form
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},
     "datasets": {"errors", "inputs"},
@@ -65,6 +66,7 @@ HEAVY = {
     "finufft",
     "matplotlib",
     "networkx",
+    "onnx",
     "pandas",
     "polars",
     "pyarrow",

@@ -39,6 +39,8 @@ from mercer.estimators.tables.regressor import TableRegressor as TableRegressor
 from mercer.estimators.tables.rfm import RFMClassifier as RFMClassifier
 from mercer.estimators.tables.rfm import RFMRegressor as RFMRegressor
 from mercer.explanations import explain as explain
+from mercer.export import to_javascript as to_javascript
+from mercer.export import to_onnx as to_onnx
 from mercer.grams import GramOperator as GramOperator
 from mercer.grams import gram as gram
 from mercer.independence import ci_test as ci_test

@@ -21,6 +21,7 @@ from mercer.cli.compile import compile
 from mercer.cli.denoise import denoise
 from mercer.cli.exit_codes import BAD_INPUT
 from mercer.cli.explain import explain
+from mercer.cli.export import export
 from mercer.cli.failures import guarded, termination
 from mercer.cli.fit import fit
 from mercer.cli.independent import independent
@@ -29,7 +30,7 @@ from mercer.cli.novelty import novelty
 from mercer.cli.predict import predict
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, explain, compare, independent, novelty, check, denoise, lab, compile)
+COMMANDS = (fit, predict, explain, export, compare, independent, novelty, check, denoise, lab, compile)
 
 
 def signed_last(arguments: list[str]) -> list[str]:

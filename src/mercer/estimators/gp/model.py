@@ -62,6 +62,22 @@ def _root(C: Floats) -> Floats:  # (m, m) -> (m, m)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
+@dataclass(frozen=True)
+class ProcessForms:
+    """Arrays from which mean and variance at new rows follow: M = k_x' solved, and |inverse_factor k_x|^2."""
+
+    n_targets: int  # t
+    single: bool  # whether y had one axis
+    solved: Floats  # (n, t + q) G^-1 of the targets and of the columns of the mean function
+    inverse_factor: Floats  # (n, n) L^-1 with G = L L'
+    beta: Floats  # (q, t) coefficients of the mean function
+    covariance: Floats  # (q, q) of these coefficients
+    location: Floats  # (d,) or (0,): columns of a linear mean function are (x - location) / spread
+    spread: Floats
+    center: Floats  # (t,) y = center + scale * working value
+    scale: Floats  # (t,)
+
+
 class GaussianProcessModel(RegressorMixin, DualModel):
     """Abstract: y = m(x) + f(x) + e, conditioned on the training rows."""
 
@@ -276,6 +292,22 @@ class GaussianProcessModel(RegressorMixin, DualModel):
             center.reshape(len(center), -1), coverage, shift,
         )  # fmt: skip
         return found[:, :, 0] if self._single else found
+
+    def forms(self) -> ProcessForms:
+        """Return the arrays from which mean and standard deviation follow. Needs Gaussian noise and the exact route."""
+        check_is_fitted(self)
+        if self._latent is not None:
+            raise InputError(
+                f"{type(self).__name__}: likelihood={self._latent.kind!r} has no such form; use Gaussian noise."
+            )
+        if self._by_task is not None:
+            raise InputError(f"{type(self).__name__}: a model of several tasks has no such form; fit a task at a time.")
+        posterior, problem = self._exact("the closed form of mean and standard deviation")
+        inverse = posterior.factor.whiten(np.asfortranarray(np.eye(problem.n)))
+        return ProcessForms(
+            problem.n_targets, self._single, posterior.solved, inverse, self._profile.beta, self._profile.covariance,
+            self._mean.location, self._mean.spread, self._units.center, self._units.scale,
+        )  # fmt: skip
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: Any = False) -> Floats:
         """Return functions drawn from the posterior at the rows of X, (m, n_samples), or (m, t, n_samples)."""

@@ -206,6 +206,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         new = self._read(X, reset=False)
         return like(self._inner(new)[:, :-1] - self._components.offset, new)
 
+    @property
+    def offset_(self) -> Floats:
+        """<mean, f_l>, (q,): transform(x) is k(x, X_fit_) dual_coef_ - offset_."""
+        check_is_fitted(self)
+        return self._components.offset
+
     # -- back to the input space -------------------------------------------------------------------------------------
 
     def inverse_transform(self, X: Any, method: str | None = None) -> Any:

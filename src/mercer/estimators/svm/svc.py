@@ -258,6 +258,11 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         table = np.column_stack([1.0 - p[:, 0], p[:, 0]]) if k == 2 else coupled(p, k)
         return agreeing(table, self._winners(values))
 
+    def probability_slopes(self) -> Array | None:  # -> (pairs, 2)
+        """Return the slopes for f < 0 and f > 0 of 1 / (1 + exp(-slope f)); None for a model read from scikit-learn."""
+        check_is_fitted(self)
+        return None if self._read_in else np.asarray(self._once("slopes", self._calibration))
+
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the class probabilities."""
         with np.errstate(divide="ignore"):
