@@ -49,6 +49,7 @@ SHOWS = {
     "plan": _modules("memory estimates of plan against the measured peak, for every route", "benchmarks.plan_memory"),
     "proofs": Show("proofs and counterexamples for a set of expressions", (["python", "examples/is_it_a_kernel.py"],)),
     "ridge": _modules("test errors and interval coverage of ridge regression on real tables", "benchmarks.ridge_quality"),
+    "small-coverage": _modules("coverage of 90 % intervals with 20 to 60 rows, simulated", "benchmarks.small_coverage"),
     "shell": _modules(
         "mercer fit and predict on real tables and large files", "benchmarks.shell_quality", "benchmarks.shell_large"
     ),

@@ -14,6 +14,8 @@ import mercer
 FOLDER = Path(__file__).parent / "fixtures"
 #: What a support vector machine computes by fits in folds, after loading.
 REFITTED = ("predict_proba", "predict_interval")
+#: Estimators whose intervals have become wider since: they account for parameters that were chosen on few rows.
+WIDENED = ("GaussianProcessRegressor", "KernelRidgeCV")
 FILES = sorted(FOLDER.glob("*/*.mercer"))
 
 
@@ -58,6 +60,10 @@ def test_it_loads_and_says_what_it_said(path: Path) -> None:
     for method, values in given.items():
         if values.dtype.kind in "fc":
             rtol, atol = tolerance(path.stem, type(model), method)
+            if method == "predict_interval" and type(model).__name__ in WIDENED:
+                assert (np.diff(values, axis=1) > 0.99 * np.diff(expected[method], axis=1)).all()
+                np.testing.assert_allclose(values.sum(axis=1), expected[method].sum(axis=1), rtol=1e-11, atol=1e-8)
+                continue
             np.testing.assert_allclose(values, expected[method], rtol=rtol, atol=atol, err_msg=method)
         else:
             np.testing.assert_array_equal(values, expected[method], err_msg=method)

@@ -134,7 +134,8 @@ class IntervalMixin:
             For "local": the kernel of the shifts of the rows that are guarded against, by default the kernel of the model.
 
         Sample weights count in the fit only: rows of weight zero are out, every other row is one residual, whatever its
-        weight, and is left out with all its copies.
+        weight, and is left out with all its copies. The jackknife takes equal rows with equal targets for copies; up to 200
+        rows it repeats the choice of `KernelRidgeCV` without each row.
         """
         if method not in ("jackknife", "jackknife+", "local"):
             raise InputError(f'method must be "jackknife", "jackknife+" or "local"; got {method!r}.')

@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -452,3 +453,39 @@ def test_questions_that_make_no_sense_are_refused(data: tuple) -> None:
         gp.predict(Z, return_std=True, include_noise=np.ones(3))
     with pytest.raises(InputError, match="theta has shape"):
         gp.log_marginal_likelihood(np.zeros(7))
+
+
+def test_intervals_of_few_rows_are_wider_by_the_stated_rule() -> None:
+    """Twin: fit again without each of the 20 rows, starting at the hyper-parameters of all rows."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=20)
+    model = GaussianProcessRegressor().fit(X, y)
+    squares = []
+    for i in range(20):
+        keep = np.arange(20) != i
+        kernel, noise = model._parameters.setting(model.theta_)
+        rest = GaussianProcessRegressor(kernel, noise_start=noise, n_restarts=0, tol=1e-5).fit(X[keep], y[keep])
+        mean, std = rest.predict(X[i : i + 1], return_std=True, include_noise=True)
+        squares.append(float((y[i] - mean[0]) / std[0]) ** 2)
+    mean, std = model.predict(X, return_std=True, include_noise=True)
+    low, high = model.predict_interval(X).T
+    free = int(np.count_nonzero(~model._parameters.fixed))
+    expected = stats.t(20 - free).ppf(0.95) * np.sqrt(np.mean(squares))
+    np.testing.assert_allclose((high - low) / (2 * std), expected, rtol=0.05)  # the climbs stop at a tolerance
+
+
+def test_intervals_without_fitted_parameters_are_those_of_the_normal_law() -> None:
+    X = np.linspace(0.0, 1.0, 12)[:, None]
+    model = GaussianProcessRegressor(optimizer=None, noise=0.1).fit(X, X[:, 0] ** 2)
+    std = model.predict(X, return_std=True, include_noise=True)[1]
+    np.testing.assert_allclose(np.diff(model.predict_interval(X))[:, 0], 2 * stats.norm.ppf(0.95) * std, rtol=1e-9)
+
+
+def test_copies_of_rows_do_not_narrow_intervals() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=25)
+    copied = GaussianProcessRegressor().fit(np.vstack([X, X[:12]]), np.append(y, y[:12]))
+    copied.predict_interval(X)
+    assert copied._widening[0] > 1.2  # the likelihood takes copies for observations, the widening does not

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from mercer import Gaussian, KernelRidge, KernelRidgeCV, Linear, Polynomial, load, save
 from mercer.errors import InputError
@@ -135,3 +136,32 @@ def test_the_path_shows_the_same_norm():
     w = np.linalg.lstsq(A, y, rcond=None)[0]
     display = PathDisplay.from_data(A, y, kernel=Linear(), alphas=[1e-9, 1e-6], resamples=2)
     np.testing.assert_allclose(display.norms, np.linalg.norm(w), rtol=1e-5)
+
+
+def test_equal_rows_are_left_out_together():
+    """Copies of rows are a weight: 40 rows with 20 copies have the intervals of 40 rows with weights 1 and 2."""
+    weights = np.where(np.arange(40) < 20, 2.0, 1.0)
+    A, b = np.vstack([X, X[:20]]), np.concatenate([Y, Y[:20]])
+    for model in (KernelRidge(Gaussian(1.0), alpha=0.1), KernelRidgeCV(Gaussian(1.0)), KernelRidgeCV(Gaussian(1.0), cv=5)):
+        copied, weighted = clone(model).fit(A, b), clone(model).fit(X, Y, sample_weight=weights)
+        if model.get_params().get("cv") is None:
+            np.testing.assert_allclose(copied.predict_interval(NEW), weighted.predict_interval(NEW), rtol=1e-6)
+        alone = clone(model).fit(X, Y)
+        assert np.ptp(copied.predict_interval(NEW)[0]) > 0.5 * np.ptp(alone.predict_interval(NEW)[0])
+
+
+def test_parameters_are_chosen_again_without_each_row():
+    """Twin: refit the whole search on n - 1 rows, with the same kernels and alphas."""
+    A, b = X[:15], Y[:15]
+    alphas, scales = [1e-3, 1e-2, 0.1, 1.0], [0.3, 1.0, 3.0]
+    for weights in (None, RNG.integers(1, 4, 15).astype(float)):
+        model = KernelRidgeCV(Gaussian(1.0), alphas=alphas, length_scales=scales, fit_intercept=True)
+        errors = []
+        for i in range(15):
+            keep = np.arange(15) != i
+            own = None if weights is None else weights[keep]
+            rest = clone(model).fit(A[keep], b[keep], sample_weight=own)
+            errors.append(b[i] - rest.predict(A[i : i + 1])[0])
+        model.fit(A, b, sample_weight=weights)
+        low, high = model.predict_interval(NEW, coverage=0.9).T
+        np.testing.assert_allclose((high - low) / 2, np.sort(np.abs(errors))[-1], rtol=1e-7)

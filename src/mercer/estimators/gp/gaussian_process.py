@@ -266,7 +266,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
     def _store_latent(self, data: TrainingSet, solution: LatentFit) -> None:
         posterior, found = solution.posterior, solution.climb
         self._targets, self._posterior, self._parameters = solution.targets, posterior, solution.parameters
-        self._problem, self._single, self._loo = SummedProblem(data.n, 1), True, None
+        self._problem, self._single, self._loo, self._widening = SummedProblem(data.n, 1), True, None, None
         self._mean, self._units = MeanFunction("zero", np.empty(0), np.empty(0)), TargetUnits(np.zeros(1), np.ones(1))
         self._profile = profile(np.zeros((1, 1)), 1)
         self.kernel_, self.X_fit_, self.dual_coef_ = posterior.kernel, posterior.X, posterior.dual

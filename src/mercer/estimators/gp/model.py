@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
@@ -18,10 +18,12 @@ from mercer.estimators.gp.diagnosis import GPDiagnosis, GPLeaveOneOut, task_leav
 from mercer.estimators.gp.exact import ExactPosterior
 from mercer.estimators.gp.laplace import read_exposure
 from mercer.estimators.gp.latent_regression import LatentTargets
+from mercer.estimators.gp.nested import NESTED_ROWS, widening
 from mercer.estimators.gp.problem import GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
 from mercer.estimators.gp.search import GPParameters
 from mercer.estimators.gp.tasks import TaskTargets, pairs
 from mercer.estimators.local_intervals import local_intervals
+from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs import count, widened
 from mercer.linalg.evidence import MeanProfile, leave_one_out
@@ -111,6 +113,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_tasks.rows": "absent | int (n,) >= 0",
         "_parameters": "a GPParameters",
         "_loo": "absent | None | a GPLeaveOneOut",
+        "_widening": "absent | None | float (t,)",
         "diagnosis_": "absent | a GPDiagnosis",
         "theta_names_": "absent | each p: text",
         "noise_": "absent | real | real (n,)",
@@ -135,6 +138,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     _single: bool
     _loo: GPLeaveOneOut | None
     _tasks: TaskTargets  # of a target that was read by cells; absent for others
+    _widening: Floats | None  # (t,) of intervals, once they were asked for
     _targets: LatentTargets  # of another likelihood than Gaussian noise; absent for Gaussian noise
 
     # -- predictions -------------------------------------------------------------------------------------------------
@@ -261,7 +265,11 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     ) -> Floats:
         """Return central intervals for new observations, noise included: (m, 2), or (m, 2, t) for several targets.
 
-        "normal" takes the predictive distribution. "local" corrects it by leave-one-out residuals, so that intervals cover
+        "normal" takes the predictive distribution. If p hyper-parameters were fitted to n rows, quantiles are
+        those of Student's t with n - p degrees of freedom. Up to 100 rows, standard deviations are multiplied
+        by the root mean square of (y_i - m_i) / s_i, with m_i and s_i predicted without row i, by hyper-
+        parameters that were fitted without it and a few more; the first call computes them.
+        "local" corrects it by leave-one-out residuals, so that intervals cover
         near every point even where the noise varies; `shift` is the kernel of the shifts that are guarded against, by
         default the kernel of the model. It needs Gaussian noise and the exact route.
         """
@@ -282,8 +290,24 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         if method == "local":
             return self._local_intervals(X, coverage, shift)
         center, std = self.predict(X, return_std=True, include_noise=True)
-        reach = float(ndtri(0.5 + coverage / 2.0)) * std
+        reach = self._reach(0.5 + coverage / 2.0) * std
         return np.stack([center - reach, center + reach], axis=1)
+
+    def _reach(self, level: float) -> Any:  # -> number, or (t,)
+        """The quantile of a level in standard deviations, wider if hyper-parameters were fitted to few rows."""
+        free = int(np.count_nonzero(~self._parameters.fixed))
+        if not free:
+            return float(ndtri(level))
+        quantile = float(stdtrit(max(self._problem.n - free, 1), level))
+        problem = self._problem
+        if not isinstance(problem, GPProblem) or problem.n > NESTED_ROWS or problem.n < 3:
+            return quantile
+        if self.__dict__.get("_widening") is None:  # files of older versions do not hold it
+            with Meter("leave-one-out with hyper-parameters", self.verbose) as meter:
+                self._widening = widening(problem, self._parameters, self.theta_, meter)
+        wider = self._widening
+        assert wider is not None
+        return quantile * (wider[0] if len(wider) == 1 else wider)
 
     def _local_intervals(self, X: Any, coverage: float, shift: Any) -> Floats:
         residuals, center = self.loo_residuals_, self.predict(X)
@@ -414,7 +438,8 @@ class GaussianProcessModel(RegressorMixin, DualModel):
     def _keep(self, problem: GPProblem | SummedProblem, posterior: Posterior, profile: MeanProfile) -> None:
         """Set the attributes that follow from a posterior; hyper-parameters and units are not changed."""
         t = problem.n_targets
-        self._problem, self._posterior, self._profile, self._loo = problem, posterior, profile, None
+        self._problem, self._posterior, self._profile = problem, posterior, profile
+        self._loo = self._widening = None
         self.kernel_ = posterior.kernel
         if isinstance(problem, GPProblem):
             self.X_fit_ = problem.X

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -14,11 +14,12 @@ from sklearn.base import RegressorMixin
 from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, READ_IN, DualModel, TrainingSet, check_is_fitted
-from mercer.estimators.intervals import IntervalMixin
+from mercer.estimators.intervals import IntervalMixin, jackknife_radius
 from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge.large import predict_large, residuals_of
 from mercer.estimators.ridge.mixed import mixed_radii
+from mercer.estimators.ridge.nested import NESTED_ROWS, nested_residuals
 from mercer.estimators.ridge.problem import Diagnosis, RidgeData, RidgeFit, RidgeProblem, SolvedRidge
 from mercer.estimators.ridge.robust import RobustFit, huber
 from mercer.estimators.ridge.routes import (
@@ -256,13 +257,36 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     def _radii(self, coverage: float) -> Floats:
         """The first coverage may cost less than all residuals; a second coverage computes them, and serves all others."""
         self._refuse_without_rows("leave-one-out residuals")
-        if self._loo is None and self._quantile is None:
+        if self._quantile is not None and self._quantile[0] == coverage:
+            return self._quantile[1]
+        found = self._own_radii(coverage)
+        if found is None and self._loo is None and self._quantile is None:
             with Meter("leave-one-out quantile", self.verbose) as meter:
                 found = mixed_radii(self._problem, self._fitted, coverage, meter)
-            self._quantile = None if found is None else (coverage, found)
-        if self._loo is None and self._quantile is not None and self._quantile[0] == coverage:
-            return self._quantile[1]
-        return super()._radii(coverage)
+        if found is None:
+            return super()._radii(coverage)
+        self._quantile = coverage, found
+        return found
+
+    def _own_radii(self, coverage: float) -> Floats | None:  # -> (t,)
+        """Radii from residuals that leave out equal rows together, and repeat the choice of parameters without each row.
+
+        None if there are no equal rows, and no parameters were chosen on few rows.
+        """
+        problem, compared = self._problem.distinct(), self._compared()
+        if compared is not None and problem.X is not None and problem.n <= NESTED_ROWS:
+            residuals = nested_residuals(problem, *compared)
+        elif problem is not self._problem:
+            solver = self.route_.solver
+            with Meter("leave-one-out of different rows", self.verbose) as meter:
+                residuals = diagnose_ridge(problem, fit_ridge(problem, solver, meter), solver, meter).loo
+        else:
+            return None
+        return np.array([jackknife_radius(column, coverage) for column in residuals.reshape(len(residuals), -1).T])
+
+    def _compared(self) -> tuple[Sequence[Kernel], Array] | None:
+        """Kernels and alphas among which leave-one-out has chosen; None if nothing was chosen."""
+        return None
 
     def _local_intervals(self, X: Any, centers: Floats, coverage: float, shift: Any) -> Floats:  # -> (m, 2, t)
         loo = self.loo_residuals_

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.arrays import Floats
+from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
@@ -240,9 +240,19 @@ class KernelRidgeCV(TunedRidge, RidgeModel):
         part = RidgeData(data.rows, data.y, data.weights, self._intercept(), splits)
         return self._tune(data.kernel, part, as_scoring(self.scoring), route, meter)
 
+    def _explore(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Surface:
+        """Leave-one-out leaves out equal rows together: a copy of a held-out row must not be in the training part."""
+        distinct = data.distinct()
+        surface = super()._explore(kernel, distinct, scoring, route, meter)
+        return surface if distinct is data else replace(surface, loo=None)
+
     def _intercept(self) -> bool:
         given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
         return not given if self.fit_intercept is None else bool(self.fit_intercept)
+
+    def _compared(self) -> tuple[Sequence[Kernel], Array] | None:
+        alphas = self.surface_.alphas
+        return None if self.surface_.route in LARGE or alphas.min() <= 0 else (self.surface_.kernels, alphas)
 
     def _kernels_on_grid(self, X: Any) -> list[Kernel]:
         kernel = self._resolved(X)

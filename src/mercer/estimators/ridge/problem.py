@@ -17,7 +17,26 @@ from mercer.linalg.ridge.held_out import leave_one_out
 from mercer.linalg.solution import Solution
 from mercer.planning import Route
 from mercer.registry import record
+from mercer.selection.folds import row_digests
 from mercer.selection.surface import Splits, Surface
+
+
+def distinct_rows(X: Any, Y: Array, weights: Array | None) -> tuple[Indices, Array] | None:
+    """The first of each set of rows that are equal in X and Y, and the sum of their weights; None if all rows differ.
+
+    Leave-one-out of these rows leaves a row out together with its copies. Rows of weight 0 are dropped.
+    """
+    digests, targets = row_digests(X), row_digests(Y.reshape(len(Y), -1))
+    if digests is None or targets is None:
+        return None
+    given = np.ones(len(Y)) if weights is None else weights
+    known = np.flatnonzero(given > 0)
+    both = np.char.add(digests, targets)[known]
+    first, group = np.unique(both, return_index=True, return_inverse=True)[1:]
+    if len(first) == len(known):
+        return None
+    order = np.argsort(first)  # in the order of the first rows
+    return known[first[order]], np.bincount(group.ravel(), given[known])[order]
 
 
 @record("Problem", left_out=("operator", "rows", "chunks"))
@@ -83,6 +102,15 @@ class RidgeProblem:
         """The weights; ones if none were given."""
         return np.ones(self.n) if self.weights is None else self.weights
 
+    def distinct(self) -> RidgeProblem:
+        """The same problem with equal rows as one row of their weight, see `distinct_rows`."""
+        found = None if self.X is None else distinct_rows(self.X, self.Y, self.weights)
+        return self if found is None else self.part(*found)
+
+    def part(self, rows: Indices, weights: Array) -> RidgeProblem:
+        """The problem of some of the rows, with other weights."""
+        return dataclasses.replace(self, X=Rows(self.X).take(rows).data, Y=self.Y[rows], weights=weights)
+
     def with_weights(self, weights: Array) -> RidgeProblem:
         """The same problem with other weights."""
         return dataclasses.replace(self, weights=weights)
@@ -129,6 +157,14 @@ class RidgeData:
             return RidgeData(Rows(some.X), some.y, some.weights, self.fit_intercept, None)
         weights = None if self.weights is None else self.weights[rows]
         return RidgeData(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept, None)
+
+    def distinct(self) -> RidgeData:
+        """The same data with equal rows as one row of their weight, if they are judged by leave-one-out."""
+        found = None if self.chunked or self.splits is not None else distinct_rows(self.X, self.Y, self.weights)
+        if found is None:
+            return self
+        rows, weights = found
+        return RidgeData(self.rows.take(rows), self.Y[rows], weights, self.fit_intercept)
 
     def problem(self, kernel: Kernel, alpha: Array, **settings: Any) -> RidgeProblem:
         """The ridge problem of these data with one kernel and penalty."""

@@ -73,6 +73,22 @@ def held_out_groups(block: Array, dual: Array, groups: Indices) -> Array:  # (m,
     return out
 
 
+def held_out_pairs(C: Array, dual: Array) -> Array:  # (n, n), (n, t) -> (n, n, t)
+    """Return at [i, j] the residual of row j under the fit without rows i and j; 0 at i = j, NaN if it is not determined.
+
+    >>> C = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> bool(np.isclose(held_out_pairs(C, np.ones((2, 1)))[0, 1, 0], held_out(C, np.ones((2, 1)))[1, 0]))
+    True
+    """
+    diagonal = C.diagonal()
+    product = np.outer(diagonal, diagonal)
+    determinant = product - C**2
+    determinant[determinant <= 8 * np.finfo(np.float64).eps * product] = np.nan
+    pairs = (diagonal[:, None, None] * dual[None] - C[:, :, None] * dual[:, None]) / determinant[:, :, None]
+    pairs[np.arange(len(C)), np.arange(len(C))] = 0.0
+    return np.asarray(pairs)
+
+
 def count_undefined(residuals: Sequence[Array]) -> tuple[int, str]:
     """Return how many held-out residuals are NaN, and a sentence with the reason.
 
