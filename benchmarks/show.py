@@ -45,6 +45,7 @@ SHOWS = {
     "mmd": _modules("level and power of the two-sample tests, thousands of draws", "pytest -s -q -m slow tests/twosample"),
     "odd": _modules("300 odd tables; counts foreign errors, hangs and memory above plan", "tests.inputs.odd_tables"),
     "molecules": _modules("test errors on twenty assays of MoleculeACE beside published ones", "benchmarks.molecules ace"),
+    "novelty": _modules("NoveltyDetector on thirty sets beside 26 published detectors", "benchmarks.novelty_quality"),
     "pca": _modules("denoising, features and novelty scores of kernel PCA beside published ones", "benchmarks.pca_quality"),
     "plan": _modules("memory estimates of plan against the measured peak, for every route", "benchmarks.plan_memory"),
     "proofs": Show("proofs and counterexamples for a set of expressions", (["python", "examples/is_it_a_kernel.py"],)),

@@ -21,8 +21,11 @@ from mercer.estimators.means.nearest_mean import NearestMean as NearestMean
 from mercer.estimators.means.novelty_ball import NoveltyBall as NoveltyBall
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier as KernelKNeighborsClassifier
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsRegressor as KernelKNeighborsRegressor
+from mercer.estimators.novelty.novelty_detector import NoveltyDetector as NoveltyDetector
 from mercer.estimators.pca.kernel_pca import KernelPCA as KernelPCA
 from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron as KernelPerceptron
+from mercer.estimators.projections.kernel_cca import KernelCCA as KernelCCA
+from mercer.estimators.projections.kernel_discriminant import KernelDiscriminant as KernelDiscriminant
 from mercer.estimators.ridge.kernel_ridge import KernelRidge as KernelRidge
 from mercer.estimators.ridge.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
@@ -43,6 +46,8 @@ from mercer.export import to_javascript as to_javascript
 from mercer.export import to_onnx as to_onnx
 from mercer.grams import GramOperator as GramOperator
 from mercer.grams import gram as gram
+from mercer.grams.thinning import thin as thin
+from mercer.grams.thinning import thin_weights as thin_weights
 from mercer.independence import ci_test as ci_test
 from mercer.independence import joint_hsic_test as joint_hsic_test
 from mercer.inputs import Graph as Graph

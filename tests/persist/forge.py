@@ -60,9 +60,14 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "ridge CV": (mercer.KernelRidgeCV(), X, Y, NEW),
     "ridge classes": (mercer.KernelRidgeClassifier(G), X, THREE, NEW),
     "k-means": (mercer.KernelKMeans(G, n_clusters=3, n_init=2), X, None, NEW),
+    "k-means spectral": (mercer.KernelKMeans(G, n_clusters=3, n_init=2, spectral=True), X, None, NEW),
+    "discriminant": (mercer.KernelDiscriminant(G), X, THREE, NEW),
+    "CCA": (mercer.KernelCCA(G, 2, alpha=0.1), [X, X[:, :2]], None, [NEW, NEW[:, :2]]),
     "nearest mean": (mercer.NearestMean(G), X, THREE, NEW),
     "nearest mean primal": (mercer.NearestMean(mercer.Linear()), X, TWO, NEW),
     "drift": (mercer.DriftMonitor(G, run_length=20), X, None, NEW),
+    "novelty": (mercer.NoveltyDetector(), X, None, NEW),
+    "novelty words": (mercer.NoveltyDetector(), WORDS, None, WORDS[:4]),
     "ball": (mercer.NoveltyBall(G), X, None, NEW),
     "perceptron": (mercer.KernelPerceptron(G, random_state=0, max_iter=5), X, THREE, NEW),
     "perceptron voted": (mercer.KernelPerceptron(G, average="voted", random_state=0, max_iter=5), X, THREE, NEW),
@@ -136,7 +141,7 @@ TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
 
 METHODS = (
     "predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples", "kneighbors",
-    "p_values", "denoise", "sample_y", "update",
+    "p_values", "pvalues", "denoise", "sample_y", "update",
 )  # fmt: skip
 FACTS = ("coef_", "dual_coef_", "loo_residuals_", "leverage_", "effective_dof_", "cv_residuals_", "feature_importances_")
 

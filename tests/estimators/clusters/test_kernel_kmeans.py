@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -16,6 +16,7 @@ from mercer import Gaussian, Graph, KernelKMeans, Linear, Polynomial, Spectrum, 
 from mercer.errors import InputError
 from mercer.estimators.clusters import kernel_kmeans
 from mercer.estimators.clusters.lloyd import best_partition, lloyd, membership, plus_plus
+from mercer.estimators.clusters.spectral import SpectralEmbedding, spectral_embedding
 
 RNG = np.random.default_rng(0)
 BLOBS = np.concatenate([RNG.normal(size=(40, 3)) + center for center in ([0, 0, 0], [6, 0, 0], [0, 6, 0])])
@@ -113,11 +114,12 @@ def test_strings_and_graphs_are_clustered(tmp_path: Path) -> None:
 
 def test_many_rows_go_through_landmarks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kernel_kmeans, "LANDMARKS", 30)
-    with pytest.warns(UserWarning, match="so nystroem is taken"):
+    monkeypatch.setattr(kernel_kmeans, "VALUES", 2**6)
+    with pytest.warns(UserWarning, match="so landmarks is taken"):
         model = KernelKMeans(Gaussian(3.0), 3, memory="100 KB").fit(BLOBS)
-    assert model.route_.solver == "nystroem" and adjusted_rand_score(TRUTH, model.labels_) == 1.0
+    assert model.route_.solver == "landmarks" and adjusted_rand_score(TRUTH, model.labels_) == 1.0
     assert adjusted_rand_score(TRUTH, model.predict(BLOBS)) == 1.0
-    with pytest.warns(UserWarning, match="so nystroem is taken"):
+    with pytest.warns(UserWarning, match="so landmarks is taken"):
         assert KernelKMeans(Gaussian(3.0), "auto", memory="100 KB").fit(BLOBS).n_clusters_ == 3
     mercer.save(model, tmp_path / "model")
     assert np.array_equal(mercer.load(tmp_path / "model").predict(BLOBS), model.predict(BLOBS))
@@ -145,3 +147,63 @@ def test_bad_input(change: dict[str, Any], words: str) -> None:
     given: dict[str, Any] = {"kernel": Linear(), "n_clusters": 3, **change}
     with pytest.raises(InputError, match=words):
         KernelKMeans(**given).fit(BLOBS)
+
+
+def test_chunks_give_the_same_clusters_as_rows_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_kmeans, "LANDMARKS", 30)
+    monkeypatch.setattr(kernel_kmeans, "VALUES", 2**6)
+    weights = np.random.default_rng(5).uniform(0.5, 2.0, len(BLOBS))
+    model = KernelKMeans(Gaussian(3.0), 3, memory="100 KB")
+    with pytest.warns(UserWarning, match="so landmarks is taken"):
+        whole = KernelKMeans(Gaussian(3.0), 3, memory="100 KB").fit(BLOBS, sample_weight=weights)
+    chunked = model.fit(mercer.chunks(BLOBS, sample_weight=weights, rows=25))
+    assert np.array_equal(chunked.labels_, whole.labels_) and chunked.route_.passes > 3
+    assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=1e-10)
+    assert np.allclose(chunked.sizes_, whole.sizes_, rtol=1e-12)
+    assert np.allclose(chunked.transform(BLOBS), whole.transform(BLOBS), atol=1e-7)
+
+
+def test_all_rows_as_landmarks_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_kmeans, "VALUES", 2**6)
+    seeds = [100, 3, 50]
+    exact = KernelKMeans(Linear(), 3, init=seeds, tol=0.0).fit(BLOBS)
+    landmarks = KernelKMeans(Linear(), 3, init=seeds, tol=0.0).fit(mercer.chunks(BLOBS, rows=50))
+    assert np.array_equal(exact.labels_, landmarks.labels_)
+    assert landmarks.inertia_ == pytest.approx(exact.inertia_, rel=1e-8)
+    assert landmarks.route_.solver == "landmarks" and len(landmarks.X_fit_) == 3
+
+
+def test_spectral_clusters_and_new_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    angle, radius = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
+    rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) + 0.1 * rng.normal(size=(200, 2))
+    truth = np.repeat([0, 1], 100)
+    model = KernelKMeans(Gaussian(0.6), 2, spectral=True).fit(rings[::2])
+    assert adjusted_rand_score(truth[::2], model.labels_) == 1.0
+    assert adjusted_rand_score(truth[1::2], model.predict(rings[1::2])) == 1.0
+    assert np.array_equal(model.predict(rings[::2]), model.labels_)
+    theirs = SpectralClustering(2, affinity="precomputed", random_state=0).fit(Gaussian(0.6)(rings[::2]))
+    assert adjusted_rand_score(theirs.labels_, model.labels_) == 1.0
+    mercer.save(model, tmp_path / "model")
+    assert np.array_equal(mercer.load(tmp_path / "model").predict(rings), model.predict(rings))
+
+
+def test_spectral_coordinates_are_eigenvectors_of_the_random_walk() -> None:
+    weights = RNG.integers(1, 3, 40).astype(float)
+    K = np.asarray(Gaussian(2.0)(BLOBS[:40]))
+    coef, axes = spectral_embedding(K, weights, 3)
+    walk = (K * weights) / (K @ weights)[:, None]
+    values = np.linalg.eigvals(walk).real
+    for c, value in enumerate(np.sort(values)[::-1][:3]):
+        assert np.allclose(walk @ axes[:, c], value * axes[:, c], atol=1e-10)
+    embedding = SpectralEmbedding(coef, weights, np.zeros((3, 1)))
+    assert np.allclose(embedding(Gaussian(2.0), BLOBS[:7], BLOBS[:40]), axes[:7], atol=1e-10)
+
+
+def test_spectral_needs_similarities() -> None:
+    with pytest.raises(InputError, match="similarities >= 0"):
+        KernelKMeans(Linear(), 2, spectral=True).fit(BLOBS)
+    with pytest.raises(InputError, match="needs the Gram matrix of all rows"):
+        KernelKMeans(Gaussian(1.0), 2, spectral=True).fit(mercer.chunks(BLOBS, rows=30))
+    with pytest.raises(InputError, match="an iterator is read once"):
+        KernelKMeans(Gaussian(1.0), 2).fit(mercer.chunks(iter([BLOBS])))

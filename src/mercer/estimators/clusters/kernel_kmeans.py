@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,18 +12,21 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_whole, describe, warn
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
+from mercer.estimators.clusters.landmarks import VALUES, centers_at, first_centers, sampled_rows, settled
 from mercer.estimators.clusters.lloyd import Partition, best_partition, center_distances, lloyd, prediction_strength
+from mercer.estimators.clusters.spectral import SpectralEmbedding, spectral_embedding
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator, gram
-from mercer.grams.low_rank import LandmarkFeatures, landmark_features
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.low_rank import landmark_features, rows_drawn
 from mercer.inputs import count
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
-#: Landmarks of the route for many rows.
-LANDMARKS = 1000
+#: Landmarks of the route for many rows, and passes that its estimate of time counts with.
+LANDMARKS, PASSES = 1000, 20
 
 #: The largest number of clusters that "auto" tries, the strength it asks for, and how often rows are cut in halves.
 MOST_CLUSTERS, STRENGTH, SPLITS = 10, 0.8, 5
@@ -31,12 +35,22 @@ MOST_CLUSTERS, STRENGTH, SPLITS = 10, 0.8, 5
 AUTO_ROWS = 1500
 
 
+@dataclass(frozen=True)
+class Clusters:
+    """What a fit finds: the partition, the rows that centers are combinations of, and an embedding if it is spectral."""
+
+    partition: Partition
+    anchors: Any
+    sizes: Floats  # (k,)
+    embedding: SpectralEmbedding | None = None
+
+
 @estimator
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
     """Clusters around means in feature space: minimize the sum of squared distances ||phi(x) - center||^2.
 
     Distances come from kernel values alone, so that strings, graphs, molecules, series and tables are clustered too. With
-    a normalized kernel this is spectral clustering with a rule for new rows.
+    `spectral=True` it is spectral clustering, with a rule for new rows.
 
     Parameters
     ----------
@@ -51,8 +65,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     max_iter : int, default 300
     tol : float, default 1e-6
         Stop when the inertia falls by less than this share.
+    spectral : bool, default False
+        Cluster coordinates along the first eigenvectors of the random walk with steps k(x, z) / sum_j k(x, x_j), as
+        spectral clustering does. The kernel must have no negative values.
     memory : bytes or text such as "4 GB", optional
-        If the Gram matrix does not fit, rows are replaced by their features on 1,000 landmarks.
+        If the Gram matrix does not fit, and for rows in chunks, centers are combinations of 1,000 landmarks.
     random_state : int or None
 
     Attributes
@@ -62,6 +79,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     n_clusters_ : int
     n_iter_ : int
     sizes_ : (k,) rows of every cluster, by weight
+    X_fit_ : training rows, or landmarks
 
     >>> import numpy as np
     >>> from mercer import KernelKMeans, Linear
@@ -72,17 +90,22 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """
 
     _stored: ClassVar[dict[str, str]] = {
-        "X_fit_": "rows n d",
+        "X_fit_": "rows m d",
         "n_clusters_": "size k",
-        "labels_": "int (n,) < k",
+        "labels_": "int (_,) < k",
         "inertia_": "real",
         "n_iter_": "int",
         "_n_features_out": "size k",
         "sizes_": "float (k,)",
         "_members": "float (m, k)",
         "_center_norms": "float (k,)",
-        "_features": "None | a LandmarkFeatures",
+        "_embedding": "None | a SpectralEmbedding",
+        "_embedding.coef": "absent | float (m, q)",
+        "_embedding.weights": "absent | float (m,)",
+        "_embedding.centers": "absent | float (q, k)",
     }
+
+    _takes_chunks = True
 
     def __init__(
         self,
@@ -93,6 +116,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
+        spectral: bool = False,
         memory: int | float | str | None = None,
         random_state: int | None = 0,
         verbose: bool | None = None,
@@ -103,6 +127,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.spectral = spectral
         self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
@@ -120,7 +145,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         if not (isinstance(self.tol, (int, float)) and 0.0 <= self.tol < 1.0):
             raise InputError(f"KernelKMeans: tol must be a number from 0 to 1; got {describe(self.tol)}.")
 
-    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> tuple[Partition, LandmarkFeatures | None]:
+    def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Clusters:
         rng = np.random.default_rng(self.random_state)
         weights = data.counted
         if self.n_clusters != "auto" and int(self.n_clusters) > np.count_nonzero(weights):
@@ -128,13 +153,32 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 f"KernelKMeans: {self.n_clusters} clusters were asked for, but only {np.count_nonzero(weights)} rows have "
                 "weight; choose fewer clusters."
             )
-        if route.solver == "gram":
-            K = np.asarray(gram(data.kernel, data.rows), dtype=np.float64)
-        else:
-            features, _ = landmark_features(data.kernel, data.X, min(LANDMARKS, data.n), rng)
-            return self._of_features(features(data.X), weights, rng), features
+        if route.solver == "landmarks":
+            return self._on_landmarks(data, rng, meter)
+        K = np.asarray(gram(data.kernel, data.rows), dtype=np.float64)
         k = self._number(K if len(K) <= AUTO_ROWS else _part(K, rng), rng)
-        return self._from_gram(K, weights, k, rng), None
+        if not self.spectral:
+            found = self._from_gram(K, weights, k, rng)
+            return Clusters(found, data.X, _sizes(found, weights, k))
+        coef, axes = spectral_embedding(K, weights, k)
+        found = self._from_gram(axes @ axes.T, weights, k, rng)
+        embedding = SpectralEmbedding(coef, weights, axes.T @ found.members)
+        return Clusters(found, data.X, _sizes(found, weights, k), embedding)
+
+    def _on_landmarks(self, data: TrainingSet, rng: np.random.Generator, meter: Meter) -> Clusters:
+        """Clusters whose centers are combinations of landmarks; rows pass by in blocks or chunks."""
+        features, _ = landmark_features(data.kernel, data.X, min(LANDMARKS, data.n), rng)
+        some = sampled_rows(data.X, data.weights, rng)
+        if self.n_clusters == "auto" or isinstance(self.init, str):
+            self._check_init()
+            Z = features(some.X)
+            k = self._number(_sample_gram(Z, rng), rng)
+            start = first_centers(features, some, k, self.n_init, self.max_iter, self.tol, rng)
+        else:
+            seeds = self._seeds(int(self.n_clusters), data.n)
+            start = centers_at(features, data.X, seeds)
+        found, sizes = settled(features, data.X, data.weights, start, self.max_iter, self.tol, meter)
+        return Clusters(found, features.landmarks, sizes)
 
     def _number(self, K: Floats, rng: np.random.Generator) -> int:
         """The number of clusters: as given, or by prediction strength on some rows."""
@@ -152,29 +196,23 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _from_gram(self, K: Floats, weights: Floats, k: int, rng: np.random.Generator) -> Partition:
         if isinstance(self.init, str):
-            if self.init != "k-means++":
-                raise InputError(f"KernelKMeans: init must be 'k-means++' or row numbers; got {describe(self.init)}.")
+            self._check_init()
             return best_partition(K, weights, k, self.n_init, self.max_iter, self.tol, rng)
+        return lloyd(K, weights, self._seeds(k, len(K)), self.max_iter, self.tol)
+
+    def _check_init(self) -> None:
+        if isinstance(self.init, str) and self.init != "k-means++":
+            raise InputError(f"KernelKMeans: init must be 'k-means++' or row numbers; got {describe(self.init)}.")
+
+    def _seeds(self, k: int, n: int) -> Indices:
+        """The rows that were given as first centers."""
         seeds = np.asarray(self.init)
-        if seeds.shape != (k,) or seeds.dtype.kind not in "iu" or seeds.min() < 0 or seeds.max() >= len(K):
-            most = len(K) - 1
-            raise InputError(f"KernelKMeans: init must hold {k} row numbers from 0 to {most}; got {describe(self.init)}.")
-        return lloyd(K, weights, seeds.astype(np.intp), self.max_iter, self.tol)
+        if seeds.shape != (k,) or seeds.dtype.kind not in "iu" or seeds.min() < 0 or seeds.max() >= n:
+            raise InputError(f"KernelKMeans: init must hold {k} row numbers from 0 to {n - 1}; got {describe(self.init)}.")
+        return seeds.astype(np.intp)
 
-    def _of_features(self, Z: Floats, weights: Floats, rng: np.random.Generator) -> Partition:
-        """Clusters of features on landmarks, by scikit-learn's k-means, which is exact there."""
-        from sklearn.cluster import KMeans
-
-        k = self._number(_sample_gram(Z, rng), rng)
-        found = KMeans(
-            k, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol, random_state=int(rng.integers(2**31 - 1))
-        ).fit(Z, sample_weight=weights)
-        centers = found.cluster_centers_.T  # (r, k)
-        norms = np.einsum("rc,rc->c", centers, centers)
-        return Partition(found.labels_.astype(np.intp), centers, norms, float(found.inertia_), int(found.n_iter_), True)
-
-    def _store(self, data: TrainingSet, solution: tuple[Partition, LandmarkFeatures | None]) -> None:
-        partition, self._features = solution
+    def _store(self, data: TrainingSet, solution: Clusters) -> None:
+        partition, self.X_fit_, self._embedding = solution.partition, solution.anchors, solution.embedding
         if not partition.converged:
             warn(
                 f"KernelKMeans: labels still changed after {partition.n_iter} iterations; raise max_iter or tol.",
@@ -183,13 +221,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.labels_, self.inertia_, self.n_iter_ = partition.labels, partition.inertia, partition.n_iter
         self._members, self._center_norms = partition.members, partition.center_norms
         self.n_clusters_ = len(partition.center_norms)
-        self.sizes_ = np.bincount(partition.labels, data.counted, minlength=self.n_clusters_)
+        self.sizes_ = solution.sizes
         self._n_features_out = self.n_clusters_
-
-    def _check_loaded(self) -> None:
-        rows = count(self.X_fit_) if self._features is None else self._features.n_components
-        if len(self._members) != rows:
-            raise InputError(f"KernelKMeans: centers have {len(self._members)} coefficients for {rows} rows or features.")
 
     def transform(self, X: Any) -> Floats:
         """Return the distance of every row to every center in feature space, (n, k)."""
@@ -210,18 +243,32 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _squared(self, X: Any) -> Floats:  # -> (n, k)
         check_is_fitted(self)
         new = self._read(X, reset=False)
-        if self._features is not None:
-            Z = self._features(new)
-            return center_distances(Z @ self._members, np.einsum("ij,ij->i", Z, Z), self._center_norms)
+        if self._embedding is not None:
+            E = self._embedding(self.kernel_, new, self.X_fit_)
+            return center_distances(E @ self._embedding.centers, np.einsum("ij,ij->i", E, E), self._center_norms)
         cross = np.asarray(GramOperator(self.kernel_, new, self.X_fit_) @ self._members)
         return center_distances(cross, np.asarray(self.kernel_.diag(new), dtype=np.float64), self._center_norms)
 
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
         n = shape.n
-        m = min(LANDMARKS, n)
-        whole = Route("gram", 8 * n * n + 24 * n, n * n / entry_rate(), "the Gram matrix in memory")
-        seconds = n * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
-        return whole, Route("nystroem", 8 * m * (2 * n + 3 * m), seconds, f"features on {m} landmarks", exact=False)
+        whole = Route(
+            "gram", (24 if self.spectral else 8) * n * n + 24 * n, n * n / entry_rate(), "the Gram matrix in memory"
+        )
+        return (whole,) if self.spectral else (whole, self._landmarks_route(shape, 0))
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if self.spectral:
+            raise InputError("KernelKMeans: spectral=True needs the Gram matrix of all rows; fit it to some of the rows.")
+        if rows.once:
+            raise InputError("KernelKMeans goes through the rows many times; an iterator is read once. Give a function.")
+        return (self._landmarks_route(shape, rows.passes_before(self._given_kernel()) + 3 + PASSES),)
+
+    def _landmarks_route(self, shape: Shape, passes: int) -> Route:
+        m, n = min(LANDMARKS, shape.n), shape.n
+        drawn = rows_drawn(n, m)
+        seconds = PASSES * n * m * (2.0 * shape.width / gemm_rate() + 1.0 / entry_rate())
+        needed = 8 * drawn * (m + shape.width) + 24 * m * m + 32 * VALUES + 32 * n
+        return Route("landmarks", needed, seconds, f"centers are combinations of {m} landmarks", False, passes)
 
     def _summary(self) -> Summary:
         lines = (
@@ -233,6 +280,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             ("memory of the fit", format_bytes(self.route_.bytes)),
         )
         return Summary(repr(self), lines, {"inertia": self.inertia_, "n_clusters": self.n_clusters_})
+
+
+def _sizes(found: Partition, weights: Floats, k: int) -> Floats:  # -> (k,)
+    return np.bincount(found.labels, weights, minlength=k).astype(np.float64)
 
 
 def _part(K: Floats, rng: np.random.Generator) -> Floats:

@@ -18,12 +18,16 @@ from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows, pool
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
+from mercer.grams.thinning import thin
 from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 
-RULES = ("rpcholesky", "uniform", "kmeans")
+RULES = ("rpcholesky", "uniform", "kmeans", "thinned")
+
+#: "thinned" chooses among this many rows per landmark, and among at least FEWEST.
+PER_LANDMARK, FEWEST = 50, 20_000
 
 
 @estimator
@@ -38,9 +42,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         Strings, graphs and tables too.
     n_components : int, default 100
         The number of landmarks, at most; no more than there are rows, and fewer where they are enough.
-    landmarks : "rpcholesky", "uniform", "kmeans" or a collection
+    landmarks : "rpcholesky", "uniform", "kmeans", "thinned" or a collection
         "rpcholesky" draws each landmark with probability proportional to what the others miss (randomly pivoted
-        Cholesky, in blocks). "kmeans" takes centers of the rows, which must be vectors. A collection is taken as it is.
+        Cholesky, in blocks). "kmeans" takes centers of the rows, which must be vectors. "thinned" takes rows whose mean in
+        feature space is nearly that of all (`mercer.thin`). A collection is taken as it is.
     random_state : int, RandomState or None
 
     Attributes
@@ -150,9 +155,11 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         rule = self.landmarks if isinstance(self.landmarks, str) else "given"
         if rule == "kmeans":
-            raise InputError("Nystroem: landmarks='kmeans' needs all rows at once; on chunks use 'rpcholesky' or 'uniform'.")
+            raise InputError(
+                "Nystroem: landmarks='kmeans' needs all rows at once; on chunks use 'rpcholesky', 'thinned' or 'uniform'."
+            )
         # uniform landmarks are drawn in one pass, and what they miss is measured on rows of a second one
-        looks = 0 if rows.once else 2 if rule == "uniform" else 1
+        looks = 0 if rows.once else 3 if rule == "thinned" else 2 if rule == "uniform" else 1
         (route,) = self._routes(shape)
         return (replace(route, passes=rows.passes_before(self._given_kernel()) + looks),)
 
@@ -180,6 +187,10 @@ def _chosen(kernel: Kernel, X: Any, count: int, rule: str, rng: np.random.Genera
     n, take = pool(X)
     if rule == "uniform":
         index = np.sort(rng.choice(n, size=min(count, n), replace=False))
+        found = from_landmarks(kernel, Rows(take(index)), index)
+    elif rule == "thinned":
+        drawn = np.sort(rng.choice(n, size=min(n, max(PER_LANDMARK * count, FEWEST)), replace=False))
+        index = drawn[thin(take(drawn), min(count, n), kernel, random_state=int(rng.integers(2**31 - 1)))]
         found = from_landmarks(kernel, Rows(take(index)), index)
     else:
         found = from_landmarks(kernel, _centers(Rows(X), min(count, n), rng), None)

@@ -1,0 +1,1 @@
+"""Novelty: how much of a row the training rows explain."""

@@ -1,0 +1,1 @@
+"""Projections that separate classes, or agree between views."""
