@@ -25,6 +25,7 @@ from mercer.inputs import Rows, looks_like_vectors, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
+from mercer.twosample.dependent_rows import block_permutation, serial_dependence
 
 #: More rows than this are cut through features on a grid of places.
 EXACT = 20_000
@@ -258,31 +259,14 @@ def chosen_number(costs: Floats, n: int) -> int:
 
 
 def block_length(source: OrderedGram | OrderedFeatures) -> int:
-    """Return how many rows depend on each other, from the kernel values of rows at small distances; 1 if none do.
-
-    The correlation at lag l is the mean of centered kernel values of rows l apart over the mean of the diagonal. A change
-    makes rows on the same side alike too, therefore rows are centered within windows.
-    """
+    """Return how many rows depend on each other, twice the correlation time; 1 if none do."""
     n = source.n
-    window = min(n, 200)
-    total, lags = np.zeros(window), np.zeros(window)
-    starts = np.unique(np.linspace(0, n - window, num=min(20, max(1, n // window))).astype(int))
-    for start in starts:
-        part = slice(int(start), int(start) + window)
-        K = source.block(part, part) if isinstance(source, OrderedGram) else source.Z[part] @ source.Z[part].T
-        means = K.mean(axis=0)
-        K = K - means - means[:, None] + K.mean()
-        for lag in range(window):
-            total[lag] += np.trace(K, lag)
-            lags[lag] += window - lag
-    correlation = total / lags / (total[0] / lags[0] if total[0] > 0 else 1.0) + 1.0 / window  # centering takes 1 / window
-    bound = 2.0 / math.sqrt(window * len(starts))
-    below = np.flatnonzero(correlation[1:] < bound)
-    reach = int(below[0]) if len(below) else window - 1  # lags before the first that is within noise
-    if reach == 0:
-        return 1
-    time = 1.0 + 2.0 * float(correlation[1 : reach + 1].sum())
-    return max(1, min(math.ceil(2.0 * time), n // 8))
+
+    def gram(part: slice) -> Floats:
+        return source.block(part, part) if isinstance(source, OrderedGram) else source.Z[part] @ source.Z[part].T
+
+    time = serial_dependence(gram, n).time
+    return 1 if time == 1.0 else max(1, min(math.ceil(2.0 * time), n // 8))
 
 
 class _Judge:
@@ -329,12 +313,7 @@ class _Judge:
 
     def _permuted(self, n: int) -> Ints:
         """A random order of n rows in which blocks of rows stay together."""
-        if self.block == 1:
-            return self.rng.permutation(n).astype(np.int64)
-        shift = int(self.rng.randint(self.block))
-        cuts = np.split(np.arange(n), np.arange(shift, n, self.block)[1 if shift == 0 else 0 :])
-        order = self.rng.permutation(len(cuts))
-        return np.concatenate([cuts[i] for i in order]).astype(np.int64)
+        return block_permutation(self.rng, n, self.block)
 
 
 def tiles_of(values: Any, rows: Ints, cols: Ints) -> Floats:

@@ -25,6 +25,7 @@ from mercer.kernels.column_terms import ColumnTerm, column_terms
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
 from mercer.numeric.shapley import product_shapley
+from mercer.twosample.dependent_rows import contiguous
 from mercer.twosample.feature_blocks import lay_out
 from mercer.twosample.quadratic_forms import Permutations
 from mercer.twosample.samples import Pooled
@@ -158,22 +159,26 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
-    """Rank the columns of a table, otherwise the counted features of the kernel, otherwise the examples."""
+def explain(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator, block: int = 1) -> Explanation:
+    """Rank the columns of a table, otherwise the counted features of the kernel, otherwise the examples.
+
+    `block` neighboring rows are relabeled together.
+    """
     check_whole("explain", "n_permutations", count, 1)
-    names = pooled.column_names()
+    names, units = pooled.column_names(), _units(pooled, rng, block)
     if names is not None and not kernel.given:
-        return _columns(pooled, names, count, rng)
+        return _columns(pooled, units, names, count, rng)
     if pooled.kind == "sparse":
         matrix = pooled.rows.vectors()
-        return _counted(pooled, matrix, range(matrix.shape[1]), count, rng)
+        return _counted(units, matrix, range(matrix.shape[1]), count, rng)
     if kernel.features is not None and pooled.kind == "objects":
-        return _counted(pooled, kernel.feature_map(pooled.rows), kernel.feature_names(pooled.rows), count, rng)
-    return _examples(pooled, kernel, count, rng)
+        return _counted(units, kernel.feature_map(pooled.rows), kernel.feature_names(pooled.rows), count, rng)
+    return _examples(pooled, units, kernel, count, rng)
 
 
-def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Generator) -> Explanation:
-    units = _units(pooled, rng)
+def _columns(
+    pooled: Pooled, units: RelabeledUnits, names: Sequence[Any], count: int, rng: np.random.Generator
+) -> Explanation:
     signs = Permutations(units.m, units.n).draw(rng, count)
     scores = np.empty((len(names), count + 1))
     shifts = np.empty(len(names))
@@ -191,7 +196,9 @@ def _columns(pooled: Pooled, names: Sequence[Any], count: int, rng: np.random.Ge
     return _ranked("columns", names, scores, shifts, count)
 
 
-def _counted(pooled: Pooled, features: Any, names: Sequence[Any], count: int, rng: np.random.Generator) -> Explanation:
+def _counted(
+    units: RelabeledUnits, features: Any, names: Sequence[Any], count: int, rng: np.random.Generator
+) -> Explanation:
     features = sp.csc_array(features)
     mean = np.asarray(features.mean(axis=0)).ravel()
     spread = np.sqrt(np.maximum(np.asarray(features.power(2).mean(axis=0)).ravel() - mean**2, 0.0))
@@ -199,18 +206,16 @@ def _counted(pooled: Pooled, features: Any, names: Sequence[Any], count: int, rn
     kept = kept[spread[kept] > 1e-9 * max(1.0, float(spread.max(initial=0.0)))]
     if len(kept) == 0:
         return Explanation("features", (), count)
-    units = _units(pooled, rng)
     signs = Permutations(units.m, units.n).draw(rng, count)
     means = units.average(sp.csr_array(features[:, kept])) / spread[kept]
     differences = _differences(means, signs, units)
     return _ranked("features", [names[k] for k in kept], np.abs(differences), differences[:, 0] * spread[kept], count)
 
 
-def _examples(pooled: Pooled, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
+def _examples(pooled: Pooled, units: RelabeledUnits, kernel: Kernel, count: int, rng: np.random.Generator) -> Explanation:
     chosen = np.arange(len(pooled))
     if len(chosen) > MOST_EXAMPLES:
         chosen = np.sort(rng.choice(len(pooled), MOST_EXAMPLES, replace=False))
-    units = _units(pooled, rng)
     signs = Permutations(units.m, units.n).draw(rng, count)
     values = Evaluation(kernel, pooled.rows.take(chosen), pooled.rows)
     K = np.empty((len(chosen), len(pooled)))
@@ -262,7 +267,10 @@ class RelabeledUnits:
         return (weights @ features).toarray()
 
 
-def _units(pooled: Pooled, rng: np.random.Generator) -> RelabeledUnits:
+def _units(pooled: Pooled, rng: np.random.Generator, block: int) -> RelabeledUnits:
+    if block > 1:
+        layout = contiguous(pooled.m, pooled.n, block)
+        return RelabeledUnits(layout.m, layout.n, layout.index)
     if len(pooled) <= MANY_ROWS:
         return RelabeledUnits(pooled.m, pooled.n, None)
     layout = lay_out(pooled.m, pooled.n, rng)

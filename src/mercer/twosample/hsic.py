@@ -8,7 +8,7 @@ dependence and changes nothing else, which makes the permutation test valid for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.association import Association, of_features, of_grams
 from mercer.twosample.chunks import is_chunked
 from mercer.twosample.default_kernels import IGNORED
+from mercer.twosample.dependent_rows import PERMUTED, RowOrders, check_blocks, choose_orders
 from mercer.twosample.feature_blocks import landmark_features
 from mercer.twosample.pvalues import by_quantiles
 from mercer.twosample.relabeling import TIES
@@ -63,6 +64,8 @@ class HSICTestResult:
     null_distribution: Floats = field(repr=False)
     n_permutations: int
     method: str
+    resampling: str = "permutations"
+    warnings: tuple[str, ...] = ()  # reasons to doubt the p-value
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
@@ -104,10 +107,11 @@ class HSICTestResult:
         """Return the result as text."""
         best, limits = self._leading(), self.effect_interval()
         return "\n".join([
-            f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} permutations)",
+            f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} {self.resampling})",
             f"  method       {self.method}",
             f"  kernels      {best.kernel} and {best.kernel_y}",
             f"  HSIC         {best.statistic:.6g}",
+            *[f"  warning      {text}" for text in self.warnings],
             f"  effect size  {self.effect_size:.3g} of 1, 95 % interval {limits.low:.3g} to {limits.high:.3g}",
         ])  # fmt: skip
 
@@ -123,6 +127,7 @@ def hsic_test(
     method: str = "auto",
     n_features: int = 64,
     scale: bool = True,
+    blocks: int | str | None = None,
 ) -> HSICTestResult:
     """Test whether paired rows of X and Y are independent, by the Hilbert-Schmidt norm of their cross-covariance.
 
@@ -143,6 +148,10 @@ def hsic_test(
     scale : bool
         Without a kernel, divide columns by their interquartile range / 1.349 (the standard deviation, if that is 0;
         constant columns are ignored). P-values then do not depend on units of columns.
+    blocks : int, "auto", "shifts" or None
+        For rows in the order of time that depend on their neighbors. A number permutes blocks of this many neighboring
+        rows of Y. "shifts" moves Y against X by a number of places, around the end. "auto" takes shifts if rows of X and of
+        Y depend on their neighbors, and permutations of rows otherwise. Without blocks, `result.warnings` reports it.
 
     >>> import numpy as np
     >>> from mercer import hsic_test
@@ -157,12 +166,14 @@ def hsic_test(
         )
     left, right = Rows(X, "X"), Rows(Y, "Y")
     _check(left, right, n_permutations, method)
+    check_blocks("hsic_test", blocks, ("auto", "shifts"))
     pairs = _pairs(kernel, kernel_y, left, right, scale)
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**63))
     exact = method == "exact" or (method == "auto" and len(left) <= EXACT_ROWS)
-    orders = draw_orders(seed, len(left), n_permutations) if exact else None
-    columns = np.empty((len(pairs), n_permutations + 1))
+    rule = choose_orders(blocks, pairs[len(pairs) // 2], left, right, n_permutations, seed)
+    orders = None if not exact else draw_orders(seed, len(left), rule.count) if rule.name == PERMUTED else rule.all()
+    columns = np.empty((len(pairs), rule.count + 1))
     peak, units = np.empty(len(pairs)), np.ones(len(pairs))
     associations = []
     for i, (k, l) in enumerate(pairs):  # noqa: E741 - k and l are what kernels on X and Y are called
@@ -176,10 +187,11 @@ def hsic_test(
             first, second = (landmark_features(one, rows, n_features, rng) for one, rows in ((k, left), (l, right)))
             sizes = [float(np.abs(features).max()) or 1.0 for features in (first, second)]
             units[i] = (sizes[0] * sizes[1]) ** 2
-            columns[i], peak[i] = _by_features(first / sizes[0], second / sizes[1], n_permutations, seed)
+            columns[i], peak[i] = _by_features(first / sizes[0], second / sizes[1], rule)
             associations.append(of_features(first / sizes[0], second / sizes[1]))
     how = "all pairs of rows" if exact else f"{n_features} landmarks"
-    return _assemble(pairs, columns, TIES * peak, units, associations, how)
+    found = _assemble(pairs, columns, TIES * peak, units, associations, how)
+    return replace(found, resampling=rule.name, warnings=rule.warnings)
 
 
 def _assemble(
@@ -237,15 +249,15 @@ def _by_pairs_of_rows(K: Floats, L: Floats, orders: Ints) -> tuple[Floats, float
     return out / (n * (n - 3)), float(np.abs(K).max() * np.abs(L).max())
 
 
-def _by_features(left: Array, right: Array, count: int, seed: int) -> tuple[Floats, float]:
+def _by_features(left: Array, right: Array, rule: RowOrders) -> tuple[Floats, float]:
     """Return squared norms of the cross-covariance of centered features; the bias is equal for all permutations."""
     left, right = left - left.mean(axis=0), right - right.mean(axis=0)
-    n = len(left)
+    n, count = len(left), rule.count
     out = np.empty(count + 1)
 
     def work(b: int, _: int) -> None:
         # drawn where it is used, because all permutations together may not fit in memory; the first is the identity
-        order = np.random.default_rng([seed, b]).permutation(n) if b else slice(None)
+        order: Any = rule.order(b) if b else slice(None)
         out[b] = np.square(left.T @ right[order]).sum()
 
     run(range(count + 1), work, cpu_count(), count + 1)

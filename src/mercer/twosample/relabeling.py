@@ -46,6 +46,7 @@ class MMDOptions:
     early_stopping: bool
     n_features: int
     scale: bool
+    blocks: int | str | None = None
 
 
 def relabeling_test(
@@ -259,10 +260,15 @@ def check(chosen: MMDOptions, samples: Samples) -> None:
 
 
 def feature_test(
-    pooled: Pooled, kernels: tuple[Kernel, ...] | None, chosen: MMDOptions, rng: np.random.Generator, seed: int
+    pooled: Pooled,
+    kernels: tuple[Kernel, ...] | None,
+    chosen: MMDOptions,
+    rng: np.random.Generator,
+    seed: int,
+    layout: feature_blocks.BlockLayout | None = None,
 ) -> MMDTestResult:
-    """Return the test on mean features of blocks of rows; None stands for the default kernels."""
-    layout = feature_blocks.lay_out(pooled.m, pooled.n, rng)
+    """Return the test on mean features of blocks of rows, random ones by default; None stands for the default kernels."""
+    layout = feature_blocks.lay_out(pooled.m, pooled.n, rng) if layout is None else layout
     scales = default_scales(pooled, rng, chosen.scale) if kernels is None else None
     if scales is not None and pooled.kind != "sparse":
         scales = feature_blocks.octaves(scales)

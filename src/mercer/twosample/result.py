@@ -148,6 +148,8 @@ class MMDTestResult:
     variance: float = field(repr=False)  # of the features of `kernel` in the pooled sample
     units: tuple[float, ...] | None = field(default=None, repr=False)  # by which the default kernels divide columns
     ignored: tuple[str, ...] = ()  # constant columns
+    block: int = 1  # neighboring rows that were relabeled together
+    warnings: tuple[str, ...] = ()  # reasons to doubt the p-value
 
     def __iter__(self) -> Any:
         return iter((self.statistic, self.pvalue))
@@ -210,7 +212,8 @@ class MMDTestResult:
         """Rank columns, substrings or examples by their part in the difference, with corrected p-values."""
         from mercer.twosample.explanation import explain
 
-        return explain(self.samples.in_memory("explain()"), self.kernel, n_permutations, np.random.default_rng(self.seed))
+        pooled = self.samples.in_memory("explain()")
+        return explain(pooled, self.kernel, n_permutations, np.random.default_rng(self.seed), self.block)
 
     def columns(self) -> ColumnShares:
         """Return exact Shapley values of MMD^2 by column, for kernels that are sums of products over columns."""
@@ -257,6 +260,7 @@ class MMDTestResult:
             f"  effect size  {self.effect_size:.3g} of the variance of features, 95 % interval {self._effect()}",
             *([f"  ignored      constant columns: {', '.join(self.ignored)}"] if self.ignored else []),
             *([f'  it compares  {self._compared()}; Gaussian("median") sees all differences'] if self._compared() else []),
+            *[f"  warning      {text}" for text in self.warnings],
             f"  power        {self.power.achieved:.2f} at these sizes; for {self.power.target:g}: {self._needed()}",
         ]
         return lines
