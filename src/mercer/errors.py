@@ -86,9 +86,11 @@ def describe(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return repr(value), or the size of an integer that is too large to be printed."""
+    """Return repr(value), of a NumPy scalar without its type; or the size of an integer that is too large to be printed."""
     try:
-        return repr(value)
+        return repr(
+            value.item() if type(value).__module__ == "numpy" and hasattr(type(value), "item") and not value.ndim else value
+        )
     except ValueError:
         return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 

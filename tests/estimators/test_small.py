@@ -40,7 +40,7 @@ def test_the_door_refuses_what_it_refused():
     model = KernelRidge(K).fit(X, Y)
     with pytest.raises(ValueError, match="4 features, but KernelRidge is expecting 5"):
         model.predict(X[:, :4])
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="has NaN at row"):
         model.predict(np.full((1, 5), np.nan))
     with pytest.raises(NotFittedError):
         KernelRidge(K).predict(X)

@@ -29,7 +29,7 @@ def test_shares_are_those_of_the_definition(kernel: Kernel) -> None:
     def game(S: set[int]) -> float:
         K = np.ones((55, 55))
         for j in S:
-            K = K * type(kernel)(float(scales[j]))(pooled[:, [j]])  # type: ignore[call-arg]
+            K = K * type(kernel)(float(scales[j]))(pooled[:, [j]])
         return unbiased(K, 30)
 
     shares = found.columns()

@@ -31,7 +31,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
 from mercer.inputs.chunks import Chunks, ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
-from mercer.inputs.vectors import is_plain, refuse_text
+from mercer.inputs.vectors import is_plain, refuse_cells, refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
@@ -353,8 +353,10 @@ class KernelEstimator(BaseEstimator):
                 return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
             except MercerError:
                 raise
-            except ValueError as error:  # the message is scikit-learn's, the type InputError
-                raise InputError(str(error)) from error
+            except ValueError as error:
+                if "could not convert" in str(error) or "contains NaN" in str(error) or "infinity" in str(error):
+                    refuse_cells(X, "X")
+                raise InputError(str(error)) from error  # the message is scikit-learn's, the type InputError
         if "table" in views:
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X

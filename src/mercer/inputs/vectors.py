@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 
 Matrix: TypeAlias = Any  # an (n, d) float array or a CSR array; scipy.sparse has no types to say so
 
@@ -153,11 +153,30 @@ def check_finite(array: Array, name: str) -> None:
         raise _not_finite(name, array[row, column], row, column)
 
 
-def _not_finite(name: str, value: Any, row: int, column: int) -> InputError:
-    word = "NaN" if np.isnan(value) else "an infinite value"
+def _not_finite(name: str, value: Any, row: int, column: Any) -> InputError:
+    missing = bool(np.isnan(value))
     return InputError(
-        f"{name} has {word} at row {row}, column {column}; every value must be finite. Drop or impute such rows first."
+        f"{name} has {'NaN' if missing else 'an infinite value'} at row {row}, column {column!r}; every value must be "
+        "finite. Drop or impute such rows first"
+        + (", or use TableRegressor, TableClassifier or mercer.frame_kernel, which take missing cells." if missing else ".")
     )
+
+
+def refuse_cells(X: Any, name: str) -> None:
+    """Raise an error that names the first cell of an array or frame that is text, missing or infinite, if there is one."""
+    if is_frame(X):
+        numbers = _from_frame(X, name, finite=False)
+        bad = np.argwhere(~np.isfinite(numbers))
+        if len(bad):
+            row, column = bad[0].tolist()
+            raise _not_finite(name, numbers[row, column], row, list(X.columns)[column])
+    elif sp.issparse(X):
+        _check_sparse(X, name)
+    else:
+        array = np.asarray(X)
+        plain = array.dtype.kind != "O" or all(isinstance(cell, (str, int, float, type(None))) for cell in array.flat)
+        if array.ndim == 2 and plain:
+            check_dense(array, name)
 
 
 def _numbers_from_objects(array: Array, name: str) -> Array:
@@ -168,7 +187,7 @@ def _numbers_from_objects(array: Array, name: str) -> Array:
             if not _is_number(value):
                 where = ", ".join(f"{word} {i}" for word, i in zip(("row", "column"), index, strict=False))
                 raise InputError(
-                    f"{name} holds {type(value).__name__} {_short(value)} at {where}, not a number. Vector kernels need "
+                    f"{name} holds {_type(value)} {_short(value)} at {where}, not a number. Vector kernels need "
                     "numbers; for text use a string kernel such as Spectrum(p=3), for one column of a table k.on(column)."
                 ) from None
         raise InputError(f"{name} has dtype {array.dtype} and cannot be read as numbers.") from None
@@ -185,18 +204,24 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, str | np.datetime64 | np.timedelta64)  # nanoseconds would be read as numbers
 
 
+def _type(value: Any) -> str:
+    return "str" if isinstance(value, str) else type(value).__name__  # np.str_ is a str
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 40 else text[:37] + "…"
 
 
-def _from_frame(frame: Any, name: str) -> Array:
+def _from_frame(frame: Any, name: str, finite: bool = True) -> Array:
     for column in frame.columns:
         values = np.asarray(frame[column].to_numpy())
         if values.dtype.kind not in "fiub" and not all(_is_number(v) for v in values):
             bad = next(v for v in values if not _is_number(v))
             raise InputError(
-                f"{name}: column {column!r} holds {type(bad).__name__} {_short(bad)}, not numbers. "
-                f"Choose numeric columns with k.on(…), or give this column a kernel of its own."
+                f"{name}: column {column!r} holds {type(bad).__name__} {_short(bad)}, not numbers. For columns of several "
+                "kinds use TableRegressor, TableClassifier or the kernel mercer.frame_kernel(X); or choose numeric "
+                "columns with k.on(…)."
             )
-    return check_dense(np.asarray(frame.to_numpy()), name)
+    whole = np.asarray(frame.to_numpy())
+    return check_dense(whole, name) if finite else whole.astype(np.float64)

@@ -97,6 +97,11 @@ class Kernel(Operators, abc.ABC):
     _unit: ClassVar[bool] = False  # True if k(x, x) = 1 for every x: such a diagonal need not be checked
     symmetric: bool = True  # False if k(x, z) = k(z, x) is not known
 
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Raise an error with advice if an argument does not exist."""
+        parameters.refuse_arguments(cls, args, given)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             rule = item.metadata.get("rule")

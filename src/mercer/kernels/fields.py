@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, shown
+from mercer.errors import ArgumentError, InputError, plural, shown
 from mercer.kernels.operators import Operators
 
 if TYPE_CHECKING:
@@ -196,6 +199,51 @@ def _length_scale(value: Any) -> float | tuple[float, ...] | str:
             raise ValueError
         return tuple(_number(v, SMALLEST) for v in value)
     return _number(value, SMALLEST)
+
+
+#: Names of parameters in other libraries, and the fields that they are here.
+ELSEWHERE = {
+    **dict.fromkeys(("gamma", "sigma", "bandwidth", "lengthscale", "length", "l", "ls", "scale"), ("length_scale",)),
+    **dict.fromkeys(("coef0", "c", "bias", "constant"), ("offset",)),
+    **dict.fromkeys(("d", "power", "order"), ("degree", "p")),
+    **dict.fromkeys(("alpha",), ("shape", "scale")),
+    **dict.fromkeys(("k", "n", "length", "word_length"), ("p", "length_scale")),
+}
+
+
+@cache
+def _arguments(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Names of the positional arguments of a class, of all its arguments, and whether it takes any number of them."""
+    known = list(signature(cls.__init__).parameters.values())[1:]
+    positional = tuple(p.name for p in known if p.kind is p.POSITIONAL_OR_KEYWORD)
+    return positional, tuple(p.name for p in known), any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in known)
+
+
+def refuse_arguments(cls: type, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    """Raise an error with advice if a class of kernels has no such argument; missing ones are found by `__init__`."""
+    positional, names, any_number = _arguments(cls)
+    if any_number:
+        return
+    signed = f"{cls.__name__}({', '.join([*positional, *(f'{name}=…' for name in names if name not in positional)])})"
+    if len(args) > len(positional):
+        raise ArgumentError(
+            f"{cls.__name__} takes {plural(len(positional), 'argument')} without a name, got {len(args)}; write {signed}."
+        )
+    for name, value in given.items():
+        if name not in names:
+            raise ArgumentError(
+                f"{cls.__name__} has no parameter {name!r}{_advice(cls, names, name, value)}; write {signed}."
+            )
+
+
+def _advice(cls: Any, names: tuple[str, ...], name: str, value: Any) -> str:
+    if name == "gamma" and hasattr(cls, "from_gamma"):
+        return f": {cls.__name__}.from_gamma({shown(value)}) is exp(-gamma |x - z|^2)"
+    here = next((other for other in ELSEWHERE.get(name, ()) if other in names), None)
+    here = here or next(iter(difflib.get_close_matches(name, names, 1)), None)
+    if here is None:
+        return ""
+    return ": length_scale is 1 / gamma or 1 / sqrt(gamma) here" if name == "gamma" else f": it is {here} here"
 
 
 def own_fields(kernel: Kernel) -> dict[str, Any]:

@@ -403,6 +403,11 @@ def as_kernel(value: Any) -> Kernel:
         raise InputError(f"kernel: {value.__name__} is a class; write {value.__name__}(…).")
     if type(value).__module__.startswith("sklearn."):
         raise InputError(f"kernel: {describe(value)} is scikit-learn's; mercer.from_sklearn(kernel) translates it.")
+    if callable(value):
+        raise InputError(
+            f"kernel: a function is not a kernel by itself; mercer.Function(f) makes one of k(x, z) = f(x, z), got "
+            f"{describe(value)}. For a matrix of your own use mercer.Precomputed()."
+        )
     raise InputError(f"kernel must be a kernel such as Gaussian(length_scale=1.0), or its text; got {describe(value)}.")
 
 
