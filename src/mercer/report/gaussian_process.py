@@ -13,7 +13,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError, plural
 from mercer.estimators.gp.diagnosis import LEVELS
 from mercer.estimators.gp.vecchia import column_steps
-from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, one_axes, one_column
+from mercer.report.drawing import BLUE, GRAY, ORANGE, SKY, VERMILLION, many_axes, one_axes, one_column
 
 #: Points of a drawn function.
 LINE = 500
@@ -179,4 +179,54 @@ class RelevanceDisplay:
         self.ax_.set_yticks(range(len(self.names)), list(self.names))
         self.ax_.invert_yaxis()
         self.ax_.set(xlabel="relevance: spread of the column / length scale, largest = 1", xlim=(0, 1.02))
+        return self
+
+
+@dataclass
+class ComponentsDisplay:
+    """One panel per term of a sum of kernels over one column: posterior mean and band of the term.
+
+    >>> import numpy as np
+    >>> from mercer import Gaussian, GaussianProcessRegressor, Linear
+    >>> from mercer.report.gaussian_process import ComponentsDisplay
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> kernel = 1.0 * Gaussian(1.0) + 0.1 * Linear()
+    >>> model = GaussianProcessRegressor(kernel, noise=0.01, optimizer=None).fit(X, np.sin(X[:, 0]))
+    >>> len(ComponentsDisplay.from_estimator(model, X).axes_)
+    3
+    """
+
+    points: Array  # (LINE,)
+    names: tuple[str, ...]
+    mean: Array  # (LINE, p)
+    std: Array  # (LINE, p)
+    coverage: float
+    axes_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, names: Sequence[str] | None = None, coverage: float = 0.95
+    ) -> ComponentsDisplay:
+        """Evaluate `model.components` over the range of X, and draw it; `names` are titles of the panels."""
+        column = one_column(X)[:, 0]
+        points = np.linspace(column.min(), column.max(), LINE)
+        found = model.components(points[:, None])
+        if found.mean.ndim != 2:
+            raise InputError("ComponentsDisplay draws one target; fit one column of y.")
+        titles = found.names if names is None else tuple(names)
+        if len(titles) != len(found):
+            raise InputError(f"names must have {len(found)} entries, one per term and one for the mean; got {len(titles)}.")
+        return cls(points, titles, found.mean, found.std, coverage).plot()
+
+    def plot(self) -> ComponentsDisplay:
+        """Draw the panels below each other."""
+        p, reach = len(self.names), float(ndtri(0.5 + self.coverage / 2))
+        self.figure_, panels = many_axes(None, p, 1, (7.0, 1.6 * p + 0.4), sharex=True)
+        self.axes_ = panels[:, 0]
+        for ax, title, mean, std in zip(self.axes_, self.names, self.mean.T, self.std.T, strict=True):
+            ax.fill_between(self.points, mean - reach * std, mean + reach * std, color=SKY, alpha=0.4, linewidth=0)
+            ax.plot(self.points, mean, color=BLUE)
+            ax.set_title(title, fontsize=8, loc="left")
+        self.axes_[-1].set_xlabel("x")
         return self

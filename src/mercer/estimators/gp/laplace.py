@@ -20,6 +20,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
+from mercer.estimators.components import Components, Conditioned
 from mercer.estimators.gp.exact import ALONE_ROWS, PER_ENTRY, REMEDY
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
@@ -263,6 +264,19 @@ class LaplacePosterior:
             rest = (1.0 - block @ v) ** 2 / v.sum() if self.with_intercept else 0.0
             variance[rows] = remaining_variance(self.factor, (block * root).T, prior[rows]) + rest
         return K.times(self.dual) + self.intercept, variance
+
+    def components(self, X: Any) -> Components:
+        """Return the terms of the latent function and its constant mean."""
+        root = np.sqrt(self.W)
+        n, q = len(root), int(self.with_intercept)
+        v = (root * self.factor.solve(root))[:, None][:, :q]
+        covariance = np.full((q, q), 1.0 / v.sum()) if q else np.zeros((0, 0))
+        known = Conditioned(
+            self.kernel, self.X, lambda k: root[:, None] * self.factor.solve(np.asfortranarray(root[:, None] * k)),
+            self.dual.reshape(n, 1), v, covariance, np.ones(1),
+        )  # fmt: skip
+        m = count(X)
+        return known.parts(X, np.ones((m, q)), np.full((m, 1), self.intercept), single=True)
 
 
 @record()

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
+from mercer.estimators.components import Components, Conditioned
 from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.diagnosis import GPDiagnosis, GPLeaveOneOut, task_leave_one_out
 from mercer.estimators.gp.exact import ExactPosterior
@@ -308,6 +309,27 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         wider = self._widening
         assert wider is not None
         return quantile * (wider[0] if len(wider) == 1 else wider)
+
+    def components(self, X: Any) -> Components:
+        """Return posterior mean and standard deviation of every term of a sum of kernels, and of the mean function.
+
+        The means add up to `predict(X)`, for another likelihood than "gaussian" to the latent mean. Needs the exact route.
+        """
+        check_is_fitted(self)
+        new = self._read(X, reset=False)
+        if self._by_task is not None:
+            raise InputError("components is not available for a target that is read by cells; fit one column at a time.")
+        if self._latent is not None:
+            return self._posterior.components(new)
+        posterior, problem = self._exact("components")
+        t, beta = problem.n_targets, self._profile.beta
+        H, scale = self._mean.columns(new), self._units.scale
+        dual = posterior.solved[:, :t] - posterior.solved[:, t:] @ beta
+        known = Conditioned(
+            posterior.kernel, posterior.X, posterior.factor.solve, dual, posterior.solved[:, t:], self._profile.covariance,
+            scale,
+        )  # fmt: skip
+        return known.parts(new, H, H @ beta * scale + self._units.center, self._single)
 
     def _local_intervals(self, X: Any, coverage: float, shift: Any) -> Floats:
         residuals, center = self.loo_residuals_, self.predict(X)

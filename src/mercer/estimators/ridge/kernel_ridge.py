@@ -14,6 +14,7 @@ from sklearn.base import RegressorMixin
 from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, READ_IN, DualModel, TrainingSet, check_is_fitted
+from mercer.estimators.components import Components, Conditioned
 from mercer.estimators.intervals import IntervalMixin, jackknife_radius
 from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter
@@ -34,7 +35,7 @@ from mercer.estimators.ridge.routes import (
 )
 from mercer.estimators.ridge.summary import MOST_TERMS, coefficients, linear_error, mean_residuals, rms, short_alpha, written
 from mercer.estimators.summary import Summary
-from mercer.grams import GramOperator
+from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.dual_function import DualFunction
 from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for
@@ -43,6 +44,7 @@ from mercer.inputs import count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
+from mercer.linalg.cholesky import cholesky
 from mercer.numeric.encodings import has_many
 from mercer.numeric.memory import format_bytes
 from mercer.numeric.tiles import row_blocks
@@ -105,6 +107,30 @@ class RidgeFacts(DualModel):
         ]
         found = [weighed(Z, weights) + self.intercept_ for problem in problems for _, Z in feature_blocks(problem)]
         return np.concatenate(found)
+
+    def components(self, X: Any) -> Components:
+        """Return every term of a sum of kernels at new rows, and the intercept; the means add up to the prediction.
+
+        Standard deviations are those of the Gaussian process with this posterior mean: its noise is alpha times the scale
+        of the process, which is set by marginal likelihood. They need the n x n matrix.
+        """
+        check_is_fitted(self)
+        function = self.dual_function()
+        dual, intercept = function.columns()
+        new, n, q = self._read(X, reset=False), len(dual), int(bool(self.fit_intercept))
+        weights = self._problem.weights
+        kept = np.arange(n) if weights is None else np.flatnonzero(weights > 0)
+        shift = np.full(len(kept), float(self._problem.alpha)) / (1.0 if weights is None else weights[kept])
+        rows, dual = take(function.X, kept), dual[kept]
+        G = np.asarray(gram(self.kernel_, rows), dtype=np.float64)
+        scale = np.sqrt(np.maximum(np.sum(dual * (G @ dual + shift[:, None] * dual), axis=0) / max(1, len(kept) - q), 0.0))
+        factor = cholesky(G, shift, overwrite=True)
+        v = factor.solve(np.ones((len(kept), q)))
+        covariance = np.full((q, q), 1.0 / v.sum()) if q else np.zeros((0, 0))
+        safe = np.where(scale > 0, scale, 1.0)
+        known = Conditioned(self.kernel_, rows, factor.solve, dual / safe, v, covariance, safe)
+        m = count(new)
+        return known.parts(new, np.ones((m, q)), np.broadcast_to(intercept, (m, len(intercept))), self.dual_coef_.ndim == 1)
 
     def landmark_function(self) -> DualFunction:
         """Return the function of a fit on landmarks as an expansion on them, with their positions among the rows."""
