@@ -211,11 +211,13 @@ def _check_split(number: int, codes: Indices, n_classes: int) -> None:
 
 
 def _path(K: Floats, Y: Floats, w: Floats, Cs: Floats, intercept: bool, max_iter: int) -> Any:
-    """Yield (C, mode) for ascending C; each mode is the start of the next."""
-    start = None
+    """Yield (C, mode) for ascending C; the next search starts at the function of the last one, C K a + b."""
+    start, before = None, 1.0
     for C in Cs:
+        if start is not None:
+            start = (start[0] * (before / C), start[1])
         mode = solve_dual(C * K, Y, w, intercept=intercept, tol=ROUGH, max_iter=max_iter, start=start)
-        start = (mode.dual, mode.intercept)
+        start, before = (mode.dual, mode.intercept), C
         yield C, mode
 
 
