@@ -48,6 +48,13 @@ SHOWS = {
     "novelty": _modules("NoveltyDetector on thirty sets beside 26 published detectors", "benchmarks.novelty_quality"),
     "pca": _modules("denoising, features and novelty scores of kernel PCA beside published ones", "benchmarks.pca_quality"),
     "plan": _modules("memory estimates of plan against the measured peak, for every route", "benchmarks.plan_memory"),
+    "probabilities": _modules(
+        "leave-one-out against refits, races and log-loss of probability models",
+        "benchmarks.probabilities loo",
+        "benchmarks.probabilities race",
+        "benchmarks.probabilities logistic",
+        "benchmarks.probabilities scores",
+    ),
     "proofs": Show("proofs and counterexamples for a set of expressions", (["python", "examples/is_it_a_kernel.py"],)),
     "ridge": _modules("test errors and interval coverage of ridge regression on real tables", "benchmarks.ridge_quality"),
     "small-coverage": _modules("coverage of 90 % intervals with 20 to 60 rows, simulated", "benchmarks.small_coverage"),

@@ -54,6 +54,8 @@ ORDER = [
     "spectral_measures",
     "gp_is_ridge",
     "gp_composition",
+    "co2",
+    "probabilities",
     "table_mixed",
     "table_quantiles",
     "demo_table",
