@@ -103,6 +103,10 @@ def test_novel_rows_are_found_and_written(tables: dict[str, Path], tmp_path: Pat
     assert found.exit_code == 1 and "novelty" in found.stdout and "age 2" in found.stdout
     rows = list(csv.DictReader(out.open(encoding="utf-8")))
     assert len(rows) == 30 and sum(int(row["novel"]) for row in rows) >= 25
+    page = tmp_path / "report.html"
+    assert invoke("novelty", tables["a"], tables["far"], "--drop", "y", "--out", page).exit_code == 1
+    words = page.read_text(encoding="utf-8")
+    assert words.startswith("<!doctype html>") and "Rows that stand out" in words and "age 2" in words
     facts = json.loads(invoke("novelty", tables["a"], tables["same"], "--json").stdout)
     assert facts["novel"] is False and facts["false_alarm_level"] == 0.05
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.compare import check_place
+from mercer.cli.compare import check_place, command_line
 from mercer.cli.output import heading, note, print_json, print_text
 from mercer.errors import InputError
 
@@ -38,7 +38,8 @@ Id = Annotated[
 ]  # fmt: skip
 Seed = Annotated[int, typer.Option(metavar="N", help="Of the known rows that are drawn where there are many.")]
 Out = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the score of every row to this CSV file.", show_default=False)
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the score of every row (.csv), or a report (.html).", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
@@ -65,7 +66,7 @@ def novelty(
         raise InputError(f"--alpha must lie between 0 and 1, such as 0.05; got {alpha:g}.")
     if not 0 <= seed < 2**32:
         raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {seed}.")
-    check_place(out, (".csv",))
+    check_place(out, (".csv", ".html"))
     known, unknown = read_table(train), read_table(new)
     omitted = {name.strip() for text in drop or [] for name in ([text] if text in known.columns else text.split(","))}
     wrong = sorted(omitted - set(known.columns))
@@ -79,7 +80,7 @@ def novelty(
         raise InputError(f"{train}: no column is left to look at.")
     found = judge(known[kept], unknown, level=alpha, seed=seed, names=(train, new))
     if out is not None:
-        _write(found, {} if id is None else {id: ids}, out)
+        _write(found, {} if id is None else {id: ids}, out, (train, new))
     if as_json:
         print_json(_as_dict(found, ids))
     else:
@@ -124,18 +125,24 @@ def _print(found: NoveltyReport, name: str, ids: Any) -> None:
         print_text(f"{count - SHOWN} more: --out FILE.csv or --json lists all")
 
 
-def _write(found: NoveltyReport, ids: dict[str, Any], out: Path) -> None:
+def _write(found: NoveltyReport, ids: dict[str, Any], out: Path, names: tuple[str, str]) -> None:
     import numpy as np
 
     from mercer.cli.columns_file import as_csv
     from mercer.writing import umask, write_whole
 
     n = len(found.pvalues)
-    answers = {
-        "row": np.arange(1, n + 1),
-        "pvalue": found.pvalues,
-        "distance": found.distances,
-        "novel": (found.pvalues <= found.level).astype(int),
-    }
-    write_whole(out, as_csv(ids, answers, np.ones(n, dtype=bool)).encode(), 0o666 & ~umask())
+    if out.suffix.lower() == ".html":
+        from mercer.report.document.novelty_report import novelty_report
+
+        content = novelty_report(found, names, command_line())
+    else:
+        answers = {
+            "row": np.arange(1, n + 1),
+            "pvalue": found.pvalues,
+            "distance": found.distances,
+            "novel": (found.pvalues <= found.level).astype(int),
+        }
+        content = as_csv(ids, answers, np.ones(n, dtype=bool))
+    write_whole(out, content.encode(), 0o666 & ~umask())
     note(f"{n:,} rows written to {out}", word="")

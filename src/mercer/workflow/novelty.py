@@ -10,13 +10,13 @@ from scipy.stats import betabinom
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.means.novelty_ball import NoveltyBall
+from mercer.estimators.novelty.novelty_detector import NoveltyDetector
 from mercer.estimators.tables.encoding import numbers_of
 from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns, some_rows
 from mercer.inputs.tables import Table, time_text
 from mercer.kernels.tables.frame import column_product
 
-#: Training rows that the ball is put round, at most; new rows scored at a time.
+#: Training rows that are kept, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000
 
 #: Columns named for one row.
@@ -28,9 +28,9 @@ class NoveltyReport:
     """Scores of new rows; a row is novel where its p-value is at most the level."""
 
     pvalues: Floats  # (n,)
-    distances: Floats  # (n,) to the mean of the training rows in feature space
+    distances: Floats  # (n,) how little the training rows explain of each row, minus its score
     level: float
-    trained: int  # rows of the ball
+    trained: int  # rows that are kept
     rows: int  # training rows
     reasons: tuple[str, ...]  # for each row that is novel, in order of `novel`
     notes: tuple[str, ...]
@@ -59,9 +59,9 @@ class NoveltyReport:
 
 
 def novelty(train: Table, new: Table, *, level: float = 0.05, seed: int = 0, names: tuple[str, str]) -> NoveltyReport:
-    """Score the rows of a new table against a training table by a ball in the space of a kernel over its columns.
+    """Score the rows of a new table against a training table, with a kernel over its columns.
 
-    p = (1 + #{training rows as far from the mean of all}) / (m + 1): for a row of the same source P(p <= a) <= a.
+    p = (1 + #{training rows that the others explain as little}) / (m + 1): for a row of the same source P(p <= a) <= a.
     """
     rng = np.random.default_rng(seed)
     rows = len(train)
@@ -78,9 +78,9 @@ def novelty(train: Table, new: Table, *, level: float = 0.05, seed: int = 0, nam
         raise InputError(f"{names[1]} has no column {lacking[0]!r}, which {names[0]} has.")
     now = like(read_columns(new[[column.name for column in used]], names[1]), used, names[1])
     places: dict[str, int | str] = {column.name: i for i, column in enumerate(used)}
-    ball = NoveltyBall(column_product(used, places)).fit(_cells(used))
+    model = NoveltyDetector(column_product(used, places), max_rows=MOST_ROWS).fit(_cells(used))
     strange = np.any([column.holes & ~known.holes.any() for column, known in zip(now, used, strict=True)], axis=0)
-    pvalues, distances = _scored(ball, [_filled(column, known) for column, known in zip(now, used, strict=True)])
+    pvalues, distances = _scored(model, [_filled(column, known) for column, known in zip(now, used, strict=True)])
     pvalues[strange] = 1.0 / (len(picked) + 1)  # a hole where there never was one
     found = NoveltyReport(pvalues, distances, level, len(picked), rows, (), tuple(notes))
     reasons = tuple(_reason(used, now, int(row)) for row in found.novel)
@@ -107,13 +107,13 @@ def _cells(columns: list[Column]) -> Any:  # -> (n, d)
     return out
 
 
-def _scored(ball: NoveltyBall, new: list[Column]) -> tuple[Floats, Floats]:
+def _scored(model: NoveltyDetector, new: list[Column]) -> tuple[Floats, Floats]:
     n = len(new[0].holes)
     pvalues, distances = np.empty(n), np.empty(n)
     for low in range(0, n, PORTION):
         part = np.arange(low, min(n, low + PORTION))
         cells = _cells(some_rows(new, part))
-        pvalues[part], distances[part] = ball.p_values(cells), -ball.score_samples(cells)
+        pvalues[part], distances[part] = model.pvalues(cells), -model.score_samples(cells)
     return pvalues, distances
 
 
