@@ -188,3 +188,14 @@ def test_an_overall_scale_is_found_where_there_is_one(rng: np.random.Generator) 
         np.testing.assert_allclose(louder(X), 3.0 * kernel(X), rtol=1e-12)
     lacking = (Gaussian(), 2.0 * Gaussian() + Linear(), (2.0 * Gaussian()).normalized(), 0.0 * Gaussian(), Constant(0.0))
     assert all(kernel.amplified(3.0) is None for kernel in lacking)
+
+
+@pytest.mark.parametrize("shape", [5e-324, 1e-310, 1e-200, 1e-40, 1e-18])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_rational_quadratic_of_any_shape_is_a_number(shape: float, dtype: type) -> None:
+    """(1 + t / shape)^(-shape) tends to 1 for shape -> 0; on the diagonal it is 1."""
+    X = np.array([[0.0], [1e-3], [2.0]], dtype=dtype)
+    kernel = RationalQuadratic(1.0, shape=shape)
+    np.testing.assert_allclose(kernel(X), np.ones((3, 3)), atol=1e-6 if dtype == np.float32 else 1e-15)
+    assert (np.diagonal(kernel(X)) == 1.0).all()
+    assert np.isfinite(kernel.pullback(X.astype(float), weights=np.ones((3, 3)))).all()

@@ -29,6 +29,7 @@ from mercer.estimators.svm.margin_bounds import MarginLedger
 from mercer.estimators.tables.search import ColumnNote
 from mercer.grams.fourier_grid import FourierGrid, GridFactor
 from mercer.persist.files import from_bytes, to_bytes
+from mercer.persist.packing import unpack
 from mercer.persist.stored import check_part, check_stored
 from mercer.planning import Route
 from mercer.registry import find_estimator, public_names
@@ -330,3 +331,14 @@ def test_the_rules_say_what_they_mean() -> None:
     ]:
         with pytest.raises(InputError, match="must be"):
             check_part(value, rule, dict(sizes), "a")
+
+
+def test_lists_that_refer_to_each_other_do_not_blow_up() -> None:
+    """Each list names the one before twice: 100 short lists would hold 2^100 values."""
+    lists: list[Any] = [[1.0, 2.0]]
+    for place in range(100):
+        lists.append([{"is": "list", "at": place}] * 2)
+    with pytest.raises(InputError, match="refers to the same lists so often"):
+        unpack({"is": "list", "at": 100}, lists, [])
+    shared = unpack({"is": "tuple", "items": [{"is": "list", "at": 0}] * 3}, [["a"] * 1000], [])
+    assert shared[0] is shared[2] and len(shared[1]) == 1000

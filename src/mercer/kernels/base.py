@@ -31,7 +31,7 @@ from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap, Occurrence, Summand
 from mercer.kernels.operators import NODES, Operators
 from mercer.numeric import tiles
-from mercer.numeric.encodings import Encoding, projected
+from mercer.numeric.encodings import Encoding, narrow_indices, projected
 from mercer.numeric.memory import allocate
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Kernel(Operators, abc.ABC):
         features, encoding = self._finite(), self._encode(as_rows(X))
         if like is not None:
             encoding = projected(encoding, self._encode(as_rows(like, "like")))
-        return features.matrix(encoding, combined)
+        return narrow_indices(features.matrix(encoding, combined))
 
     @final
     def feature_names(self, X: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gamma
@@ -335,14 +336,22 @@ class RationalQuadratic(Stationary):
 
     def _profile(self, d2: Array, factor: float, exp: Exp) -> Array:
         # log1p and exp keep the digits of values near 1, and the result is never 0 ** negative
-        values = np.log1p(d2 * d2.dtype.type(factor / (2.0 * self.shape)))
+        ratio = factor / (2.0 * self.shape)
+        if ratio <= math.sqrt(np.finfo(d2.dtype).max):
+            values = np.log1p(d2 * d2.dtype.type(ratio))
+        else:  # the ratio, or its products, may be infinite; its logarithm is not
+            with np.errstate(divide="ignore"):
+                logarithms = np.log(d2) + (math.log(factor) - math.log(2.0 * self.shape))
+            values = np.logaddexp(0.0, logarithms).astype(d2.dtype, copy=False)
         return exp(values, -self.shape, values)
 
     def _slope(self, s: Array, K: Array) -> Array:
-        return -0.5 * K / (1.0 + s / (2.0 * self.shape))
+        with np.errstate(over="ignore"):
+            return np.asarray(-0.5 * K / (1.0 + s / (2.0 * self.shape)))
 
     def _shape_pullback(self, s: Array, W: Array) -> Floats:
-        u = s / (2.0 * self.shape)
+        with np.errstate(over="ignore"):
+            u = np.minimum(s / (2.0 * self.shape), np.finfo(np.float64).max)
         slope = np.exp(-self.shape * np.log1p(u)) * (u / (1.0 + u) - np.log1p(u))
         return np.array([self.shape * np.vdot(W, slope)])
 

@@ -328,3 +328,18 @@ def squared_norms(array: Any) -> NDArray[np.float64]:  # (n, d) -> (n,)
     if array.dtype == np.float64:
         return np.asarray(np.einsum("ij,ij->i", array, array))
     return np.asarray(np.einsum("ij,ij->i", array, array, dtype=np.float64, casting="safe"))
+
+
+def narrow_indices(Z: Any) -> Any:
+    """The same matrix with 32-bit indices if it is sparse and they suffice: many libraries take no others.
+
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> wide = sp.csr_array((np.ones(1), np.zeros(1, np.int64), np.array([0, 1])), shape=(1, 1))
+    >>> narrow_indices(wide).indices.dtype.name
+    'int32'
+    """
+    if not (sp.issparse(Z) and Z.format == "csr") or max(*Z.shape, Z.nnz) > np.iinfo(np.int32).max:
+        return Z
+    parts = Z.data, Z.indices.astype(np.int32, copy=False), Z.indptr.astype(np.int32, copy=False)
+    return type(Z)(parts, shape=Z.shape)

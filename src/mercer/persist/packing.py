@@ -273,12 +273,20 @@ def unpack(value: Any, lists: list[Any], arrays: list[Any]) -> Any:
     return _Unpacker(lists, arrays).unpack(value)
 
 
+#: A list may be referred to many times. Values counted with repetition may be this many, and this multiple of those stored.
+REPEATED, MULTIPLE = 10**6, 100
+
+
 class _Unpacker:
     def __init__(self, lists: list[Any], arrays: list[Any]) -> None:
         self.lists, self.arrays = lists, arrays
         self._made: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
+        self._stored = self._total = 0  # values read, and values counted with repetition
 
     def unpack(self, value: Any) -> Any:
+        self._stored += 1
+        self._total += 1
         if not isinstance(value, dict):
             return value
         return KINDS[_known(value["is"], KINDS)](self, value)
@@ -304,7 +312,16 @@ class _Unpacker:
     def _list(self, value: Any) -> Any:
         place = value["at"]
         if place not in self._made:
+            before = self._total
             self._made[place] = [self.unpack(item) for item in self.lists[place]]
+            self._sizes[place] = self._total - before
+            return self._made[place]
+        self._total += self._sizes[place]
+        if self._total > REPEATED + MULTIPLE * self._stored:
+            raise InputError(
+                f"refers to the same lists so often that they hold more than {REPEATED + MULTIPLE * self._stored} values; "
+                "no model that mercer writes does."
+            )
         return self._made[place]
 
     def _tuple(self, value: Any) -> Any:
