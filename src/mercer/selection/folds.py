@@ -47,12 +47,32 @@ def random_folds(n: int, n_folds: int, rng: np.random.Generator) -> Indices:  # 
     return np.asarray(rng.permutation(n) % n_folds)
 
 
+def read_groups(groups: Any, n: int, name: str = "groups") -> Indices:  # (n,) labels -> (n,)
+    """Return the number of the group of every row, from 0; raise unless there are n labels of at least two groups.
+
+    >>> read_groups(["b", "a", "b"], 3).tolist()
+    [0, 1, 0]
+    """
+    labels = list(groups)
+    if len(labels) != n:
+        raise InputError(f"{name} has {len(labels)} labels for {n} rows of X; give the group of each row.")
+    lost = next((row for row, label in enumerate(labels) if label is None or label != label), None)
+    if lost is not None:
+        raise InputError(f"{name} has no label at row {lost}; give each such row a group of its own, or leave it out.")
+    numbers: dict[Any, int] = {}
+    found = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+    if len(numbers) < 2:
+        raise InputError(f"{name} holds one group only, {labels[0]!r}; some groups have to be held out. Leave {name} out.")
+    return found
+
+
 def group_folds(
     groups: Indices, n_folds: int, rng: np.random.Generator, labels: Array | None = None
 ) -> Indices:  # (n,), (n,) -> (n,)
     """Return the fold of every row; the rows of a group, numbered from 0, share one.
 
-    Groups in random order go to the smallest fold. With labels they are dealt out class by class.
+    Groups in random order go to the smallest fold. With labels they are dealt out class by class, each to a fold with the
+    fewest rows of its class (the class of its first row).
 
     >>> folds = group_folds(np.array([0, 0, 1, 2, 3]), 2, np.random.default_rng(0))
     >>> bool(folds[0] == folds[1]), sorted(set(folds.tolist()))
@@ -67,10 +87,15 @@ def group_folds(
     if sizes.max() == 1:
         folds[order] = np.arange(len(order)) % n_folds
         return folds[groups]
+    own = {} if labels is None else {label: np.zeros(n_folds) for label in np.unique(labels[first])}
     for group in order:
-        fold = int(np.argmin(counts + rng.random(n_folds) * 0.5))
+        of_class = own[labels[first[group]]] if labels is not None else counts
+        # equal numbers of the class: the smaller fold, then a random one
+        fold = int(np.lexsort((rng.random(n_folds), counts, of_class))[0])
         folds[group] = fold
         counts[fold] += sizes[group]
+        if labels is not None:
+            of_class[fold] += sizes[group]
     return folds[groups]
 
 
@@ -94,6 +119,30 @@ def class_folds(codes: Array, n_folds: int, seed: Any, X: Any = None) -> Array: 
     return out
 
 
+def time_places(times: Array) -> Indices:  # (n,) -> (n,)
+    """Return for every row how many rows are earlier; rows of equal time have the same number.
+
+    >>> time_places(np.array([3.0, 1.0, 3.0, 2.0])).tolist()
+    [2, 0, 2, 1]
+    """
+    times = np.asarray(times)
+    return np.searchsorted(np.sort(times), times).astype(np.intp)
+
+
+def time_blocks(places: Indices, n_blocks: int, first: float) -> Indices:  # (n,) -> (n,)
+    """Return the block of time of every row, 0 for the last block; -1 for the earliest rows, a share `first` of all.
+
+    `places` are those of `time_places`: rows of equal time share a block. Empty blocks are left out.
+
+    >>> time_blocks(np.arange(6), 2, 1 / 3).tolist()
+    [-1, -1, 1, 1, 0, 0]
+    """
+    share = (places / len(places) - first) / (1.0 - first)
+    blocks = np.where(share < -1e-12, -1, n_blocks - 1 - np.minimum((share + 1e-12) * n_blocks, n_blocks - 1).astype(np.intp))
+    known = np.unique(blocks[blocks >= 0])
+    return np.where(blocks < 0, -1, np.searchsorted(known, blocks)).astype(np.intp)
+
+
 def time_folds(times: Array, n_folds: int, gap: float = 0.0) -> list[tuple[Indices, Indices]]:  # (n,) -> (train, test)
     """Return the (train, test) rows of consecutive blocks of time, each predicted from the rows before it.
 
@@ -103,14 +152,13 @@ def time_folds(times: Array, n_folds: int, gap: float = 0.0) -> list[tuple[Indic
     [([0], [2, 3]), ([0, 1, 2], [4, 5])]
     """
     times = np.asarray(times, dtype=np.float64)
-    distinct, place = np.unique(times, return_inverse=True)
+    distinct = np.unique(times)
     if n_folds < 1 or len(distinct) <= n_folds or gap < 0:
         raise InputError(
             f"{n_folds} blocks of time need more than {n_folds} distinct times, and a gap >= 0; got {len(distinct)} times "
             f"and gap={gap:g}."
         )
-    starts = np.searchsorted(np.sort(place), np.arange(len(distinct)))
-    block = (starts * (n_folds + 1) // len(times))[place.reshape(-1)]  # 0 is the part that is only trained on
+    block = time_places(times) * (n_folds + 1) // len(times)  # 0 is the part that is only trained on
     found = []
     for fold in range(1, n_folds + 1):
         test = np.flatnonzero(block == fold)

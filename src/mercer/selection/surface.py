@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from numbers import Integral
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.registry import record
+from mercer.selection.folds import read_groups
 
 #: Among points of equal score and penalty the one with the smallest number in this column is chosen, where there is one.
 FEWEST = "mean_support_vectors"
@@ -344,11 +346,20 @@ def _spread(kernel: Kernel, rows: Rows) -> float:
 
 
 def read_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool = False) -> Splits | None:
-    """The (train, test) rows of a cross-validation; None is leave-one-out."""
-    if cv is None:
-        return None
-    from sklearn.model_selection import LeaveOneOut, check_cv
+    """The (train, test) rows of a cross-validation; None is leave-one-out.
 
+    Groups are never split: with groups, None is leave-one-group-out and a number is that many folds of whole groups.
+    """
+    if cv is None and groups is None:
+        return None
+    from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, LeaveOneOut, StratifiedGroupKFold, check_cv
+
+    if groups is not None:
+        groups = read_groups(groups, len(y))
+        if cv is None:
+            cv = LeaveOneGroupOut()
+        elif isinstance(cv, Integral):
+            cv = StratifiedGroupKFold(int(cv)) if classifier else GroupKFold(int(cv))
     splitter = check_cv(cv, y, classifier=classifier)
     if isinstance(splitter, LeaveOneOut):
         return None

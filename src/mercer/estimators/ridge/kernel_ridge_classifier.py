@@ -86,9 +86,9 @@ class KernelRidgeClassifier(ClassifierMixin, TunedRidge):
 
     _takes_chunks = True
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelRidgeClassifier:
-        """Fit to rows X with class labels y."""
-        return self._fit(X, y, sample_weight)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeClassifier:
+        """Fit to rows X with class labels y; `groups` are not split where alpha="loo" chooses."""
+        return self._fit(X, y, sample_weight, groups=groups)
 
     def _read(self, X: Any, reset: bool) -> Any:
         rows = super()._read(X, reset)
@@ -116,7 +116,7 @@ class KernelRidgeClassifier(ClassifierMixin, TunedRidge):
             Y = coded(classes, data.y)
         part = RidgeData(rows, Y, weights, self.fit_intercept)
         if self.alpha == "loo":
-            part = replace(part, splits=read_splits(self.cv, data.X, data.y, None, classifier=True))
+            part = replace(part, splits=read_splits(self.cv, data.X, data.y, data.more["groups"], classifier=True))
             return replace(self._tune(data.kernel, part, ACCURACY, route, meter), classes=classes)
         alpha = read_alpha(self.alpha, Y[:, :1] if Y.ndim == 2 else Y)
         problem = part.problem(data.kernel, alpha, n_components=self.n_components, memory=self.memory)

@@ -157,7 +157,8 @@ class KernelRidgeCV(TunedRidge, RidgeModel):
     param_grid : dict of parameter name to values, optional
         Any kernel parameters, by the names of kernel.get_params(), all combinations.
     cv : None, int, or a splitter, optional
-        None is exact leave-one-out, m is m-fold.
+        None is exact leave-one-out, m is m-fold. With `fit(..., groups=)` groups are never split: None is exact
+        leave-one-group-out, m is m folds of whole groups. For rows in time order give TimeSeriesSplit.
     scoring : None, name or function, optional
         None is the negative mean squared error.
     fit_intercept : bool or None

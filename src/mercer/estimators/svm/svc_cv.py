@@ -55,7 +55,7 @@ class SVCCV(SupportClassifier):
     param_grid : dict of parameter name to values, optional
         Any kernel parameters, by the names of kernel.get_params(), all combinations.
     cv : int, splitter or splits, default 5
-        As in scikit-learn; a number means stratified folds.
+        As in scikit-learn; a number means stratified folds, of whole groups with `fit(..., groups=)`.
     scoring : None, name or function, optional
         None is accuracy; names of scikit-learn, or score(labels, predicted).
     rule : "best" or "one_standard_error"
