@@ -63,6 +63,20 @@ Id = Annotated[
     typer.Option("--id", metavar="COLUMN", help="A column that names the rows: not learned from, kept by predict.",
                  show_default=False),
 ]  # fmt: skip
+Order = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns that order the rows in time, such as date or year,month; rows for the order of the file, none for no "
+        "order. The last rows are then held out (default: a date column that increases, or similar neighbors, say so).",
+        show_default=False,
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Rows of one group, such as a patient, are never split; not learned from.",
+                 show_default=False),
+]  # fmt: skip
 Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
@@ -124,6 +138,8 @@ def fit(
     kernel: KernelText = None,
     task: Task = "auto",
     id: Id = None,
+    order: Order = None,
+    group: Group = None,
     drop: Drop = None,
     drop_missing: DropMissing = False,
     molecule: Molecule = None,
@@ -159,6 +175,8 @@ def fit(
     if scheduler is not None:
         _refuse_with_scheduler(
             {
+                "--order": order,
+                "--group": group,
                 "--molecule": molecule,
                 "--text": text,
                 "--skip-bad": skip_bad or None,
@@ -176,8 +194,8 @@ def fit(
             training = _train_on_workers(scheduler, wish, settings, quiet)
         else:
             question, seconds = _question(data, target, settings, sql=sql, delimiter=delimiter, rows=rows, id=id, drop=drop,
-                                          task=task, drop_missing=drop_missing, molecule=molecule, text=text,
-                                          skip_bad=skip_bad)  # fmt: skip
+                                          task=task, drop_missing=drop_missing, order=order, group=group,
+                                          molecule=molecule, text=text, skip_bad=skip_bad)  # fmt: skip
             _say_notes(question, quiet)
             training = _train(question, settings, seconds, quiet)
         metrics = _write(made, training)
@@ -250,14 +268,14 @@ def _list_columns(data: str, sql: str | None, delimiter: str | None) -> int:
 
 def _question(
     data: str, target: str, settings: FitSettings, *, sql: str | None, delimiter: str | None, rows: int | None,
-    id: str | None, drop: list[str] | None, task: str, drop_missing: bool, molecule: list[str] | None,
-    text: list[str] | None, skip_bad: bool,
+    id: str | None, drop: list[str] | None, task: str, drop_missing: bool, order: str | None, group: str | None,
+    molecule: list[str] | None, text: list[str] | None, skip_bad: bool,
 ) -> tuple[Question, float]:  # fmt: skip
     """The table of a source as a question, and the seconds it took to read."""
     from mercer.inputs.frames import MOLECULE, TEXT
     from mercer.inputs.reading import holds_sequences, read_table
     from mercer.numeric.memory import budget_bytes
-    from mercer.workflow.question import ask, dropped
+    from mercer.workflow.question import ask, asked_order, dropped
 
     start = time.perf_counter()
     # a table and what a fit makes of it: two scalings, the training part, a block of the kernel
@@ -271,8 +289,8 @@ def _question(
         column: kind for kind, texts in ((MOLECULE, molecule), (TEXT, text)) for column in dropped(table.columns, texts)
     }
     question = ask(
-        name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing, kinds=kinds,
-        skip_bad=skip_bad,
+        name, table, target, drop=dropped(table.columns, drop), id=id, task=task, drop_missing=drop_missing,
+        order=asked_order(table.columns, order), group=group, kinds=kinds, skip_bad=skip_bad,
     )  # fmt: skip
     return question, time.perf_counter() - start
 
@@ -328,7 +346,8 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
 
 def _rows(training: Training) -> str:
     """Which rows were used for what."""
-    part = f"{training.n_fitted:,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out"
+    apart = "" if training.question.layout is None else f" ({training.split})"
+    part = f"{training.n_fitted:,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out{apart}"
     return f"{part}; the saved model is fitted to all" if training.final is not training.model else part
 
 
@@ -350,6 +369,7 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
     from mercer.estimators.summary import Summary
     from mercer.numeric.memory import format_bytes
     from mercer.planning import format_seconds
+    from mercer.workflow.training import changes
 
     question, result = training.question, training.model.result_
     left_out = [column for column in result.columns if column.note]
@@ -360,6 +380,7 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
         ("model", "; ".join(f"{attempt.label} ({attempt.weight:.2f})" for attempt in result.chosen)),
         ("rows", _rows(training)),
         *_workers(training),
+        *[("note", words) for words in changes(training)],
         ("time, memory", f"{format_seconds(sum(training.seconds.values()))}, {format_bytes(training.peak_bytes)} at most"),
         ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}, {REPORT}"),
     ]

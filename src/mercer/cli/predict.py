@@ -46,7 +46,7 @@ SkipMissing = Annotated[
     typer.Option(
         "--skip-missing",
         "--skip-bad",
-        help="Leave the prediction empty where the model has no rule for a missing cell or an unreadable molecule.",
+        help="Leave the prediction empty where a cell is missing and training had none, or a molecule is unreadable.",
     ),
 ]
 
@@ -82,8 +82,13 @@ def predict(
     used = {*names, notes.get("target"), notes.get("id")}
     _say_ignored([column for column in table.columns if column not in used])
     known = asked.known(table)
-    if not skip_missing:
+    if skip_missing:
+        known &= asked.as_in_training(table)
+    else:
         refuse_holes(name, asked, table, known, "fill them in, or leave their predictions empty with --skip-missing")
+    if known.any():
+        for words in asked.notes(table[known.nonzero()[0]]):
+            note(f"{words}.")
     answers = asked.answers(table[known.nonzero()[0]], interval, probabilities) if known.any() else {"prediction": known[:0]}
     _write(out, _with_id(notes.get("id"), table), answers, known)
     if out is not None:

@@ -138,7 +138,8 @@ def time_blocks(places: Indices, n_blocks: int, first: float) -> Indices:  # (n,
     [-1, -1, 1, 1, 0, 0]
     """
     share = (places / len(places) - first) / (1.0 - first)
-    blocks = np.where(share < -1e-12, -1, n_blocks - 1 - np.minimum((share + 1e-12) * n_blocks, n_blocks - 1).astype(np.intp))
+    after = np.minimum((share + 1e-12) * n_blocks, n_blocks - 1).astype(np.intp)
+    blocks = np.where(share < -1e-12, -1, n_blocks - 1 - after)
     known = np.unique(blocks[blocks >= 0])
     return np.where(blocks < 0, -1, np.searchsorted(known, blocks)).astype(np.intp)
 

@@ -40,6 +40,14 @@ class Predictor(abc.ABC):
         """The rows (n,) that the model can answer for."""
         return np.all([self.known_in(name, table[name].to_numpy()) for name in self.needed], axis=0)
 
+    def as_in_training(self, table: Table) -> NDArray[np.bool_]:
+        """The rows (n,) without missing cells where training had none."""
+        return np.ones(len(table), dtype=bool)
+
+    def notes(self, table: Table) -> list[str]:
+        """What to know about the predictions for a table."""
+        return []
+
     @abc.abstractmethod
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The columns to write for rows that are known."""
@@ -58,13 +66,17 @@ class OfTable(Predictor):
         return [column.name for column in self.model.result_.columns if not column.note]
 
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
-        """No hole where training had none, no infinite number, and molecules that can be read."""
-        had = next(column.holes for column in self.model.result_.columns if column.name == name)
-        known = np.ones(len(values), dtype=bool) if had else ~missing_cells(values)
+        """No infinite number, and molecules that can be read; a missing cell has a rule in every column."""
+        known = np.ones(len(values), dtype=bool)
         if name in self.molecules:
             cells = [None if hole else str(cell) for cell, hole in zip(values, missing_cells(values), strict=True)]
             known[unreadable(cells)] = False
         return known & ~np.isinf(values) if values.dtype.kind == "f" else known
+
+    def as_in_training(self, table: Table) -> NDArray[np.bool_]:
+        """The rows (n,) without missing cells where training had none."""
+        whole = [column.name for column in self.model.result_.columns if not column.note and not column.holes]
+        return ~np.any([np.zeros(len(table), dtype=bool), *[missing_cells(table[n].to_numpy()) for n in whole]], axis=0)
 
     @property
     def molecules(self) -> dict[str, str]:
@@ -76,6 +88,13 @@ class OfTable(Predictor):
         here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
         data = {n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names}
         return Table(data, table.numbers, self.molecules)
+
+    def notes(self, table: Table) -> list[str]:
+        time = {name for latest in self.model.result_.latest for name in latest.columns}
+        here = {name: table[name].to_numpy() for name in time & set(table.columns) & set(self.names)}
+        used = self.table(table)
+        columns = {name: here.get(name, used[name].to_numpy()) for name in self.names}
+        return list(self.model.notes(Table(columns, table.numbers, self.molecules)))
 
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""

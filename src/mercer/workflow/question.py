@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
+from mercer.estimators.tables.layout import Layout, layout_of
 from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, noted, read_columns
 from mercer.inputs.molecules import shown, unreadable
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
@@ -70,6 +71,9 @@ class Question:
     id: str | None  # the column that names the rows; not used as a predictor
     ids: Array | None  # (n,) its cells
     notes: tuple[str, ...]  # rows and columns that were left out, and why
+    layout: Layout | None = None  # order and groups of the rows; None: rows in random order
+    group: str | None = None  # the column of the groups; not used as a predictor
+    groups: Array | None = None  # (n,) its cells
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,10 +83,14 @@ class Question:
 
 def ask(
     name: str, table: Table, target: str, *, drop: Sequence[str] = (), id: str | None = None, task: str = "auto",
-    drop_missing: bool = False, kinds: Mapping[str, str] | None = None, skip_bad: bool = False,
+    drop_missing: bool = False, order: Sequence[str] | bool | None = None, group: str | None = None,
+    kinds: Mapping[str, str] | None = None, skip_bad: bool = False,
 ) -> Question:  # fmt: skip
-    """Return the checked question of a table and a target; `kinds` of columns that are decided: "text" or "molecule"."""
-    names = learned_from(name, table.columns, target, drop, id)
+    """Return the checked question of a table and a target; `order` and `group` as in TableRegressor.
+
+    `kinds` of columns that are decided: "text" or "molecule".
+    """
+    names = learned_from(name, table.columns, target, drop, id, group)
     refuse_unknown(name, table.columns, list(kinds or {}))
     y = table[target].to_numpy()
     rows, notes = _rows(name, table, target, names, y, drop_missing)
@@ -96,16 +104,30 @@ def ask(
     _refuse_dates(target, y)
     found, reason = decide(target, set(y[rows].tolist()), len(rows), task)
     y = class_labels(y[rows]) if found == CLASSIFICATION else y[rows]
-    return Question(name, table[names][rows], target, y, found, reason, id, ids, tuple(notes))
+    X, groups = table[names][rows], None if group is None else table[group].to_numpy()[rows]
+    layout = _layout(name, X, y, found, order, groups)
+    if layout is not None and layout.reason:
+        notes.append(f"{layout.reason}, so the last rows are held out; --order none holds out rows at random")
+    return Question(name, X, target, y, found, reason, id, ids, tuple(notes), layout, group, groups)
 
 
-def learned_from(name: str, columns: Sequence[str], target: str, drop: Sequence[str], id: str | None) -> list[str]:
+def _layout(name: str, X: Table, y: Array, task: str, order: Any, groups: Array | None) -> Layout | None:
+    targets = np.eye(len(np.unique(y)))[np.unique(y, return_inverse=True)[1]] if task == CLASSIFICATION else y[:, None]
+    try:
+        return layout_of(noted(read_columns(X)), order, groups, targets)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def learned_from(
+    name: str, columns: Sequence[str], target: str, drop: Sequence[str], id: str | None, group: str | None = None
+) -> list[str]:
     """Return the columns of a table from which the target is predicted."""
-    refuse_unknown(name, columns, [target, *drop, *([id] if id else [])])
-    for other, word in ((drop, "dropped"), ([id], "the id")):
+    refuse_unknown(name, columns, [target, *drop, *[one for one in (id, group) if one]])
+    for other, word in ((drop, "dropped"), ([id], "the id"), ([group], "the group")):
         if target in other:
             raise InputError(f"{target!r} is both the target and {word}; remove it from one of the two.")
-    names = [column for column in columns if column not in {target, id, *drop}]
+    names = [column for column in columns if column not in {target, id, group, *drop}]
     if not names:
         raise InputError(f"{name}: no column is left to predict {target!r} from.{delimiter_hint(columns)}")
     return names
@@ -117,6 +139,15 @@ def dropped(columns: Sequence[str], texts: Sequence[str] | None) -> list[str]:
     for text in texts or []:
         names += [text] if text in columns else [part.strip() for part in text.split(",") if part.strip()]
     return names
+
+
+def asked_order(columns: Sequence[str], text: str | None) -> Sequence[str] | bool | None:
+    """Return the order that --order asks for: columns with commas between, "rows" for the order of the rows, or "none"."""
+    if text is None or text in columns:
+        return text if text is None else [text]
+    if text in ("none", "rows"):
+        return text == "rows"
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _rows(name: str, table: Table, target: str, names: list[str], y: Array, drop_missing: bool) -> tuple[Indices, list[str]]:

@@ -9,18 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
+from mercer.estimators.tables.layout import ROW_NUMBER, Layout
 from mercer.inputs import Rows
 from mercer.inputs.frames import Column, as_if_alone, like, read_columns
-from mercer.inputs.tables import missing_cells
 from mercer.workflow.question import CLASSIFICATION, FitSettings, Question
 from mercer.workflow.rivals import Rival, rivals
 from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
 
 #: The fit to all rows starts only if at most this share of the time limit is used.
 TIME_LEFT = 0.7
+
+#: Blocks of held-out rows in time, from which scores are resampled.
+BLOCKS = 12
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Judged:
     intervals: Floats | None  # (m, 2) for regression
     probabilities: Floats | None  # (m, c) for classification
     scores: tuple[Score, ...]
+    units: Indices | None = None  # (m,) blocks of time or groups, whose rows depend on each other
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,8 @@ class Training:
             "columns": [{"name": c.name, "kind": c.kind, "holes": c.holes, "left_out": c.note or None}
                         for c in result.columns],
             "rows": {"fitted": self.n_fitted, "held_out": len(self.y_test), "in_model": self.n_in_model},
-            "notes": [*question.notes, *result.notes],
+            "split": self.split,
+            "notes": [*question.notes, *self.notes],
             "model": [{"kernel": repr(member.model.kernel), "label": member.label, "scaling": member.scaling,
                        "alpha": member.model.alpha, "weight": member.weight} for member in self.model.members_],
             "route": result.route,
@@ -163,6 +169,21 @@ class Training:
             "peak_bytes": self.peak_bytes,
             **({} if self.elsewhere is None else {"cluster": self.elsewhere.to_dict()}),
         }  # fmt: skip
+
+    @property
+    def split(self) -> str:
+        """How rows were held out."""
+        layout = self.question.layout
+        if layout is None:
+            return "rows at random"
+        if layout.places is not None:
+            return f"the last rows by {', '.join(layout.order) or ROW_NUMBER}"
+        return f"whole groups of {self.question.group}"
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes of the fit, and on errors that change over time."""
+        return [*self.model.result_.notes, *changes(self)]
 
     def lines(self) -> list[tuple[str, str]]:
         """Return lines for the terminal: the held-out error, those of the rivals, and the intervals."""
@@ -181,31 +202,40 @@ class Training:
         """Half the median width of the intervals."""
         return None if self.intervals is None else float(np.median(np.diff(self.intervals, axis=1))) / 2
 
+    @property
+    def folded(self) -> Score:
+        """The score by which candidates were compared: RMSE or log-loss."""
+        return self.scores[0 if self.classes is None else 1]
+
+    def part(self, rows: NDArray[np.bool_]) -> Score:
+        """Return the score by which candidates were compared, on some of the held-out rows."""
+        judged = self.judged
+        units = None if judged.units is None else np.unique(judged.units[rows], return_inverse=True)[1].reshape(-1)
+        predicted = judged.predictions if judged.probabilities is None else judged.probabilities
+        return scores_of(judged.y[rows], predicted[rows], self.classes, units)[0 if self.classes is None else 1]
+
     def rival_scores(self, rival: Rival) -> list[Score]:
         """Return the scores of a rival on the same rows."""
-        return scores_of(self.y_test, rival.predictions, self.classes)
+        return scores_of(self.y_test, rival.predictions, self.classes, self.judged.units)
 
 
 def split(question: Question, settings: FitSettings) -> tuple[Indices, Indices]:
-    """Return training rows and held-out rows, by the seed; stratified if every class has enough rows.
-
-    If all missing cells of a column would be held out, one of their rows is moved to the training rows, because a model has
-    no rule for missing cells that training did not have.
-    """
+    """Return training rows and held-out rows: the last ones, whole groups, or by the seed, stratified if classes allow."""
     from sklearn.model_selection import train_test_split
 
-    rows = np.arange(len(question.y))
+    rows, layout = np.arange(len(question.y)), question.layout
     n_test = int(np.ceil(settings.holdout * len(rows)))
     if len(rows) - n_test < max(4, len(rows) // 10):
         raise InputError(f"--holdout {settings.holdout:g} leaves too few rows to learn from; use a smaller share.")
-    labels = _strata(question, min(n_test, len(rows) - n_test))
-    train, _ = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
     learned = np.zeros(len(rows), dtype=bool)
-    learned[train] = True
-    for name in question.names:
-        missing = missing_cells(question.X[name].to_numpy())
-        if missing.any() and not missing[learned].any():
-            learned[np.argmax(missing)] = True
+    if layout is not None:
+        learned[:] = ~_apart(layout, n_test, settings.seed)
+        if learned.sum() < 4:
+            raise InputError(f"{question.data}: no rows are left to learn from: too many share one time or one group.")
+    else:
+        labels = _strata(question, min(n_test, len(rows) - n_test))
+        train, _ = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=labels)
+        learned[train] = True
     if question.task == CLASSIFICATION:
         for label in np.unique(question.y):  # a class without training rows cannot be learned
             if not (question.y[learned] == label).any():
@@ -215,6 +245,53 @@ def split(question: Question, settings: FitSettings) -> tuple[Indices, Indices]:
     return np.flatnonzero(learned), np.flatnonzero(~learned)
 
 
+def _apart(layout: Layout, n_test: int, seed: int) -> NDArray[np.bool_]:  # -> (n,)
+    """Return the rows to hold out: the last ones with all of equal time, or random groups with about n_test rows."""
+    if layout.places is not None:
+        starts = np.unique(layout.places)[1:]
+        first = starts[np.argmin(np.abs(starts - (len(layout.places) - n_test)))]
+        return np.asarray(layout.places >= first)
+    assert layout.groups is not None
+    sizes = np.bincount(layout.groups)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    count = int(np.argmin(np.abs(np.cumsum(sizes[order]) - n_test))) + 1
+    return np.isin(layout.groups, order[: min(count, len(sizes) - 1)])
+
+
+def units_of(layout: Layout | None, rows: Indices) -> Indices | None:  # (m,) -> (m,)
+    """Return blocks of time or groups of held-out rows, from which scores are resampled; None for rows at random."""
+    if layout is None:
+        return None
+    own = layout.take(rows)
+    if own.places is None:
+        return own.groups
+    blocks = own.places * min(BLOCKS, len(rows)) // len(rows)
+    return np.unique(blocks, return_inverse=True)[1].reshape(-1)
+
+
+def changes(training: Training) -> list[str]:
+    """Return a note if errors on held-out rows in time differ from those of the folds, or change over the held-out time."""
+    layout, units = training.question.layout, training.judged.units
+    if layout is None or layout.places is None or units is None or training.model.result_.measure != training.folded.measure:
+        return []
+    score, expected = training.folded, training.model.result_.error
+    if not score.low <= expected <= score.high:
+        return [
+            f"the held-out {score.measure} of the last rows is {score.value:.4g} ({score.low:.4g} to {score.high:.4g}), and "
+            f"was {expected:.4g} on earlier blocks: the relation changes over time; errors on later rows may change again"
+        ]
+    if units.max() < 5:
+        return []
+    late = units >= (int(units.max()) + 1) // 2
+    early, last = (training.part(rows) for rows in (~late, late))
+    if early.high < last.low or last.high < early.low:
+        return [
+            f"the {score.measure} changes over the held-out time, from {early.value:.4g} in its first half to "
+            f"{last.value:.4g}: errors on later rows may change again"
+        ]
+    return []
+
+
 def _strata(question: Question, smaller: int) -> Array | None:
     if question.task != CLASSIFICATION:
         return None
@@ -222,16 +299,19 @@ def _strata(question: Question, smaller: int) -> Array | None:
     return question.y if counts.min() >= 2 and smaller >= len(counts) else None
 
 
-def make_model(task: str, settings: FitSettings) -> Any:
-    """Return the unfitted table model of a task."""
+def make_model(task: str, settings: FitSettings, layout: Layout | None = None) -> Any:
+    """Return the unfitted table model of a task, for rows of a layout."""
     from mercer.estimators.tables.classifier import TableClassifier
     from mercer.estimators.tables.regressor import TableRegressor
 
     make: Any = TableClassifier if task == CLASSIFICATION else TableRegressor
-    return make(kernel=settings.kernel, time=settings.time, memory=settings.memory, random_state=settings.seed)
+    order: Any = False if layout is None or layout.places is None else list(layout.order) or True
+    return make(kernel=settings.kernel, order=order, time=settings.time, memory=settings.memory, random_state=settings.seed)
 
 
-def judge(model: Any, test: list[Column], train: list[Column], y: Array, coverage: float) -> Judged:
+def judge(
+    model: Any, test: list[Column], train: list[Column], y: Array, coverage: float, units: Indices | None = None
+) -> Judged:
     """Return the predictions of a table model for held-out columns, with their scores."""
     columns = like(test, train)
     inputs = model.encode(columns)
@@ -239,10 +319,10 @@ def judge(model: Any, test: list[Column], train: list[Column], y: Array, coverag
     if model.result_.task != CLASSIFICATION:
         centers = scores[:, 0]
         intervals = model.intervals(inputs, centers, coverage)
-        return Judged(columns, inputs, y, centers, intervals, None, tuple(scores_of(y, centers, None)))
+        return Judged(columns, inputs, y, centers, intervals, None, tuple(scores_of(y, centers, None, units)), units)
     P = model.probabilities(scores)
     labels = model.classes_[P.argmax(axis=1)]
-    return Judged(columns, inputs, y, labels, None, P, tuple(scores_of(y, P, model.classes_)))
+    return Judged(columns, inputs, y, labels, None, P, tuple(scores_of(y, P, model.classes_, units)), units)
 
 
 def train(
@@ -259,10 +339,12 @@ def train(
     learned, y_train = as_if_alone(whole, rows), question.y[rows]
     start = time.perf_counter()
     tell("fit")
-    model = make_model(question.task, settings).fit(learned, y_train)
+    groups = None if question.groups is None else question.groups[rows]
+    model = make_model(question.task, settings, question.layout).fit(learned, y_train, groups=groups)
     fitted = time.perf_counter()
     tell("judge")
-    found = judge(model, as_if_alone(whole, held_out), learned, question.y[held_out], settings.coverage)
+    units = units_of(question.layout, held_out)
+    found = judge(model, as_if_alone(whole, held_out), learned, question.y[held_out], settings.coverage, units)
     used = {note.name for note in model.result_.columns if not note.note}
     classes = None if question.task != CLASSIFICATION else model.classes_
     others = rivals([c for c in learned if c.name in used], y_train, found.columns, classes, settings.seed)
@@ -282,11 +364,11 @@ def train(
     )  # fmt: skip
 
 
-def scores_of(y: Array, predicted: Floats, classes: Array | None) -> list[Score]:
+def scores_of(y: Array, predicted: Floats, classes: Array | None, units: Indices | None = None) -> list[Score]:
     """Return scores of predictions (m,), or of probabilities (m, c), for held-out targets."""
     if classes is None:
-        return regression_scores(y, predicted, Resampled(len(y)))
-    return classification_scores(np.searchsorted(classes, y), predicted, Resampled(len(y)))
+        return regression_scores(y, predicted, Resampled(len(y), units))
+    return classification_scores(np.searchsorted(classes, y), predicted, Resampled(len(y), units))
 
 
 def _shown(score: Score) -> str:

@@ -19,6 +19,7 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
 from mercer.estimators.tables.fitting import Fitting, Member, Outcome
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
+from mercer.estimators.tables.layout import Layout, later_rows, latest_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
 from mercer.inputs.frames import Column, like, noted, read_columns
@@ -91,8 +92,10 @@ class TableEstimator(BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         return columns
 
-    def _fitting(self, columns: list[Column], Y: Floats, objective: Objective, labels: Any = None) -> Fitting:
-        """Return the fit to run: its columns, kernel, limits and seed."""
+    def _fitting(
+        self, columns: list[Column], Y: Floats, objective: Objective, labels: Any = None, layout: Layout | None = None
+    ) -> Fitting:
+        """Return the fit to run: its columns, kernel, limits, seed and layout of the rows."""
         used = [column for column in columns if not column.note]
         if not used:
             used = [column for column in columns if column.note == "constant"][:1]
@@ -108,7 +111,7 @@ class TableEstimator(BaseEstimator):
         notes = ("" if column.name in kept else column.note or NOT_NAMED for column in columns)
         return Fitting(
             used, Y, objective, labels=labels, seconds=self._seconds(), memory=self.memory, seed=seed, verbose=self.verbose,
-            kernel=kernel,
+            kernel=kernel, layout=layout,
             notes=tuple(
                 ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True)
             ),
@@ -134,6 +137,12 @@ class TableEstimator(BaseEstimator):
         self.result_ = replace(outcome.result, seconds=seconds)
         return self
 
+    def _dated(self, columns: list[Column], layout: Layout | None) -> Self:
+        """Return the model with the latest training row by the columns of time, for notes on later rows."""
+        order = () if layout is None else layout.order
+        self.result_ = replace(self.result_, latest=latest_rows([c for c in columns if not c.holes.all()], order))
+        return self
+
     def _calibrate(self, outcome: Outcome) -> None:
         """Set what follows from held-out predictions: widths of intervals, or probabilities of classes."""
 
@@ -148,6 +157,27 @@ class TableEstimator(BaseEstimator):
             known = self.result_.columns
             columns = [replace(column, name=old.name) for column, old in zip(columns, known, strict=True)]
         return self.encode(columns)
+
+    def notes(self, X: Any) -> list[str]:
+        """Return what to know about predictions for a table: missing cells that training did not have, and later rows."""
+        check_is_fitted(self)
+        columns = read_columns(_dense(type(self).__name__, X))
+        if not self._by_name(X, columns):
+            columns = [replace(column, name=old.name) for column, old in zip(columns, self.result_.columns, strict=True)]
+        known = {column.name: column for column in like(columns, self._used)}
+        found = []
+        for old in self.result_.columns:
+            if old.name in known and not old.holes and known[old.name].holes.any():
+                count = int(known[old.name].holes.sum())
+                cells = f"{count:,} missing cell{'s' if count != 1 else ''}"
+                found.append(f"{old.name!r} has {cells}, and had none in training: filled with a typical value")
+        for latest in self.result_.latest:
+            later = later_rows([known.get(column.name, column) for column in columns], latest)
+            if later:
+                rows = f"{later:,} row{'s are' if later != 1 else ' is'}"
+                by = ", ".join(map(repr, latest.columns))
+                found.append(f"{rows} later than the last training row by {by} ({latest.text}): the model extrapolates")
+        return found
 
     def _by_name(self, X: Any, columns: list[Column]) -> bool:
         """Return whether columns are matched by name, in any order: for `Table`, and if a `Table` was fitted.
@@ -242,7 +272,12 @@ class TableEstimator(BaseEstimator):
                 None if whole else len(member.model.dual),
             ))
             for member, whole in zip(self.members_, exact, strict=True)
-        ])  # fmt: skip
+        ])._redated(columns)  # fmt: skip
+
+    def _redated(self, columns: list[Column]) -> Self:
+        order = next((latest.columns for latest in self.result_.latest), ())
+        self.result_ = replace(self.result_, latest=latest_rows([c for c in columns if not c.holes.all()], order))
+        return self
 
     def _targets(self, y: Array) -> Floats:  # (n,) -> (n, t)
         return np.asarray(y, dtype=np.float64)[:, None]

@@ -112,11 +112,11 @@ def of_molecules(columns: Sequence[Column]) -> list[Candidate]:
 
 def candidates(width: int, mixed: Kernel | None) -> list[Candidate]:
     """Return the candidates for a matrix of this width, most promising first; `mixed` is the kernel of a mixed table."""
-    if mixed is not None:
-        return [Candidate("columns", "columns", "likelihood", mixed)]
+    found = [] if mixed is None else [Candidate("columns", "columns", "likelihood", mixed)]
+    if width == 0:
+        return found
     if width > DIAGONAL_COLUMNS:
-        return _plain()
-    found = []
+        return found + _plain()
     if width <= ARD_COLUMNS:
         smooth, rough, sharp = Matern(1.5, length_scale="median"), Exponential("median"), Laplacian("median")
         found += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.fitting import Outcome
+from mercer.estimators.tables.layout import layout_of
 from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import CODES, FLOORS, POWERS, calibrated, probabilities
 from mercer.kernels.base import Kernel
@@ -40,7 +42,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     Parameters
     ----------
-    kernel, time, memory, random_state, verbose : as for TableRegressor
+    kernel, order, time, memory, random_state, verbose : as for TableRegressor
 
     Attributes
     ----------
@@ -73,28 +75,32 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         self,
         *,
         kernel: Kernel | str | None = None,
+        order: str | Sequence[str] | bool | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
         self.kernel = kernel
+        self.order = order
         self.time = time
         self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> TableClassifier:
-        """Learn from a table X (data frame or (n, d) array) and one label per row."""
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> TableClassifier:
+        """Learn from a table X (data frame or (n, d) array) and one label per row; `groups` as in TableRegressor."""
         started = clock.perf_counter()
         columns = self._training_columns(X)
         labels = _labels(y, len(columns[0].holes))
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise InputError(f"TableClassifier needs at least two classes; y has one class, {classes[0]!r}.")
-        outcome = self._fitting(columns, np.eye(len(classes))[codes], LOG_LOSS, codes).run()
-        return self.store(replace(outcome, classes=classes), started)
+        Y = np.eye(len(classes))[codes]
+        layout = layout_of(columns, self.order, groups, Y)
+        outcome = self._fitting(columns, Y, LOG_LOSS, codes, layout).run()
+        return self.store(replace(outcome, classes=classes), started)._dated(columns, layout)
 
     def _calibrate(self, outcome: Outcome) -> None:
         assert outcome.classes is not None

@@ -1,9 +1,15 @@
-"""Encodings of a table for kernels: vectors if every cell is present, otherwise numbered columns of objects."""
+"""Encodings of a table for kernels: vectors with filled cells, and numbered columns of objects.
+
+Numbers, categories, ordered levels and dates become vectors. A missing cell gets the training median, or an own level for
+categories, with a further column that marks it if training had missing cells there. Tables with missing cells, text, graphs
+or categories of many levels are numbered columns as well, for kernels by column.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +23,14 @@ from mercer.inputs.tables import as_days
 from mercer.kernels.tables.frame import PERIODS
 from mercer.registry import record
 
-#: The scaling of tables with missing cells, text or graphs.
+#: The scaling of numbered columns.
 COLUMNS = "columns"
 
 #: Categories beyond the most frequent ones share a column, together with those unseen in training.
 LEVELS = 30
+
+#: Kinds of columns that become vectors.
+VECTORS = (NUMBER, CATEGORY, ORDERED, DATE)
 
 #: Ranks are clipped to this distance from 0 and 1, which bounds normal quantiles by 3.1.
 EDGE = 1e-3
@@ -87,13 +96,17 @@ class ColumnBlock:
         "kind": f"word {NUMBER} {CATEGORY} {ORDERED} {DATE}",
         "scale": "None | a Scale",
         "periods": "each _: float",
+        "fill": "None | float",
     }
 
     name: str
     kind: str
     scale: Scale | None
-    levels: tuple[Any, ...]
+    levels: tuple[Any, ...]  # None is the level of missing cells
     periods: tuple[float, ...]
+    fill: float | None = None  # replaces missing cells; None: the mean
+    marked: bool = False  # a further column marks missing cells
+    trend: bool = True  # dates: False if only the periods are used
 
     def _check_loaded(self) -> None:
         if self.kind != CATEGORY and self.scale is None:
@@ -102,30 +115,27 @@ class ColumnBlock:
     def names(self) -> list[str]:
         """Return the names of the matrix columns."""
         if self.kind == CATEGORY:
-            return [f"{self.name}={level}" for level in self.levels] + [f"{self.name}=other"]
+            known = [f"{self.name} missing" if level is None else f"{self.name}={level}" for level in self.levels]
+            return [*known, f"{self.name}=other"]
         turns = [f"{self.name} {word} {period:g} d" for period in self.periods for word in ("cos", "sin")]
-        return [self.name, *turns]
+        return [*([self.name] if self.trend else []), *turns, *([f"{self.name} missing"] if self.marked else [])]
 
     def __call__(self, column: Column) -> Floats:  # -> (n, width)
         """Return the matrix columns of new cells."""
-        if column.holes.any():
-            row = int(np.argmax(column.holes))
-            raise InputError(
-                f"column {self.name!r} has a missing cell at row {row}, but had none in training, so the model has no rule "
-                "for it. Fit on a table with missing cells in this column, or fill them."
-            )
         if self.kind == CATEGORY:
             return _one_hot(column.cells, self.levels)
         assert self.scale is not None
         values = numbers_of(column)
+        values[column.holes] = self.scale.center if self.fill is None else self.fill
         turns = [wave(2.0 * np.pi * values / period) for period in self.periods for wave in (np.cos, np.sin)]
-        return np.column_stack([self.scale(values), *turns])
+        holes = [column.holes.astype(np.float64)] if self.marked else []
+        return np.column_stack([*([self.scale(values)] if self.trend else []), *turns, *holes])
 
 
 def numbers_of(column: Column) -> Floats:  # -> (n,)
     """Return numbers, ranks of ordered levels, or days; NaN for missing cells."""
     if column.kind == NUMBER:
-        return np.asarray(column.cells, dtype=np.float64)
+        return np.array(column.cells, dtype=np.float64)
     if column.kind == ORDERED:
         rank = {level: float(i) for i, level in enumerate(column.levels)}
         unknown = [cell for cell in column.cells if cell is not None and cell not in rank]
@@ -144,8 +154,8 @@ def _one_hot(cells: list[Any], levels: tuple[Any, ...]) -> Floats:
     return out
 
 
-def block_of(column: Column, rule: str) -> ColumnBlock:
-    """Return the block of one column without missing cells."""
+def block_of(column: Column, rule: str, trend: bool = True) -> ColumnBlock:
+    """Return the block of one column; without `trend`, dates are their periods alone."""
     if column.kind == CATEGORY:
         counts: dict[Any, int] = {}
         for cell in column.cells:
@@ -154,8 +164,12 @@ def block_of(column: Column, rule: str) -> ColumnBlock:
     values = numbers_of(column)
     periods: tuple[float, ...] = ()
     if column.kind == DATE:
-        periods = periods_of(float(np.nanmax(values) - np.nanmin(values)), bool(np.any(values != np.floor(values))))
-    return ColumnBlock(column.name, column.kind, scale_of(values, rule), (), periods)
+        here = values[~column.holes]
+        periods = periods_of(float(np.ptp(here)), bool(np.any(here != np.floor(here))))
+    return ColumnBlock(
+        column.name, column.kind, scale_of(values, rule), (), periods, float(np.nanmedian(values)),
+        bool(column.holes.any()), column.kind != DATE or trend or not periods,
+    )  # fmt: skip
 
 
 def common_levels(counts: Mapping[Any, int]) -> tuple[Any, ...]:
@@ -171,7 +185,7 @@ def periods_of(span: float, times: bool) -> tuple[float, ...]:
 @record()
 @dataclass(frozen=True)
 class Encoding:
-    """Blocks of all columns of a table without missing cells, text or graphs: rows become vectors."""
+    """Blocks of the columns of a table that hold no text and no graphs: rows become vectors."""
 
     _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a ColumnBlock"}
 
@@ -192,25 +206,32 @@ class Encoding:
         return np.column_stack([block(columns[block.name]) for block in self.blocks])
 
 
-def encoding_of(columns: list[Column], rule: str) -> Encoding:
-    """Return the encoding of numbers, categories, ordered levels and dates without missing cells."""
-    return Encoding(tuple(block_of(column, rule) for column in columns))
+def encoding_of(columns: list[Column], rule: str, trend: bool = True) -> Encoding:
+    """Return the encoding of numbers, categories, ordered levels and dates."""
+    return Encoding(tuple(block_of(column, rule, trend) for column in columns if column.kind in VECTORS))
 
 
 @record()
 @dataclass(frozen=True)
 class Numbered:
-    """Numbered columns of a table with missing cells, text or graphs: numbers are scaled, other cells unchanged."""
+    """Numbered columns of a table: numbers are scaled, other cells unchanged.
+
+    Kernels have a rule for the missing cells of columns that had some in training; in other columns they are filled.
+    """
 
     _stored: ClassVar[dict[str, str]] = {"names": "each _: text"}
 
     names: tuple[str, ...]
     scales: dict[str, Scale]
+    fills: dict[str, Any] = field(default_factory=dict)  # by columns without missing cells in training
 
     def _check_loaded(self) -> None:
         for name, scale in self.scales.items():
             if not isinstance(scale, Scale) or name not in self.names:
                 raise InputError(f"there is a scale for {name!r}, which is no column; the file is damaged or was changed.")
+        for name, fill in self.fills.items():
+            if name not in self.names or (name in self.scales and not isinstance(fill, float)):
+                raise InputError(f"there is no fill for {name!r} that fits it; the file is damaged or was changed.")
 
     @property
     def origins(self) -> list[str]:
@@ -222,7 +243,12 @@ class Numbered:
         found: list[Any] = []
         for name in self.names:
             column = columns[name]
-            found.append(self.scales[name](numbers_of(column)) if name in self.scales else column.cells)
+            if name in self.scales:
+                values = numbers_of(column)
+                values[column.holes] = self.fills.get(name, np.nan)
+                found.append(self.scales[name](values))
+            else:
+                found.append([self.fills.get(name) if cell is None else cell for cell in column.cells])
         if len(self.scales) == len(self.names):
             return np.column_stack(found)
         out = np.empty((len(columns[self.names[0]].holes), len(found)), dtype=object)
@@ -238,18 +264,37 @@ def numbered(columns: list[Column], rule: str = "quantile") -> Numbered:
     scales = {column.name: scale_of(numbers_of(column), rule) for column in scaled}
     days = Scale("standard", 0.0, 1.0, np.empty(0), np.empty(0))
     scales |= {column.name: days for column in columns if column.kind == DATE}
-    return Numbered(tuple(column.name for column in columns), scales)
+    fills = {column.name: _typical(column) for column in columns if not column.holes.any()}
+    return Numbered(tuple(column.name for column in columns), scales, fills)
+
+
+def _typical(column: Column) -> Any:
+    """Return the median of a column of numbers, otherwise its most frequent cell."""
+    if column.kind in (NUMBER, ORDERED, DATE):
+        return float(np.median(numbers_of(column)))
+    cells = column.observed()
+    if column.kind != CATEGORY:
+        return cells[0]
+    counts = Counter(cells)
+    return min(counts, key=lambda cell: (-counts[cell], repr(cell)))
 
 
 Encoder = Encoding | Numbered
 
 
-def encoders_of(columns: list[Column]) -> dict[str, Encoder]:
-    """Return the encoders of a table by scaling: "standard" and "quantile", or "columns" for a mixed table."""
-    vector = {NUMBER, CATEGORY, ORDERED, DATE}
-    if any(column.holes.any() or column.kind not in vector for column in columns):
-        return {COLUMNS: numbered(columns)}
-    return {rule: encoding_of(columns, rule) for rule in ("standard", "quantile")}
+def encoders_of(columns: list[Column], trend: bool = True) -> dict[str, Encoder]:
+    """Return the encoders of a table by scaling: "standard" and "quantile" vectors, and "columns" of a mixed table."""
+    found: dict[str, Encoder] = {}
+    if any(column.kind in VECTORS for column in columns):
+        found = {rule: encoding_of(columns, rule, trend) for rule in ("standard", "quantile")}
+    if any(column.holes.any() or column.kind not in VECTORS or many_levels(column) for column in columns):
+        found[COLUMNS] = numbered(columns)
+    return found
+
+
+def many_levels(column: Column) -> bool:
+    """Return whether a category has levels that share a matrix column."""
+    return column.kind == CATEGORY and len(set(column.observed())) > LEVELS
 
 
 def encode(encoders: Mapping[str, Encoder], columns: list[Column]) -> dict[str, Rows]:

@@ -15,6 +15,7 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given, of_molecules
 from mercer.estimators.tables.encoding import COLUMNS, Encoder, encode, encoders_of
 from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
+from mercer.estimators.tables.layout import Layout
 from mercer.estimators.tables.search import (
     FINALISTS,
     Attempt,
@@ -30,8 +31,9 @@ from mercer.estimators.tables.search import (
 from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
-from mercer.inputs.frames import MOLECULE, Column
+from mercer.inputs.frames import DATE, MOLECULE, Column
 from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import Laplacian
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
 from mercer.selection.folds import group_folds, row_groups
@@ -110,9 +112,10 @@ class Fitting:
         verbose: bool | None = None,
         kernel: Kernel | None = None,
         notes: tuple[ColumnNote, ...] = (),
+        layout: Layout | None = None,
     ) -> None:
         self.columns, self.targets, self.objective, self.labels = columns, targets, objective, labels
-        self.notes, self.seed = notes, seed
+        self.notes, self.seed, self.layout = notes, seed, layout
         self.started = time.perf_counter()
         self.seconds = seconds
         self.budget = budget_bytes(memory)
@@ -124,24 +127,32 @@ class Fitting:
         self.encoders = encoders_of(columns) if kernel is None else encoders_for(kernel, columns)
         self.mixed = COLUMNS in self.encoders
         self.inputs = encode(self.encoders, columns)
+        self.said: list[str] = []  # notes on time
 
     def run(self) -> Outcome:
         """Search on some rows, then fit the chosen states on all of them."""
         n = len(self.targets)
-        rows = self.searched(n)
+        judges = self._judges(n)
+        rows = self.searched(n, judges)
+        if self.layout is not None and self.layout.places is not None and self.given is None:
+            self._try_without_time(rows)
         search = self._search(rows, self.listed())
         done = search.complete()
         if not done:
             raise search.effort.nothing()
-        weights = average([trial.predictions for trial in done], search.tables.targets, self.objective.loss)
+        tested = search.tables.tested
+        targets = search.tables.targets[tested]
+        weights = average([trial.predictions[tested] for trial in done], targets, self.objective.loss)
         picked = [_Picked(trial, float(w), trial.settled()) for trial, w in zip(done, weights, strict=True) if w > 0]
         picked = self._in_time(picked, n)
-        if len(rows) < n:
-            return self._with_judges(rows, search, picked)
+        if len(rows) < n and (self.layout is None or len(judges)):
+            return self._with_judges(rows, judges, search, picked)
         members = self._members(picked, np.arange(n))[0]
-        zero = np.zeros_like(search.tables.targets)
-        held_out = sum((one.weight * one.trial.predictions for one in picked), zero)
-        return self._outcome(search, members, picked, search.tables.inputs, search.tables.targets, held_out)
+        held_out = sum((one.weight * one.trial.predictions[tested] for one in picked), np.zeros_like(targets))
+        inputs = search.tables.inputs
+        if not tested.all():
+            inputs = {rule: table.take(np.flatnonzero(tested)) for rule, table in inputs.items()}
+        return self._outcome(search, members, picked, inputs, targets, held_out)
 
     def listed(self) -> list[Candidate]:
         """Return the candidates."""
@@ -153,23 +164,79 @@ class Fitting:
         if alone and len(self.columns) == 1:
             return alone
         mixed = product_kernel(self.columns, self.inputs[COLUMNS].data) if self.mixed else None
-        return alone + candidates(next(iter(self.inputs.values())).data.shape[1], mixed)
+        return alone + candidates(self.inputs["standard"].data.shape[1] if "standard" in self.inputs else 0, mixed)
 
-    def searched(self, n: int) -> Indices:
-        """Return the rows on which candidates are compared."""
+    def searched(self, n: int, judges: Indices | None = None) -> Indices:
+        """Return the rows on which candidates are compared, without judges and rows near them."""
+        rows = self.rng.permutation(n)
+        if judges is not None and len(judges):
+            assert self.layout is not None
+            rows = rows[~np.isin(rows, np.concatenate([judges, self.layout.near(judges)]))]
+        return rows[: n if n <= MARGIN * self.most() else self.most()]
+
+    def most(self) -> int:
+        """Return how many rows are searched at most."""
         only_molecules = all(column.kind == MOLECULE for column in self.columns)  # nothing but penalties is learned
         most = SEARCHED_20 if only_molecules and self.given is None else SEARCHED
         for limit, fewer in ((45.0, SEARCHED_45), (20.0, SEARCHED_20), (5.0, SEARCHED_5)):
             if self.seconds is not None and self.seconds < limit:
                 most = min(most, fewer)
-        return self.rng.permutation(n)[: n if n <= MARGIN * most else most]
+        return most
+
+    def _judges(self, n: int) -> Indices:
+        """Return the rows of a layout that judge if there are more rows than are searched."""
+        if self.layout is None or n <= MARGIN * self.most():
+            return np.empty(0, dtype=np.intp)
+        return self.layout.judges(JUDGES, self.rng)
+
+    def _try_without_time(self, rows: Indices) -> None:
+        """Leave out the columns of time, or the trend of dates, unless they help in most blocks of later rows."""
+        assert self.layout is not None
+        own = {column.name for column in self.columns if column.kind == DATE} | set(self.layout.order)
+        rest = [column for column in self.columns if column.name not in own]
+        if len(rest) == len(self.columns):
+            return
+        versions = [(self.columns, True), (self.columns, False)] + ([(rest, True)] if rest else [])
+        errors: list[Floats] = []
+        seen: dict[int, dict[str, Encoder]] = {}
+        for number, (columns, trend) in enumerate(versions):
+            seen[number] = encoders_of(columns, trend)
+            self.encoders = {"quantile": seen[number]["quantile"]} if "quantile" in seen[number] else seen[number]
+            self.inputs = encode(self.encoders, columns)
+            search = CandidateSearch(self.tables(rows), self.objective, self.effort())
+            first = replace(time_candidate("quantile" in self.inputs, self, columns), transform=self.objective.transforms[0])
+            search.on_folds([(first, fold) for fold in range(search.tables.n_folds)], must=search.tables.n_folds)
+            errors.append(_block_errors(search))
+        best = _fewest(errors)
+        self.columns, trend = versions[best]
+        self.encoders = seen[best]
+        self.mixed = COLUMNS in self.encoders
+        self.inputs = encode(self.encoders, self.columns)
+        self._say_time(own, trend)
+
+    def _say_time(self, own: set[str], trend: bool) -> None:
+        kept = {column.name for column in self.columns}
+        self.notes = tuple(
+            note if note.name in kept or note.note else replace(note, note=NO_HELP) for note in self.notes
+        )  # fmt: skip
+        dates = [repr(column.name) for column in self.columns if column.kind == DATE and column.name in own]
+        if not trend and dates:
+            self.said.append(f"{', '.join(dates)}: periods are used without a trend, which did not help on later rows")
 
     def tables(self, rows: Indices) -> Tables:
         """Return the rows of the search in every scaling, with folds that keep equal rows together."""
         inputs = {rule: table.take(rows) for rule, table in self.inputs.items()}
         labels = None if self.labels is None else self.labels[rows]
-        groups = row_groups(next(iter(inputs.values())).data)
-        folds = group_folds(groups, min(5 if len(rows) < 700 else 3, len(rows)), self.rng, labels)
+        n_folds = min(5 if len(rows) < 700 else 3, len(rows))
+        if self.layout is not None:
+            own = self.layout.take(rows)
+            folds = own.folds(n_folds, self.rng, labels)
+            groups = np.arange(len(rows)) if own.groups is None else own.groups
+            return Tables(
+                inputs, self.targets[rows], folds if own.groups is None else _renumbered(folds), groups, own.places
+            )
+        groups = row_groups(inputs[COLUMNS if self.mixed else next(iter(inputs))].data)
+        folds = group_folds(groups, n_folds, self.rng, labels)
         return Tables(inputs, self.targets[rows], _renumbered(folds), groups)
 
     def effort(self) -> Effort:
@@ -210,27 +277,37 @@ class Fitting:
         total = sum(picked[i].weight for i in kept)
         return [replace(picked[i], weight=picked[i].weight / total) for i in kept]
 
-    def _members(self, picked: list[_Picked], rows: Indices, judges: int = 0) -> tuple[tuple[Member, ...], list[Floats]]:
-        """Return the chosen states fitted on rows, and their predictions for the last ones, each left out of the fit."""
+    def _members(
+        self, picked: list[_Picked], rows: Indices, groups: Indices | None = None
+    ) -> tuple[tuple[Member, ...], list[Floats]]:
+        """Return the chosen states fitted on rows, and their predictions for the last ones, each left out with its group."""
         members, predictions = [], []
         landmarks = self._landmarks(len(rows))
-        first, alone = len(rows) - judges, np.arange(judges)
+        groups = np.empty(0, dtype=np.intp) if groups is None else groups
+        first = len(rows) - len(groups)
         for one in picked:  # one after the other: each may fill the memory
             candidate, state = one.trial.candidate, one.state
             transform = transform_of(candidate.transform, self.targets[rows])
             Z, Y = self.inputs[candidate.scaling].take(rows), transform.forward(self.targets[rows])
-            model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, alone, landmarks, self.seed)
+            model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed)
             model = replace(model, rows=rows[model.numbers()])
             members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
             predictions.append(transform.backward(Y[first:] - residuals))
         return tuple(members), predictions
 
-    def _with_judges(self, rows: Indices, search: CandidateSearch, picked: list[_Picked]) -> Outcome:
-        """Fit all rows; rows that no metric has seen judge the members again, each left out of the fit."""
+    def _with_judges(self, rows: Indices, judges: Indices, search: CandidateSearch, picked: list[_Picked]) -> Outcome:
+        """Fit all rows; rows that no metric has seen judge the members again, each left out of the fit with its group."""
         others = self.rng.permutation(np.setdiff1d(np.arange(len(self.targets)), rows))
-        judges = others[:JUDGES]
-        order = np.concatenate([rows, others[JUDGES:], judges])
-        members, predictions = self._members(picked, order, len(judges))
+        if self.layout is None:
+            judges, near = others[:JUDGES], others[:0]
+            groups = np.arange(len(judges))
+        else:
+            near = self.layout.near(judges)
+            groups = np.zeros(len(near) + len(judges), dtype=np.intp) if len(near) else self.layout.take(judges).alike()
+        rest = others[~np.isin(others, np.concatenate([judges, near]))]
+        order = np.concatenate([rows, rest, near, judges])
+        members, predictions = self._members(picked, order, groups)
+        predictions = [part[len(near) :] for part in predictions]
         targets = self.targets[judges]
         weights = average(predictions, targets, self.objective.loss)
         held_out = sum((w * p for w, p in zip(weights, predictions, strict=True)), np.zeros(targets.shape))
@@ -262,10 +339,16 @@ class Fitting:
         objective, tables = self.objective, search.tables
         result = TableResult(
             objective.task, objective.measure, len(self.targets), len(tables.targets), tables.n_folds, self.notes, attempts,
-            objective.reported(error), objective.reported(baseline), route, 0.0, tuple(search.effort.notes()),
+            objective.reported(error), objective.reported(baseline), route, 0.0,
+            (*self._arranged(), *self.said, *search.effort.notes()), "" if self.layout is None else self.layout.describe(),
         )  # fmt: skip
         bare = [replace(column, cells=[], holes=column.holes[:0]) for column in self.columns]
         return Outcome(bare, self.encoders, members, judged, targets, held_out, tables.inputs, result)
+
+    def _arranged(self) -> list[str]:
+        if self.layout is None or not self.layout.reason:
+            return []
+        return [f"{self.layout.reason}, so later rows judge; order=False compares models on rows at random"]
 
     def _landmarks(self, n: int) -> int | None:
         if self.landmarks is not None:
@@ -286,6 +369,38 @@ class _Picked:
     trial: Trial
     weight: float
     state: LearnedKernel
+
+
+#: Note of a column of time that was tried and left out.
+NO_HELP = "time, which did not help on later rows"
+
+
+def time_candidate(vectors: bool, fitting: Fitting, columns: list[Column]) -> Candidate:
+    """Return the candidate by which versions of the columns of time are compared."""
+    if vectors:
+        return Candidate("Laplacian", "quantile", "likelihood", Laplacian("median"))
+    return Candidate("columns", COLUMNS, "likelihood", product_kernel(columns, fitting.inputs[COLUMNS].data))
+
+
+def _block_errors(search: CandidateSearch) -> Floats:  # -> (folds,)
+    """Return the mean loss of the only trial in each fold, infinite if it failed."""
+    tables = search.tables
+    found = np.full(tables.n_folds, np.inf)
+    for trial in search.trials.values():
+        for fold in trial.states:
+            own = tables.folds == fold
+            found[fold] = float(np.mean(search.objective.loss(trial.predictions[own], tables.targets[own])))
+    return found
+
+
+def _fewest(errors: list[Floats]) -> int:
+    """Return the version with the fewest columns of time that no longer one beats on average and in most blocks."""
+    best = len(errors) - 1
+    for number in range(len(errors) - 2, -1, -1):
+        wins = np.mean(errors[number] < errors[best])
+        if np.mean(errors[number]) < np.mean(errors[best]) and wins > 0.5:
+            best = number
+    return best
 
 
 def _renumbered(folds: Indices) -> Indices:

@@ -115,7 +115,7 @@ class QuantileSearch(CandidateSearch):
     def one_fold(self, candidate: Candidate, fold: int) -> list[FoldResult]:
         """Return predictions for a fold by every setting, with the last kernel learned without the fold, and seconds."""
         Z, Y = self.tables.inputs[candidate.scaling], self.tables.targets
-        train, test = np.flatnonzero(self.tables.folds != fold), np.flatnonzero(self.tables.folds == fold)
+        train, test, _ = self.tables.parts(fold)
         known, new = Z.take(train), Z.take(test)
         state = candidate.learn(known, Y[train])[-1]
         found: list[FoldResult] = []

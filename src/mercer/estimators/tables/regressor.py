@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.encoding import COLUMNS
 from mercer.estimators.tables.fitting import Outcome
 from mercer.estimators.tables.intervals import Calibration, calibrate, interval
+from mercer.estimators.tables.layout import layout_of
 from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, is_skewed
 from mercer.inputs import Rows
@@ -46,6 +48,11 @@ class TableRegressor(RegressorMixin, TableEstimator):
     kernel : kernel or its text, optional
         This kernel alone instead of the candidates: on the columns it names (`.on("age")`), or on whole rows of standardized
         numbers. Its parameters stay; "median" is chosen from the rows, and the penalty by leave-one-out.
+    order : name of a column or several, bool, optional
+        Time of the rows, such as "date" or ("year", "month"). Candidates are compared on blocks of later rows, each
+        predicted from rows before it; columns of time are used only if that helps there. True is the order of the rows,
+        False none.
+        None looks for one: a date column that increases with the row number, or neighbors with similar errors.
     time : seconds, optional
         Time limit of `fit`. Without one the work does not depend on the speed of the machine.
     memory : bytes or text such as "4 GB", optional
@@ -74,25 +81,33 @@ class TableRegressor(RegressorMixin, TableEstimator):
         self,
         *,
         kernel: Kernel | str | None = None,
+        order: str | Sequence[str] | bool | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
         self.kernel = kernel
+        self.order = order
         self.time = time
         self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> TableRegressor:
-        """Learn from a table X (data frame or (n, d) array) and one number per row."""
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> TableRegressor:
+        """Learn from a table X (data frame or (n, d) array) and one number per row.
+
+        groups : one label per row, optional
+            Rows of a group, such as the visits of a patient, are never split: errors and intervals are those of new groups.
+        """
         started = clock.perf_counter()
         columns = self._training_columns(X)
         target = read_target(type(self).__name__, y, len(columns[0].holes))
         objective = replace(SQUARED, transforms=(NONE, YEO_JOHNSON)) if is_skewed(target) else SQUARED
-        return self.store(self._fitting(columns, target[:, None], objective).run(), started)
+        layout = layout_of(columns, self.order, groups, target[:, None])
+        outcome = self._fitting(columns, target[:, None], objective, layout=layout).run()
+        return self.store(outcome, started)._dated(columns, layout)
 
     def predict(self, X: Any) -> Floats:
         """Return the predicted number for every row."""

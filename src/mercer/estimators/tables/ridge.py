@@ -127,6 +127,14 @@ def errors_of(K: Floats, Y: Floats, alphas: Floats) -> Floats:  # (n, n), (n, t)
     return np.asarray(np.where(np.isnan(errors), np.inf, errors))
 
 
+def least_residuals(K: Floats, Y: Floats) -> Floats:  # (n, n), (n, t) -> (n, t)
+    """Return the leave-one-out residuals of the penalty with the smallest error, from one eigendecomposition."""
+    alphas = (float(np.trace(K)) / len(K) or 1.0) * ALPHAS
+    residuals = EigenFit(EigenPath.from_gram(K, fit_intercept=True), Y).leave_one_out(alphas)  # (a, n, t)
+    errors = np.mean(residuals**2, axis=(1, 2))
+    return np.asarray(np.nan_to_num(residuals[int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))]))
+
+
 def smallest_error(K: Floats, Y: Floats) -> float:  # (n, n), (n, t)
     """Return the smallest leave-one-out error over all penalties of the grid."""
     return float(errors_of(K, Y, (float(np.trace(K)) / len(K) or 1.0) * ALPHAS).min())

@@ -17,6 +17,7 @@ from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
+from mercer.estimators.tables.layout import Latest, gap_of
 from mercer.estimators.tables.targets import NONE, transform_of
 from mercer.inputs import Rows
 from mercer.numeric.threads import cpu_count, one_thread, run
@@ -27,6 +28,9 @@ STAYS = 1.25
 
 #: Candidates that are fitted on every fold, members of the average, and rounds of its greedy choice.
 FINALISTS, MEMBERS, PICKS = 5, 4, 12
+
+#: Rows before a block of time from which it can be predicted.
+FEWEST_BEFORE = 4
 
 Loss = Callable[[Floats, Floats], Floats]  # predictions (n, t) and targets (n, t) -> (n,) losses
 Task = tuple[Candidate, int]  # a candidate and the number of a fold
@@ -78,13 +82,34 @@ class Tables:
 
     inputs: dict[str, Rows]  # by scaling
     targets: Floats  # (n, t)
-    folds: Indices  # (n,)
-    groups: Indices  # (n,) the same number for equal rows
+    folds: Indices  # (n,) -1 for rows that are only trained on
+    groups: Indices  # (n,) the same number for equal rows, or for rows of one group
+    places: Indices | None = None  # (n,) how many rows are earlier, for rows in time
 
     @property
     def n_folds(self) -> int:
         """Number of folds."""
         return int(self.folds.max()) + 1
+
+    @property
+    def tested(self) -> NDArray[np.bool_]:
+        """Which rows belong to a fold."""
+        return self.folds >= 0
+
+    def parts(self, fold: int) -> tuple[Indices, Indices, Indices]:
+        """Return the training rows of a fold, its own rows, and the groups that are left out together when it is predicted.
+
+        A block of time is left out as a whole, and predicted from the rows before it without those in the gap.
+        """
+        test = np.flatnonzero(self.folds == fold)
+        if self.places is None:
+            return np.flatnonzero(self.folds != fold), test, self.groups[test]
+        start = self.places[test].min()
+        before = self.places < start
+        train = np.flatnonzero(self.places < start - gap_of(len(self.places)))
+        if len(train) < FEWEST_BEFORE:  # a large part of the rows has the time just before the block
+            train = np.flatnonzero(before)
+        return train, test, np.zeros(len(test), dtype=np.intp)
 
 
 class Effort:
@@ -164,14 +189,14 @@ class CandidateSearch:
         because the errors of a fit without the whole fold would be those of a smaller model.
         """
         tables = self.tables
-        train, test = np.flatnonzero(tables.folds != fold), np.flatnonzero(tables.folds == fold)
+        train, test, together = tables.parts(fold)
         Z = tables.inputs[candidate.scaling]
         transform = transform_of(candidate.transform, tables.targets[train])
         order = np.concatenate([train, test])
         ordered, Y = Z.take(order), transform.forward(tables.targets[order])
         found: list[FoldResult] = []
         for place, state in enumerate(candidate.learn(Z.take(train), Y[: len(train)])):
-            residuals = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, tables.groups[test])[1]
+            residuals = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, together)[1]
             found.append(((candidate, place), state, transform.backward(Y[len(train) :] - residuals), 0.0))
         return found
 
@@ -199,9 +224,13 @@ class CandidateSearch:
         losses = self.loss_of(trial)(trial.predictions[known], self.tables.targets[known])
         return float(np.mean(losses)), float(losses.std() / max(1, len(losses)) ** 0.5)
 
+    def is_complete(self, trial: Trial) -> bool:
+        """Return whether a trial has a prediction for every row of a fold."""
+        return bool(trial.known()[self.tables.tested].all())
+
     def complete(self) -> list[Trial]:
-        """Return the trials with predictions for every row, best first."""
-        done = [trial for trial in self.trials.values() if trial.known().all()]
+        """Return the trials with predictions for every row of a fold, best first."""
+        done = [trial for trial in self.trials.values() if self.is_complete(trial)]
         return sorted(done, key=lambda trial: (self.error(trial)[0], trial.label))
 
     def attempt(self, trial: Trial, weight: float) -> Attempt:
@@ -209,7 +238,7 @@ class CandidateSearch:
         mean, error = self.error(trial)
         return Attempt(
             trial.label, trial.candidate.scaling, trial.candidate.transform, self.objective.reported(mean),
-            self.objective.reported_error(mean, error), bool(trial.known().all()), weight,
+            self.objective.reported_error(mean, error), self.is_complete(trial), weight,
         )  # fmt: skip
 
 
@@ -275,6 +304,8 @@ class TableResult:
     route: str
     seconds: float
     notes: tuple[str, ...]
+    split: str = ""  # how rows were held out, if not at random
+    latest: tuple[Latest, ...] = ()  # latest training rows by the columns of time
 
     @property
     def chosen(self) -> tuple[Attempt, ...]:
@@ -284,6 +315,8 @@ class TableResult:
     @property
     def judged_by(self) -> str:
         """Description of the held-out rows: folds, or leave-one-out if there are as many folds as rows."""
+        if self.split:
+            return f"{self.split}; {self.folds} fold{'s' if self.folds != 1 else ''} of {self.searched:,} rows"
         if self.folds == self.searched:
             return f"leave-one-out of {self.searched:,} rows"
         return f"{self.folds} folds of {self.searched:,} rows"

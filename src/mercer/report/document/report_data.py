@@ -58,7 +58,7 @@ class ReportData:
     @cached_property
     def resampled(self) -> Resampled:
         """Bootstrap resamples of the held-out rows, from which all intervals are computed."""
-        return Resampled(self.m)
+        return Resampled(self.m, self.training.judged.units)
 
     @cached_property
     def codes(self) -> Indices:

@@ -29,6 +29,7 @@ from mercer.markup.html import (
 )
 from mercer.numeric.memory import format_bytes
 from mercer.planning import format_seconds
+from mercer.report.document.apart import apart_section
 from mercer.report.document.columns import columns_section
 from mercer.report.document.held_out import classes_section, predictions_section
 from mercer.report.document.model import model_section
@@ -49,6 +50,7 @@ def training_report(training: Training) -> str:
         _findings_section(data),
         _errors_section(data),
         predictions_section(data) if data.classes is None else classes_section(data),
+        *apart_section(data),
         columns_section(data),
         _rows_section(data),
         model_section(data),
@@ -131,13 +133,13 @@ def _question(data: ReportData) -> Html:
     rows = [
         ("data", question.data),
         ("target", f"{question.target}: {question.task}, {question.reason}"),
-        ("rows", f"{data.n:,} for training, {data.m:,} held out"),
+        ("rows", f"{data.n:,} for training, {data.m:,} held out: {training.split}"),
     ]
     if training.intervals is not None and training.covered is not None:
         coverage = percent(training.settings.coverage)
         rows.append((f"{coverage} intervals", f"contain {percent(training.covered)} of the held-out targets"))
     rows += [("note", note) for note in question.notes]
-    rows += [("note", note) for note in data.model.result_.notes]
+    rows += [("note", note) for note in training.notes]
     return facts(rows)
 
 
