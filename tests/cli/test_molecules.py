@@ -44,6 +44,16 @@ def test_the_column_list_and_the_report_say_molecules(tmp_path: Path) -> None:
     assert "left out by --skip-bad: 1 cell of 'smiles'" in text and "substructures" in text
     assert "molecule" in (tmp_path / "m" / "report.html").read_text()
     new = tmp_path / "new.csv"
+    new.write_text("smiles\nCCCO\nC1CC\nCCCCCCCCCCCC\nCCO\nOCCO\n")
+    code, text = _run("suggest", tmp_path / "m", new, "--n", 2)
+    assert code == 0, text
+    assert "1 candidates with cells that the model has no rule for are left out" in text
+    cells = [line.split(",") for line in text[text.index("row,smiles") :].splitlines()[:3]]
+    assert cells[0] == ["row", "smiles", "prediction", "lower", "upper"]
+    assert cells[1][:2] == ["3", "CCCCCCCCCCCC"] and cells[2][:2] == ["5", "OCCO"]  # the others were measured or are bad
+    for words, said in ((("--n", 3), "only 2 of 4"), (("--n", 0), "--n must be"), (("--goal", "up"), "--goal must be")):
+        code, text = _run("suggest", tmp_path / "m", new, *words)
+        assert code != 0 and said in text
     new.write_text("smiles\nCCCO\nC1CC\n")
     code, text = _run("predict", tmp_path / "m", new)
     assert code != 0 and "the first is row 2 ('smiles')" in text

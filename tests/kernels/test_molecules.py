@@ -14,7 +14,8 @@ import pytest
 import mercer
 from mercer import CircularSubstructures, Graph, KernelRidge, parse
 from mercer.errors import InputError
-from mercer.kernels.molecules import KINDS
+from mercer.kernels import molecules
+from mercer.kernels.molecules import DESCRIPTORS, KINDS
 from mercer.testing import check_kernel
 
 Chem = pytest.importorskip("rdkit.Chem", reason="RDKit is not installed (extra graphs)")
@@ -139,3 +140,51 @@ def test_what_is_no_molecule_is_named(value: Any, words: str) -> None:
         CircularSubstructures()(["CCO", value])
     with pytest.raises(InputError, match="without atoms"):
         CircularSubstructures()([Chem.Mol()])
+
+
+def test_descriptors_are_rdkits_in_typical_spreads() -> None:
+    from rdkit.Chem import rdMolDescriptors
+
+    texts = ["CCO", "c1ccccc1Cl", "CC(=O)[O-].[Na+]", "[H][H]", "CCCCCCCCCCCC"]
+    phi = mercer.Linear().descriptors().feature_map(texts)
+    assert phi.shape == (5, len(DESCRIPTORS))
+    for row, text in zip(phi, texts, strict=True):
+        molecule = Chem.MolFromSmiles(text)
+        values = dict(zip(DESCRIPTORS, row, strict=True))
+        center, spread = DESCRIPTORS["logP (Crippen)"]
+        np.testing.assert_allclose(
+            values["logP (Crippen)"] * spread + center,
+            rdMolDescriptors.CalcCrippenDescriptors(molecule)[0],
+            rtol=1e-9,
+            atol=1e-9,
+        )
+        center, spread = DESCRIPTORS["log of mass"]
+        mass = np.log(rdMolDescriptors.CalcExactMolWt(molecule))
+        np.testing.assert_allclose(values["log of mass"] * spread + center, mass, rtol=1e-9)
+    k = mercer.Gaussian(5.0).descriptors()
+    assert mercer.parse(str(k)) == k and "13 descriptors of a molecule" in str(k.certificate())
+    np.testing.assert_allclose(k(texts), mercer.Gaussian(5.0)(phi), rtol=1e-12)
+
+
+def test_kept_substructures_are_those_of_a_first_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, texts = mercer.CircularSubstructures(2, kind="pairs"), ["CCO", "CCN", "CCO", "c1ccccc1"]
+    monkeypatch.setattr(molecules, "_KEPT", {})
+    first = kernel(texts)
+    np.testing.assert_array_equal(kernel([*texts, "CCCl"])[:4, :4], first)  # some are known, one is new
+    monkeypatch.setattr(molecules, "KEPT_TEXTS", 2)
+    monkeypatch.setattr(molecules, "_KEPT", {})
+    np.testing.assert_array_equal(kernel(texts), first)
+    assert all(len(kept) <= 2 for kept in molecules._KEPT.values())
+
+
+@pytest.mark.parametrize("text", ["", "  ", "C1CC", "C" * 20_001])
+def test_empty_and_unreadable_molecules_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"X\[1\]"):
+        mercer.CircularSubstructures()(["CCO", text])
+
+
+def test_salts_dummy_atoms_and_long_chains_are_molecules() -> None:
+    k = mercer.CircularSubstructures(1).tanimoto()
+    salt, acid = "CC(=O)[O-].[Na+]", "CC(=O)[O-]"
+    values = k([salt, acid, "*CCO", "CCO", "C" * 10_000])
+    assert 0.0 < values[0, 1] < 1.0 and 0.0 < values[2, 3] < 1.0 and values[4, 4] == 1.0

@@ -28,9 +28,10 @@ from mercer.cli.independent import independent
 from mercer.cli.lab import lab
 from mercer.cli.novelty import novelty
 from mercer.cli.predict import predict
+from mercer.cli.suggest import suggest
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, explain, export, compare, independent, novelty, check, denoise, lab, compile)
+COMMANDS = (fit, predict, suggest, explain, export, compare, independent, novelty, check, denoise, lab, compile)
 
 
 def signed_last(arguments: list[str]) -> list[str]:
