@@ -94,12 +94,12 @@ def ask(
     refuse_unknown(name, table.columns, list(kinds or {}))
     y = table[target].to_numpy()
     rows, notes = _rows(name, table, target, names, y, drop_missing)
+    _refuse_infinite(name, table, names, rows)
     table = table.with_kinds(kinds or {})
     rows, molecules = _with_molecules(name, table[names], rows, skip_bad, notes)
     table = table.with_kinds({**(kinds or {}), **molecules})
     if drop:
         notes.append(f"left out by --drop: {listed(list(drop))}")
-    _refuse_infinite(name, table, names, rows)
     ids = None if id is None else table[id].to_numpy()[rows]
     _refuse_dates(target, y)
     found, reason = decide(target, set(y[rows].tolist()), len(rows), task)
