@@ -222,6 +222,31 @@ def test_signals_end_a_running_fit(sent: signal.Signals, code: int, word: str, t
     assert os.listdir(tmp_path) == ["d.csv"]
 
 
+def test_sigterm_has_its_code_whatever_a_library_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    from mercer.cli.failures import guarded, termination
+
+    def work(error: type[BaseException]) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise error("interrupted") from None
+
+    for error in (RuntimeError, KeyboardInterrupt, BrokenPipeError, SystemExit, OSError):
+        with termination():
+            assert guarded(lambda error=error: work(error)) == 143
+        assert capsys.readouterr().err.endswith("Terminated.\n")
+    with termination():
+        assert guarded(lambda: 0) == 0  # a later command begins anew
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names there")
+def test_a_device_or_a_pipe_is_no_model(tmp_path: Path) -> None:
+    data = table(tmp_path / "d.csv")
+    os.mkfifo(tmp_path / "pipe")
+    for model in ("/dev/zero", tmp_path / "pipe"):
+        refused(invoke("predict", model, data), "this is a device or a pipe, not a model file")
+
+
 # -- what names may hold ----------------------------------------------------------------------------------------------
 
 

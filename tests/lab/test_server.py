@@ -88,6 +88,35 @@ def test_a_foreign_origin_is_refused(port: int, path: str, origin: str) -> None:
     assert ask(port, path, **sent)[:2] == (403, "refused: the request comes from another page\n")
 
 
+def test_parts_of_other_pages_are_refused_and_links_are_followed(port: int) -> None:
+    """Browsers send no Origin with images and scripts, but they say that the request is of another site."""
+    for site in ("cross-site", "same-site"):
+        part = {"Sec_Fetch_Site": site, "Sec_Fetch_Mode": "no-cors", "Sec_Fetch_Dest": "image"}
+        assert ask(port, "/", **part)[:2] == (403, "refused: the request comes from another page\n")
+        frame = {"Sec_Fetch_Site": site, "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"}
+        assert ask(port, "/", **frame)[0] == 403
+    followed = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    assert ask(port, "/?tour=gp", **followed)[0] == 200
+
+
+@pytest.mark.parametrize("token", ["x", "e30", "!!", "eyJzZXNzaW9uX2lkIjogMX0", "", "bokeh"])
+def test_a_damaged_token_is_a_bad_request(port: int, token: str, capfd: pytest.CaptureFixture[str]) -> None:
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "eA=="}
+    own = {"Origin": f"http://{HOST}:{port}", "Sec-WebSocket-Protocol": f"bokeh, {token}"}
+    assert ask(port, "/ws", **upgrade, **own)[0] == 400
+    if token:
+        assert ask(port, f"/?bokeh-token={token}")[0] == 400
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_link_with_many_terms_gets_a_message() -> None:
+    from mercer.lab import kernels
+
+    with pytest.raises(InputError, match="at most 24 terms"):
+        kernels.read(" + ".join(["Linear()"] * 130))
+    assert kernels.read(" + ".join(["Linear()"] * 10))
+
+
 def test_a_socket_without_an_origin_is_refused(port: int) -> None:
     assert ask(port, "/ws")[0] == 403
 

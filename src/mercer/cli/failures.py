@@ -38,11 +38,17 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM was received."""
 
 
+#: Signals that this command has received. Libraries may turn `Terminated` into an error of their own.
+_received: list[int] = []
+
+
 @contextmanager
 def termination() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, with all cleanup."""
+    """Handle SIGTERM like Ctrl-C, with all cleanup; `guarded` returns its exit code whatever error the cleanup ends with."""
+    _received.clear()
 
     def end(*_: Any) -> None:
+        _received.append(signal.SIGTERM)
         raise Terminated
 
     try:
@@ -58,6 +64,18 @@ def termination() -> Iterator[None]:
 
 def guarded(call: Callable[[], Any]) -> int:
     """Return the exit code of a call; print its errors on stderr."""
+    try:
+        code = _attempt(call)
+    except BaseException:
+        if not _received:
+            raise
+        code = 0
+    if _received and code != TERMINATED:
+        return _say("Terminated.", TERMINATED)
+    return code
+
+
+def _attempt(call: Callable[[], Any]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note
@@ -84,6 +102,8 @@ def guarded(call: Callable[[], Any]) -> int:
 
 
 def _explain(error: Exception) -> int:
+    if _received:
+        return 0  # the cause is the signal, and `guarded` says so
     if isinstance(error, ParseError):
         return _say(point_at(error), BAD_INPUT)
     if isinstance(error, InputError):

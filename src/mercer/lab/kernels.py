@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ LONGEST, HIGHEST = 16, 1000
 
 #: Largest number of mismatches: each one multiplies the number of neighboring words by hundreds.
 LETTERS = 2
+
+#: Terms and operations of a kernel: the work for a picture grows with their number.
+TERMS = 24
 
 #: Blocks that can be added to a kernel, by their name in the menu.
 BLOCKS = {
@@ -70,7 +74,10 @@ def read(text: str) -> Kernel:
     kernel = read_claim(text)
     if kernel.given:
         raise InputError("Precomputed() takes its values from a matrix, and this page has none; write a kernel of points.")
-    for node in _nodes(kernel):
+    nodes = list(islice(_nodes(kernel), TERMS + 1))
+    if len(nodes) > TERMS:
+        raise InputError(f"a kernel has at most {TERMS} terms and operations on this page, so that it stays quick.")
+    for node in nodes:
         for name, value in own_fields(node).items():
             most = (
                 LETTERS

@@ -18,6 +18,7 @@ from bokeh.application.handlers.function import FunctionHandler
 from bokeh.resources import Resources
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
+from bokeh.util.token import get_session_id, get_token_payload
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
@@ -45,13 +46,13 @@ _POLICY = (
 class Refused(RequestHandler):
     """The answer to a request that is not ours."""
 
-    def initialize(self, reason: str) -> None:
-        """Store the reason."""
-        self.reason = reason
+    def initialize(self, reason: str, status: int = 403) -> None:
+        """Store the reason and the status of the answer."""
+        self.reason, self.status = reason, status
 
     def prepare(self) -> None:
         """Answer any method in one line."""
-        self.set_status(403)
+        self.set_status(self.status)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"refused: {self.reason}\n")
 
@@ -87,6 +88,10 @@ class GuardedTornado(BokehTornado):
         reason = self._objection(request)
         if reason:
             return self.get_handler_delegate(request, Refused, {"reason": reason})
+        if not _readable_token(request):
+            return self.get_handler_delegate(
+                request, Refused, {"reason": "the token of the session is damaged", "status": 400}
+            )
         return super().find_handler(request, **kwargs)
 
     def get_handler_delegate(self, request: HTTPServerRequest, target_class: Any, *args: Any, **kwargs: Any) -> Any:
@@ -104,9 +109,28 @@ class GuardedTornado(BokehTornado):
         origin = request.headers.get("Origin") or request.headers.get("Sec-WebSocket-Origin")
         if (origin is not None or request.path == "/ws") and origin not in origins:
             return "the request comes from another page"
+        site, mode = request.headers.get("Sec-Fetch-Site"), request.headers.get("Sec-Fetch-Mode")
+        if site in ("cross-site", "same-site") and (
+            mode != "navigate" or request.headers.get("Sec-Fetch-Dest") != "document"
+        ):
+            return "the request comes from another page"  # a link that is followed opens a page; a part of a page is refused
         if request.path not in _PATHS and not request.path.startswith("/static/js/"):
             return "there is nothing at this address"
         return ""
+
+
+def _readable_token(request: HTTPServerRequest) -> bool:
+    """Whether the session tokens of a request can be read; Bokeh would answer others with an error of its own."""
+    sent = [part.strip() for part in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
+    tokens = [value.decode("latin-1") for value in request.arguments.get("bokeh-token", [])]
+    if request.path == "/ws":
+        if len(sent) != 2 or sent[0] != "bokeh":
+            return False
+        tokens.append(sent[1])
+    try:
+        return all(isinstance(get_session_id(token), str) and get_token_payload(token) is not None for token in tokens)
+    except Exception:  # damaged base64, JSON or compressed data raise errors of many types
+        return False
 
 
 class LabServer:

@@ -65,6 +65,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_with_notes(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return the model of a file and the notes saved beside it."""
     try:
+        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+            raise InputError(f"{path}: this is a device or a pipe, not a model file; give a file written by mercer.save.")
         content = Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; check the name and the folder.") from None
