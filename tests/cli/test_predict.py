@@ -190,3 +190,14 @@ def test_models_of_the_first_version_predict(tmp_path: Path) -> None:
     (tmp_path / "text.csv").write_text("b,a\nx,0.5\n")
     result = invoke("predict", tmp_path / "m", tmp_path / "text.csv")
     assert result.exit_code == 64 and "'b' does not hold numbers" in result.stderr
+
+
+def test_sets_of_classes(folder):
+    header, rows = read(invoke("predict", folder / "label", folder / "new.csv", "--set", "0.8").stdout)
+    assert header[-1] == "set"
+    labels = {row[header.index("prediction")] for row in rows}
+    assert {label for row in rows for label in row[-1].split("|") if label} >= labels
+    result = invoke("predict", folder / "label", folder / "new.csv", "--set", "1.5")
+    assert result.exit_code != 0 and "--set must be a fraction" in result.stderr
+    result = invoke("predict", folder / "y", folder / "new.csv", "--set", "0.8")
+    assert result.exit_code != 0 and "predicts numbers" in result.stderr

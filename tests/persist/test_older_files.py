@@ -16,6 +16,8 @@ FOLDER = Path(__file__).parent / "fixtures"
 REFITTED = ("predict_proba", "predict_interval")
 #: Estimators whose intervals have become wider since: they account for parameters that were chosen on few rows.
 WIDENED = ("GaussianProcessRegressor", "KernelRidgeCV")
+#: Methods that an estimator did not have when the files were written.
+ADDED = {"KernelKNeighborsRegressor": {"predict_interval"}}
 FILES = sorted(FOLDER.glob("*/*.mercer"))
 
 
@@ -56,8 +58,9 @@ def test_it_loads_and_says_what_it_said(path: Path) -> None:
     assert type(model) is type(MODELS[path.stem][0])
     expected = np.load(path.with_suffix(".npz"))
     given = answers(path.stem, model, MODELS[path.stem][3])
-    assert set(given) == set(expected.files)
-    for method, values in given.items():
+    assert set(given) - ADDED.get(type(model).__name__, set()) == set(expected.files)
+    for method in expected.files:
+        values = given[method]
         if values.dtype.kind in "fc":
             rtol, atol = tolerance(path.stem, type(model), method)
             if method == "predict_interval" and type(model).__name__ in WIDENED:

@@ -32,6 +32,13 @@ Interval = Annotated[
         metavar="FRACTION", help="Also give intervals that hold this part of the targets, such as 0.9.", show_default=False
     ),
 ]
+Set = Annotated[
+    float | None,
+    typer.Option(
+        "--set", metavar="FRACTION", help="Also give sets of classes that hold the true one this often, such as 0.9.",
+        show_default=False,
+    ),
+]  # fmt: skip
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="Also give the probability of every class.")]
 Out = Annotated[
     Path | None,
@@ -55,6 +62,7 @@ def predict(
     model: ModelFile,
     data: DataFile,
     interval: Interval = None,
+    set_: Set = None,
     probabilities: Probabilities = False,
     out: Out = None,
     sql: Sql = None,
@@ -63,18 +71,18 @@ def predict(
 ) -> int:
     """Predict with a model of `mercer fit`: one line of CSV for every row of a table.
 
-    The columns are the id that was named at the fit, prediction, with --interval lower and upper, and with --probabilities
-    one per class.
+    The columns are the id that was named at the fit, prediction, with --interval lower and upper, with --set the classes
+    of the set, separated by |, and with --probabilities one per class.
     """
     from mercer.inputs.reading import read_table
     from mercer.persist import load_with_notes
     from mercer.workflow.prediction import predictor, refuse_holes, refuse_lacking
 
-    _check(interval, out)
+    _check(interval, out, set_)
     model = model / MODEL if model.is_dir() else model  # the folder that mercer fit wrote will do
     fitted, notes = load_with_notes(model)
     names = _columns(model, notes)
-    _refuse_other_task(model, notes, interval, probabilities)
+    _refuse_other_task(model, notes, interval, probabilities or set_ is not None)
     asked = predictor(fitted, names)
     table = read_table(data, sql, delimiter=delimiter)
     name = "standard input" if data == "-" else data
@@ -86,18 +94,23 @@ def predict(
         known &= asked.as_in_training(table)
     else:
         refuse_holes(name, asked, table, known, "fill them in, or leave their predictions empty with --skip-missing")
+    kept = table[known.nonzero()[0]]
     if known.any():
-        for words in asked.notes(table[known.nonzero()[0]]):
+        for words in asked.notes(kept):
             note(f"{words}.")
-    answers = asked.answers(table[known.nonzero()[0]], interval, probabilities) if known.any() else {"prediction": known[:0]}
+    answers = asked.answers(kept, interval, probabilities) if known.any() else {"prediction": known[:0]}
+    if set_ is not None and known.any():
+        answers |= asked.sets(kept, set_)
     _write(out, _with_id(notes.get("id"), table), answers, known)
     if out is not None:
         note(f"{int(known.sum())} predictions of {notes.get('target')} written to {out}", word="")
     return 0
 
 
-def _check(interval: float | None, out: Path | None) -> None:
+def _check(interval: float | None, out: Path | None, set_: float | None = None) -> None:
     """Options are judged before anything is read."""
+    if set_ is not None and not 0 < set_ < 1:
+        raise InputError(f"--set must be a fraction between 0 and 1, such as 0.9; got {set_:g}.")
     if interval is not None and not 0 < interval < 1:
         raise InputError(f"--interval must be a fraction between 0 and 1, such as 0.9; got {interval:g}.")
     if out is not None and out.is_dir():

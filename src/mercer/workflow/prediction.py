@@ -52,6 +52,10 @@ class Predictor(abc.ABC):
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
         """The columns to write for rows that are known."""
 
+    def sets(self, table: Table, coverage: float) -> dict[str, Array]:
+        """The classes of the prediction set of every row, in one column."""
+        raise InputError("the model gives no sets of classes; fit it again with this version of mercer.")
+
 
 def predictor(model: Any, names: Sequence[str]) -> Predictor:
     """The predictor of a table model, or of a pipeline that scales numbers."""
@@ -107,6 +111,13 @@ class OfTable(Predictor):
         if probabilities:
             found |= {f"probability of {label}": P[:, j] for j, label in enumerate(self.model.classes_.tolist())}
         return found
+
+    def sets(self, table: Table, coverage: float) -> dict[str, Array]:
+        """The classes of the prediction set of every row, separated by |; empty if no class is probable enough."""
+        inside, labels = self.model.predict_set(self.table(table), coverage), [str(c) for c in self.model.classes_.tolist()]
+        return {
+            "set": np.array(["|".join(c for c, held in zip(labels, row, strict=True) if held) for row in inside], object)
+        }
 
 
 class OfNumbers(Predictor):

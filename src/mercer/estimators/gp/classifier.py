@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_number, check_whole
@@ -16,6 +16,7 @@ from mercer.estimators.gp.diagnosis import GPDiagnosis, diagnose_fit, log_likeli
 from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
 from mercer.estimators.gp.routes import laplace_route
 from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin, by_refits
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs import widened
@@ -41,7 +42,7 @@ class ClassifierFit:
 
 
 @estimator
-class GaussianProcessClassifier(ClassifierMixin, DualModel):
+class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
     """Classes from latent functions f ~ GP(0, k): P(y = 1 | f) = 1 / (1 + exp(-f)), softmax for more than two classes.
 
     The posterior of f is approximated by a normal distribution around its mode (Laplace). Hyper-parameters maximize the
@@ -154,6 +155,10 @@ class GaussianProcessClassifier(ClassifierMixin, DualModel):
         if len(self.classes_) == 2:  # the probability is above 1/2 where the latent mean is positive
             return self.classes_[(self._posterior.mean(self._read(X, reset=False)) > 0).astype(np.intp)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        fixed = clone(self).set_params(kernel=self.kernel_, optimizer=None)
+        return by_refits(fixed, self.X_fit_, self._codes, self.classes_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent functions, (m,) for two classes and (m, C) for more."""

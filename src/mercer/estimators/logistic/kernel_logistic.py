@@ -25,6 +25,7 @@ from mercer.estimators.logistic.fitting import (
     logistic_surface,
     probabilities,
 )
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin, by_refits
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.grams.dual_function import DualFunction
@@ -50,7 +51,7 @@ SOLVERS = ("auto", "exact", "nystroem")
 SCORES = {"neg_log_loss": log_loss_rows, "accuracy": accuracy_rows}
 
 
-class LogisticModel(ClassifierMixin, DualModel):
+class LogisticModel(ClassifierMixin, SetMixin, DualModel):
     """Abstract: a fitted kernel logistic regression."""
 
     _stored: ClassVar[dict[str, str]] = {
@@ -86,6 +87,18 @@ class LogisticModel(ClassifierMixin, DualModel):
         """Return the logarithms of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        """Refits on folds; a coefficient is the class minus its probability, so its sign tells the class of a row."""
+        self._refuse_read_in("held-out probabilities")
+        if self.route_.solver != "exact":
+            return super()._held_out_classes()
+        dual = self.dual_coef_
+        codes = (dual > 0).astype(np.intp) if dual.ndim == 1 else dual.argmax(axis=1)
+        codes = np.where(dual.reshape(len(dual), -1).any(axis=1), codes, -1)  # rows of weight 0
+        C = self.__dict__.get("best_C_", self.C)
+        again = KernelLogisticRegression(self.kernel_, C=float(C), fit_intercept=self.fit_intercept, solver="exact")
+        return by_refits(again, self.X_fit_, codes, self.classes_)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class; ties go to the first class."""

@@ -13,13 +13,14 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted, whole_or_nothing
 from mercer.estimators.means.class_means import ClassMeans, temperature
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.grams.chunks.operator import diagonal
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.differences import warn_of_cancellation
 from mercer.grams.products import chunk_product_routes, from_features, product, product_routes, to_features
-from mercer.inputs import append, count
+from mercer.inputs import append, count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.labels import classes_of, encode, read_chunk_labels, read_labels, stream_classes
 from mercer.numeric.memory import format_bytes
@@ -28,7 +29,7 @@ from mercer.registry import estimator
 
 
 @estimator
-class NearestMean(ClassifierMixin, DualModel):
+class NearestMean(ClassifierMixin, SetMixin, DualModel):
     """Classify by the nearest class mean: h(x) = sgn(||phi(x) - m_0||^2 - ||phi(x) - m_1||^2).
 
     By kernel sums this is sgn(<w, phi(x)> - b) with w = m_1 - m_0 and b = (||m_1||^2 - ||m_0||^2) / 2; ties go to the
@@ -145,10 +146,18 @@ class NearestMean(ClassifierMixin, DualModel):
                 f"{type(self).__name__}: probabilities are calibrated on leave-one-out scores, and no class has two rows. "
                 "decision_function and predict need none."
             )
+        return self._probabilities(scores)
+
+    def _probabilities(self, scores: Floats) -> Floats:  # (n,) or (n, C) -> (n, C)
         if scores.ndim == 1:
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
         scores = np.where(np.isinf(scores), np.sign(scores) * 1e300, scores)  # a class that has no rows yet
         return np.asarray(softmax(np.minimum(self.temperature_ * scores, 1e300), axis=1))
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        A, loo = self._means.memberships, self.loo_scores_
+        kept = np.flatnonzero(A.any(axis=1) & np.isfinite(loo.reshape(len(loo), -1)).all(axis=1))
+        return HeldOutClasses(self._probabilities(loo[kept]), A[kept].argmax(axis=1), take(self.X_fit_, kept))
 
     @property
     def _explicit(self) -> bool:

@@ -14,6 +14,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.intervals import IntervalMixin
 from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.neighbors.search import look_at_digits, nearest
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs.labels import read_labels
@@ -116,7 +117,7 @@ class KernelNeighbors(KernelEstimator):
 
 
 @estimator
-class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
+class KernelKNeighborsClassifier(ClassifierMixin, SetMixin, KernelNeighbors):
     """Take the majority among the k training rows nearest by ||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z).
 
     Parameters
@@ -158,7 +159,12 @@ class KernelKNeighborsClassifier(ClassifierMixin, KernelNeighbors):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes among the neighbors, (n, C)."""
-        places, weights = self._neighbors_and_weights(X)
+        return self._shares(*self._neighbors_and_weights(X))
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        return HeldOutClasses(self._shares(*self._neighbors_and_weights(None)), self._y, self.X_fit_)
+
+    def _shares(self, places: Array, weights: Floats) -> Floats:  # (n, k), (n, k) -> (n, C)
         votes = np.zeros((len(places), len(self.classes_)))
         for neighbor in range(places.shape[1]):
             votes[np.arange(len(places)), self._y[places[:, neighbor]]] += weights[:, neighbor]

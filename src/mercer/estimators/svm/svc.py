@@ -15,6 +15,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.definiteness import known_psd
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary, at_most, known
 from mercer.estimators.svm.decision import screened_classes, worth_screening
@@ -97,7 +98,7 @@ class FittedPairs:
     trusted: bool = True  # the kernel is known to be one, on these rows at least
 
 
-class SupportClassifier(ClassifierMixin, SupportModel):
+class SupportClassifier(ClassifierMixin, SetMixin, SupportModel):
     """Abstract: support vector classification, one against one beyond two classes."""
 
     _stored: ClassVar[dict[str, str]] = {
@@ -112,6 +113,7 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         "best_C_": "absent | float > 0",
         "_pairs_found": "absent",
         "_later.slopes": "absent | real (pairs(C), 2)",
+        "_later.sets": "absent | a HeldOutClasses",
         "ledger_": "absent | a MarginLedger | each _: a MarginLedger",
         "margin_": "absent | real | real (_,)",
         "margin_bound_": "absent | real | real (_,)",
@@ -254,9 +256,17 @@ class SupportClassifier(ClassifierMixin, SupportModel):
         Calibrated on the decision values of rows held out in five folds, which are computed at the first call.
         """
         values = self._columns(X)
-        p, k = sigmoid(values, self._once("slopes", self._calibration)), len(self.classes_)
+        return self._probabilities(values, self._once("slopes", self._calibration))
+
+    def _probabilities(self, values: Array, slopes: Array) -> Floats:  # (n, P), (P, 2) -> (n, k)
+        p, k = sigmoid(values, slopes), len(self.classes_)
         table = np.column_stack([1.0 - p[:, 0], p[:, 0]]) if k == 2 else coupled(p, k)
         return agreeing(table, self._winners(values))
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        self._once("slopes", self._calibration)
+        found: HeldOutClasses | None = self._later.get("sets")
+        return super()._held_out_classes() if found is None else found  # None: three classes, or a file of 0.2
 
     def probability_slopes(self) -> Array | None:  # -> (pairs, 2)
         """Return the slopes for f < 0 and f > 0 of 1 / (1 + exp(-slope f)); None for a model read from scikit-learn."""
@@ -269,11 +279,15 @@ class SupportClassifier(ClassifierMixin, SupportModel):
             return np.log(self.predict_proba(X))
 
     def _calibration(self, training: KeptTraining) -> Array:  # -> (P, 2)
-        """The slopes of the probabilities."""
-        k, codes = len(self.classes_), training.y
+        """The slopes of the probabilities; the held-out probabilities are kept for sets."""
+        k, codes, held = len(self.classes_), training.y, self._held_out(training)
         if k == 2:  # f is positive for the second class
             codes = np.where(codes < 0, -1, 1 - codes)
-        return pair_slopes(self._held_out(training), codes, training.weights, k)
+        found = pair_slopes(held, codes, training.weights, k)
+        known = np.flatnonzero((training.y >= 0) & np.isfinite(held).all(axis=1))
+        if k == 2:  # with more classes a row is held out of its own pairs only
+            self._later["sets"] = HeldOutClasses(self._probabilities(held[known], found), training.y[known])
+        return found
 
     def _held_out(self, training: KeptTraining) -> Array:  # -> (n, P)
         """Decision values of every row by functions that gave it no weight; NaN where there is none."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
+from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.fitting import Outcome
 from mercer.estimators.tables.layout import layout_of
@@ -34,7 +35,7 @@ LOG_LOSS = Objective("classification", "log-loss", log_loss, transforms=(CODES,)
 
 
 @estimator
-class TableClassifier(ClassifierMixin, TableEstimator):
+class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
     """Classification on a data frame: as `TableRegressor`, on indicators of the classes, with calibrated probabilities.
 
     Candidates are compared by the log-loss of held-out rows; scores become probabilities by a floor and a power that
@@ -60,6 +61,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         "classes_": "labels (_,)",
         "floor_": "float",
         "power_": "float",
+        "_held": "absent | a HeldOutClasses",
     }
 
     classes_: Array
@@ -106,6 +108,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         assert outcome.classes is not None
         self.classes_ = outcome.classes
         self.floor_, self.power_ = calibrated(outcome.held_out, outcome.targets)
+        self._held = HeldOutClasses(self.probabilities(outcome.held_out), outcome.targets.argmax(axis=1))
 
     def _targets(self, y: Array) -> Floats:
         return np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)]
@@ -113,6 +116,10 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     def predict_proba(self, X: Any) -> Floats:  # -> (n, c)
         """Return the probability of every class, in the order of classes_."""
         return self.probabilities(self.scores(self.new_inputs(X)))
+
+    def _held_out_classes(self) -> HeldOutClasses:
+        found: HeldOutClasses | None = self.__dict__.get("_held")  # None: a file of version 0.2
+        return super()._held_out_classes() if found is None else found
 
     def probabilities(self, scores: Floats) -> Floats:  # (n, c) -> (n, c)
         """Return the probabilities of scores."""

@@ -15,6 +15,7 @@ from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, check_choice, check_whole
 from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import cv_plus
+from mercer.estimators.prediction_sets import SetMixin
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.tables import ridge
@@ -346,7 +347,7 @@ class RFMRegressor(RegressorMixin, _RFM):
 
 
 @estimator
-class RFMClassifier(ClassifierMixin, _RFM):
+class RFMClassifier(ClassifierMixin, SetMixin, _RFM):
     """Classification by a recursive feature machine on indicators of the classes, with calibrated probabilities.
 
     Metric and rounds are chosen by the held-out log-loss; the scores become probabilities by a floor and a power that
