@@ -65,13 +65,13 @@ def test_the_set_is_that_of_the_definition():
     np.testing.assert_array_equal(model.predict_set(NEW, 0.9, calibration=ROWS), wanted)
 
 
-def test_coverage_over_splits_marginal_and_per_class():
+def test_coverage_over_splits_marginal_and_per_class(monkeypatch):
     """Averages over 200 splits of calibration and new rows: within one point, as the theory says."""
     model = mercer.NearestMean(K).fit(X, Y)
     A, b = drawn(4000, 5)
     P, codes = model.predict_proba(A), np.searchsorted(model.classes_, b)
     rng, all_rows, per_class = np.random.default_rng(0), [], []
-    model.predict_proba = lambda rows: P[rows[:, 0].astype(int)]  # the probabilities of row numbers: one evaluation
+    monkeypatch.setattr(model, "predict_proba", lambda rows: P[rows[:, 0].astype(int)])  # rows are numbers of rows here
     for _ in range(200):
         order = rng.permutation(len(A))[:, None].astype(float)
         part, new = order[:1000], order[1000:]

@@ -63,7 +63,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
     >>> local = mercer.ConformalRegressor(line, shift=mercer.Gaussian(1.0)).fit(X[200:], y[200:])
     >>> new = np.array([[0.5], [2.0], [3.5]])
     >>> [np.diff(model.predict_interval(new))[:, 0].round(1).tolist() for model in (same, local)]
-    [[6.8, 6.8, 6.8], [1.4, 5.6, 11.1]]
+    [[6.8, 6.8, 6.8], [1.5, 5.4, 11.1]]
     """
 
     _stored: ClassVar[dict[str, str]] = {"X_": "rows n", "scores_": "float (n,) >= 0"}
