@@ -21,7 +21,7 @@ from mercer.changes.segmentation import (
     penalized_places,
 )
 from mercer.errors import InputError, describe
-from mercer.inputs import Rows, looks_like_vectors, take
+from mercer.inputs import Rows, is_frame, looks_like_vectors, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
@@ -160,7 +160,7 @@ def change_points(
 
 
 def _read(X: Any, kernel: Kernel | str | None) -> tuple[Rows, Kernel]:
-    data = np.asarray(X, dtype=np.float64)[:, None] if looks_like_vectors(X) and np.ndim(X) == 1 else X
+    data = np.asarray(X, dtype=np.float64)[:, None] if not is_frame(X) and looks_like_vectors(X) and np.ndim(X) == 1 else X
     if kernel is not None:
         rows = Rows(data)
         return rows, as_kernel(kernel).resolve(rows)

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli.address_space import refuse_too_little, save_addresses
+from mercer.cli.changes import changes
 from mercer.cli.check import check
 from mercer.cli.compare import compare
 from mercer.cli.compile import compile
@@ -29,9 +30,12 @@ from mercer.cli.lab import lab
 from mercer.cli.novelty import novelty
 from mercer.cli.predict import predict
 from mercer.cli.suggest import suggest
+from mercer.cli.watch import watch
 
 #: In the order in which --help lists them.
-COMMANDS = (fit, predict, suggest, explain, export, compare, independent, novelty, check, denoise, lab, compile)
+COMMANDS = (
+    fit, predict, suggest, explain, export, compare, independent, changes, watch, novelty, check, denoise, lab, compile,
+)  # fmt: skip
 
 
 def signed_last(arguments: list[str]) -> list[str]:

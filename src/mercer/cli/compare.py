@@ -37,6 +37,11 @@ Tolerance = Annotated[
     float,
     typer.Option(metavar="SHARE", help="Ignore differences that are surely below this share of variance, from 0 to 1."),
 ]
+Order = Annotated[
+    str | None,
+    typer.Option("--order", metavar="COLUMN", help="Rows depend on their neighbors in the order of it, such as a date.",
+                 show_default=False),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(metavar="N", help="Of the relabelings and of the rows that are drawn.")]
 Out = Annotated[
     Path | None,
@@ -52,6 +57,7 @@ def compare(
     drop: Drop = None,
     alpha: Alpha = 0.05,
     tolerance: Tolerance = 0.0,
+    order: Order = None,
     seed: Seed = 0,
     out: Out = None,
     as_json: AsJson = False,
@@ -77,7 +83,9 @@ def compare(
     if unknown:
         raise InputError(f"--drop {unknown[0]!r}: neither {a} nor {b} has such a column.")
     left, right = (table[[name for name in table.columns if name not in omitted]] for table in (left, right))
-    found = compare_tables(left, right, (a, b), level=alpha, seed=seed, reference=reference, tolerance=tolerance)
+    found = compare_tables(
+        left, right, (a, b), level=alpha, seed=seed, reference=reference, tolerance=tolerance, order=order
+    )
     if out is not None:
         _write(found, out)
     if as_json:

@@ -16,6 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tables.frame import column_factor, column_product
 from mercer.twosample import mmd_test
 from mercer.twosample.result import MMDTestResult
+from mercer.workflow.ordered_tables import in_order
 
 #: Rows of each table that are compared, at most; drawn by the seed.
 MOST_ROWS = 2000
@@ -96,26 +97,40 @@ def compare_tables(
     seed: int = 0,
     reference: bool = False,
     tolerance: float = 0.0,
+    order: str | None = None,
 ) -> Comparison:
     """Test whether two tables come from one source, on their common columns.
 
     With `reference` the first table says which columns there must be. The kernels are products and sums over columns, at
     several reaches, aggregated at one level; scales come from both tables together, so that no level is spent on them.
+    With `order`, rows are sorted by that column and relabeled in blocks.
     """
+    sorting: list[str] = []
+    if order is not None:
+        first, _, more = in_order(first, order, names[0], repeats=True)
+        second, _, rest = in_order(second, order, names[1], repeats=True)
+        sorting = more + rest
     shared, notes = _common(first, second, names, reference)
+    notes = sorting + notes
     rows = (len(first), len(second))
     rng = np.random.default_rng(seed)
-    A, B = _some(first[shared], rng), _some(second[shared], rng)
+    A, B = _some(first[shared], rng, order), _some(second[shared], rng, order)
+    how = "drawn by the seed" if order is None else "evenly spaced"
     for name, whole, part in zip(names, rows, (A, B), strict=True):
         if len(part) < whole:
-            notes.append(f"{len(part):,} of the {whole:,} rows of {name} are compared, drawn by the seed")
+            notes.append(f"{len(part):,} of the {whole:,} rows of {name} are compared, {how}")
     pooled = noted(read_columns(append(A, B), "the tables"))
     usable = [column for column in pooled if not column.note]
     notes += [f"{c.name!r} is not compared: {c.note}" for c in pooled if c.note]
     if not usable:
         raise InputError(f"{names[0]} and {names[1]}: no column is left to compare: {'; '.join(notes)}.")
     kept = [column.name for column in usable]
-    result = mmd_test(A[kept], B[kept], _kernels(usable), RELABELINGS, seed, level=level)
+    result = mmd_test(
+        A[kept], B[kept], _kernels(usable), RELABELINGS, seed, level=level, blocks=None if order is None else "auto"
+    )
+    notes += [text.replace("give blocks='auto'", "name that column with --order") for text in result.warnings]
+    if result.block > 1:
+        notes.append(f"blocks of {result.block} neighboring rows were relabeled, because rows depend on their neighbors")
     left, right = _halves(usable, len(A))
     columns = _changes(result, usable, left, right)
     return Comparison(names, rows, (len(A), len(B)), level, result, columns, (left, right), tuple(notes), tolerance)
@@ -137,9 +152,11 @@ def _common(first: Table, second: Table, names: tuple[str, str], reference: bool
     return shared, notes
 
 
-def _some(table: Table, rng: np.random.Generator) -> Table:
+def _some(table: Table, rng: np.random.Generator, order: str | None) -> Table:
     if len(table) <= MOST_ROWS:
         return table
+    if order is not None:
+        return table[np.linspace(0, len(table) - 1, MOST_ROWS).astype(int)]
     return table[np.sort(rng.choice(len(table), MOST_ROWS, replace=False))]
 
 
