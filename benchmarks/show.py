@@ -41,6 +41,12 @@ SHOWS = {
     ),
     "lab": _modules("milliseconds from an event to the new picture of the lab, in Chromium", "benchmarks.lab_speed"),
     "large": _modules("memory and time of fits on millions of rows", "benchmarks.large_memory", "benchmarks.large_plan"),
+    "drift": _modules(
+        "run length, delay and memory of DriftMonitor",
+        "benchmarks.drift run-length",
+        "benchmarks.drift delay",
+        "benchmarks.drift memory",
+    ),
     "memory": _modules("peak memory of a large Gram matrix and of K @ v without K", "benchmarks.memory"),
     "mmd": _modules("level and power of the two-sample tests, thousands of draws", "pytest -s -q -m slow tests/twosample"),
     "odd": _modules("300 odd tables; counts foreign errors, hangs and memory above plan", "tests.inputs.odd_tables"),
