@@ -67,10 +67,10 @@ def changes_picture(found: TableChanges, kind: str) -> bytes:
         columns = [found.rows[name].to_numpy() for name in kept]
         table, names = np.column_stack(columns) if kept else np.zeros((found.found.n, 0)), tuple(kept)
     display = ChangesDisplay.from_result(found.found, table, names)
-    out = io.BytesIO()
-    display.figure_.savefig(out, format=kind)
+    stream = io.BytesIO()
+    display.figure_.savefig(stream, format=kind, dpi=130)
     pyplot().close(display.figure_)
-    return out.getvalue()
+    return stream.getvalue()
 
 
 __all__ = ["ChangesDisplay", "changes_picture"]
