@@ -23,7 +23,7 @@ from mercer.errors import InputError
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import VECTORS, encoding_of, many_levels, numbers_of
 from mercer.inputs import Rows
-from mercer.inputs.frames import DATE, NUMBER, ORDERED, Column, some_rows
+from mercer.inputs.frames import DATE, MOLECULE, NUMBER, ORDERED, Column, some_rows
 from mercer.inputs.tables import time_text
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
@@ -231,6 +231,8 @@ def find_order(columns: list[Column], targets: Floats) -> Layout | None:  # (n, 
         if dated and not column.holes.any() and increases(numbers_of(column)):
             what = f"the column {column.name!r} increases with the row number"
             return Layout(places_of([column]), None, (column.name,), what)
+    if any(column.kind == MOLECULE and not column.note for column in columns):
+        return None  # similar molecules are listed together, and the ridge of neighbor_correlation does not see them
     correlation = None if sorted_by(targets) else neighbor_correlation(columns, targets)
     if correlation is None:
         return None
