@@ -5,7 +5,8 @@
     python -m benchmarks.drift memory         # a million rows: peak memory against that of ten thousand
 
 Each prints a table and ends with exit code 1 if its rule does not hold: run lengths within 10 % of the wanted one (the
-rule of the mean, not of its standard error), a delay below that of 1.25 times the best single window, memory that does not grow.
+rule of the mean, not of its standard error), a delay of at most 1.25 times that of the best single window, memory that
+does not grow.
 """
 
 from __future__ import annotations

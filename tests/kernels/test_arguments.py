@@ -27,8 +27,8 @@ mercer: Any = typed  # the arguments are wrong on purpose
         (lambda: mercer.Laplacian(gamma=1.0), "no parameter 'gamma': length_scale is 1 / gamma"),
         (lambda: mercer.Matern(nu=1.5, lenght_scale=1.0), "it is length_scale here"),
         (lambda: mercer.Linear(wrong=1), r"Linear has no parameter 'wrong'; write Linear\(\)"),
-        (lambda: mercer.Tanh(1, 1), r"Tanh takes 1 argument without a name, got 2; write Tanh\(scale, offset=…\)"),
-        (lambda: mercer.Linear(1), "takes 0 arguments without a name, got 1"),
+        (lambda: mercer.Tanh(1, 1), r"Tanh takes 1 positional argument, got 2; write Tanh\(scale, offset=…\)"),
+        (lambda: mercer.Linear(1), "takes 0 positional arguments, got 1"),
     ],
 )
 def test_an_unknown_argument_is_named_with_advice(make: Any, message: str) -> None:

@@ -208,7 +208,7 @@ def test_any_heap_of_fragments_is_a_kernel_or_an_input_error(text: str) -> None:
         ("Linear() +", 10, "cannot read"),
         ("Linear() + (Gaussian()", 11, "cannot read"),
         ("Linear() + Gaussian(gamma=1)", 11, r"Gaussian has no parameter 'gamma': Gaussian.from_gamma\(1\)"),
-        ("Linear() + Matern(1.5, 2.0)", 11, "Matern takes 1 argument without a name, got 2"),
+        ("Linear() + Matern(1.5, 2.0)", 11, "Matern takes 1 positional argument, got 2"),
         ("Linear() + Gaussian(-1)", 11, "length_scale must be a finite number > 0"),
         ("Linear() + Gaussian(1" + "0" * 400 + ")", 11, "length_scale must be"),
         ("Linear() + Gaussian.from_gamma('a')", 11, "from_gamma takes"),

@@ -227,7 +227,7 @@ def refuse_arguments(cls: type, args: tuple[Any, ...], given: dict[str, Any]) ->
     signed = f"{cls.__name__}({', '.join([*positional, *(f'{name}=…' for name in names if name not in positional)])})"
     if len(args) > len(positional):
         raise ArgumentError(
-            f"{cls.__name__} takes {plural(len(positional), 'argument')} without a name, got {len(args)}; write {signed}."
+            f"{cls.__name__} takes {plural(len(positional), 'positional argument')}, got {len(args)}; write {signed}."
         )
     for name, value in given.items():
         if name not in names:
