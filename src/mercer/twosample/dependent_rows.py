@@ -20,6 +20,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.twosample.feature_blocks import BlockLayout
+from mercer.twosample.scaled_grams import widened
 
 #: Rows of a window in which correlations are measured, and the largest number of windows.
 WINDOW, MOST_WINDOWS = 200, 20
@@ -79,6 +80,7 @@ def dependence_of_rows(kernel: Kernel, rows: Rows) -> SerialDependence:
     """Measure the dependence of ordered rows with a kernel."""
     if kernel.given or len(rows) < 20:
         return SerialDependence(0.0, False, 1.0)
+    rows = widened(rows)
 
     def gram(part: slice) -> Floats:
         pair = Evaluation(kernel, rows.take(np.arange(part.start, part.stop)))
