@@ -57,10 +57,12 @@ def serial_dependence(gram: Callable[[slice], Floats], n: int, most: int = MOST_
     centered within windows, because a change of the distribution makes rows on the same side alike too.
     """
     window = min(n, WINDOW)
-    total, lags, squares = np.zeros(window), np.zeros(window), 0.0
+    total, lags, squares, unit = np.zeros(window), np.zeros(window), 0.0, 0.0
     starts = np.unique(np.linspace(0, n - window, num=min(most, max(1, n // window))).astype(int))
     for start in starts:
         K = np.asarray(gram(slice(int(start), int(start) + window)), dtype=np.float64)
+        unit = unit or float(np.abs(K).max()) or 1.0  # squares of very large values would overflow
+        K = K / unit
         means = K.mean(axis=0)
         K = K - means - means[:, None] + K.mean()
         for lag in range(window):
