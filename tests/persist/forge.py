@@ -75,6 +75,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "perceptron primal": (mercer.KernelPerceptron(mercer.Linear(), random_state=0, max_iter=5), X, TWO, NEW),
     "neighbors classes": (mercer.KernelKNeighborsClassifier(G), X, TWO, NEW),
     "neighbors": (mercer.KernelKNeighborsRegressor(G, weights="distance"), X, Y, NEW),
+    "conformal": (mercer.ConformalRegressor(mercer.KernelRidge(G, alpha=0.1).fit(X, Y), G), X, Y, NEW),
     "SVC": (mercer.SVC(G, random_state=0), X, TWO, NEW),
     "SVC three": (mercer.SVC(G, random_state=0), X, THREE, NEW),
     "SVC linear": (mercer.SVC(mercer.Linear(), random_state=0), X, THREE, NEW),

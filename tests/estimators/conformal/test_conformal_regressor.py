@@ -216,3 +216,13 @@ def test_parameters_and_clone():
     model = mercer.ConformalRegressor(LINE, SHIFT, penalty=0.5, random_state=3)
     assert model.get_params(deep=False) == {"estimator": LINE, "shift": SHIFT, "penalty": 0.5, "random_state": 3}
     assert clone(model).get_params()["penalty"] == 0.5
+
+
+def test_a_clone_keeps_the_fitted_estimator():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    ridge = mercer.KernelRidge(mercer.Gaussian(1.0)).fit(X[:30], y[:30])
+    model = mercer.ConformalRegressor(ridge).fit(X[30:], y[30:])
+    copy = clone(model)
+    assert copy.estimator is ridge and "scores_" not in vars(copy)
+    np.testing.assert_array_equal(copy.fit(X[30:], y[30:]).predict_interval(X), model.predict_interval(X))

@@ -161,6 +161,10 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
                 "on other rows first."
             ) from None
 
+    def __sklearn_clone__(self) -> ConformalRegressor:
+        """Return a copy without calibration rows; the estimator, which must be fitted, is kept."""
+        return type(self)(**self.get_params(deep=False))
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the calibrations, which are made again."""
         return {name: value for name, value in super().__getstate__().items() if name != "_calibrations"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.inputs import is_frame
+from mercer.inputs.chunks import as_chunks
 from mercer.inputs.frames import NUMBER, read_columns
 from mercer.inputs.series import is_series
 from mercer.inputs.vectors import looks_like_vectors
@@ -36,5 +37,7 @@ def default_kernel(X: Any) -> Kernel:
         return OF_NUMBERS
     if is_series(X):
         return GlobalAlignment(Gaussian("median"))
+    if as_chunks(X) is not None:
+        return OF_NUMBERS  # the fit refuses chunks with advice
     first = next(iter(X), "")
     return Spectrum(3).normalized() if isinstance(first, (str, list)) else WeisfeilerLehman(3).normalized()
