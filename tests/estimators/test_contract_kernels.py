@@ -86,8 +86,9 @@ EXCUSED_WITH = {
     ),
 }  # fmt: skip
 
-#: Parameters other than the defaults: the ball of largest radius holds all training rows, which a check forbids.
-OPTIONS = {"NoveltyBall": {"quantile": 0.9}}
+#: Parameters other than the defaults: the ball of largest radius holds all training rows, which a check forbids; the time of
+#: a fit of DriftMonitor grows with the run length that it simulates.
+OPTIONS = {"NoveltyBall": {"quantile": 0.9}, "DriftMonitor": {"run_length": 50}}
 
 
 #: A learned metric needs slopes in x, which the family of PowerExponential has: five of that one, others are refused.

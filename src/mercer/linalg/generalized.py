@@ -13,7 +13,7 @@ def generalized_eigenpairs(A: Array, b: Array, count: int) -> tuple[Floats, Floa
 
     >>> import numpy as np
     >>> values, vectors = generalized_eigenpairs(np.array([[4.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]), 1)
-    >>> values.tolist(), np.abs(vectors).round(6).tolist()
+    >>> values.round(6).tolist(), np.abs(vectors).round(6).tolist()
     ([2.0], [[0.707107], [0.0]])
     """
     scale = 1.0 / np.sqrt(b)

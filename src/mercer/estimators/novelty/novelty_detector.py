@@ -73,10 +73,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     Attributes
     ----------
-    offset_ : score below which `predict` calls a row novel
-    loo_scores_ : (m,) scores of the kept training rows, each without itself
-    places_ : (m,) the rows that are kept
-    X_fit_, kernel_, route_
+    offset_ (the score below which `predict` calls a row novel), loo_scores_ (scores of the kept training rows, each without
+    itself), places_ (the rows that are kept), X_fit_, kernel_, route_.
 
     >>> import numpy as np
     >>> from mercer import NoveltyDetector

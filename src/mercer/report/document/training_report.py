@@ -29,9 +29,8 @@ from mercer.markup.html import (
 )
 from mercer.numeric.memory import format_bytes
 from mercer.planning import format_seconds
-from mercer.report.document.apart import apart_section
 from mercer.report.document.columns import columns_section
-from mercer.report.document.held_out import classes_section, predictions_section
+from mercer.report.document.held_out import apart_section, classes_section, predictions_section
 from mercer.report.document.model import model_section
 from mercer.report.document.report_data import ReportData
 from mercer.workflow.doctor import WARNING, Finding, examine
