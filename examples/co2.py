@@ -34,11 +34,11 @@ def main() -> None:
     error = y[~known] - model.predict(t[~known])
     print(f"1995 to 2001: RMSE {np.sqrt(np.mean(error**2)):.2f} ppm")
 
-    from mercer.report.gaussian_process import ComponentsDisplay
+    from mercer.report.gaussian_process import TermsDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
     names = ["irregularities", "trend and season", "constant mean"]
-    drawn = ComponentsDisplay.from_estimator(model, t, names=names)
+    drawn = TermsDisplay.from_estimator(model, t, names=names)
     drawn.axes_[1].scatter(t[:, 0], y - parts.mean[:, 2], s=2, color="black")
     drawn.axes_[-1].set_xlabel("year")
     drawn.figure_.savefig(folder / "co2.png", dpi=110)

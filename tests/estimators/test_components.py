@@ -9,7 +9,7 @@ import pytest
 
 from mercer import Gaussian, GaussianProcessRegressor, KernelRidge, Linear, Matern, Spectrum
 from mercer.errors import InputError
-from mercer.report.gaussian_process import ComponentsDisplay
+from mercer.report.gaussian_process import TermsDisplay
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 5.0, (30, 1))
@@ -103,10 +103,10 @@ def test_messages_and_display() -> None:
         rough.components(NEW)
     model = GaussianProcessRegressor(KERNEL, noise=0.1, optimizer=None).fit(X, Y)
     with pytest.raises(InputError, match="names must have 4 entries"):
-        ComponentsDisplay.from_estimator(model, X, names=["one"])
-    drawn = ComponentsDisplay.from_estimator(model, X, names=["a", "b", "c", "mean"])
+        TermsDisplay.from_estimator(model, X, names=["one"])
+    drawn = TermsDisplay.from_estimator(model, X, names=["a", "b", "c", "mean"])
     assert [ax.get_title(loc="left") for ax in drawn.axes_] == ["a", "b", "c", "mean"]
     with pytest.raises(InputError, match="one target"):
-        ComponentsDisplay.from_estimator(
+        TermsDisplay.from_estimator(
             GaussianProcessRegressor(KERNEL, noise=0.1, optimizer=None).fit(X, np.column_stack([Y, Y])), X
         )

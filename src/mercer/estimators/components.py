@@ -30,7 +30,7 @@ MEAN = "mean"
 
 
 @dataclass(frozen=True)
-class Components:
+class TermComponents:
     """Posterior mean and standard deviation of every term at some rows.
 
     `mean[:, j]` and `std[:, j]` belong to `names[j]`; the last one is the mean function. With several targets the arrays
@@ -70,7 +70,7 @@ class Conditioned:
     covariance: Floats  # (q, q) C
     scale: Floats  # (t,) from working units to those of y
 
-    def parts(self, X: Any, H: Floats, mean: Floats, single: bool) -> Components:  # (m, q), (m, t)
+    def parts(self, X: Any, H: Floats, mean: Floats, single: bool) -> TermComponents:  # (m, q), (m, t)
         """Return the terms at new rows with mean columns H and mean function `mean`."""
         terms = added_terms(self.kernel)
         if len(terms) == 1 and not self.columns.shape[1]:
@@ -80,7 +80,7 @@ class Conditioned:
         center = np.stack([*[part * self.scale for part in means], mean], axis=1)  # (m, p, t)
         std = np.sqrt(np.maximum(np.stack([*variances, flat], axis=1), 0.0))[:, :, None] * np.abs(self.scale)
         names = tuple(str(term) for term in terms)
-        return Components((*names, MEAN), center[..., 0] if single else center, std[..., 0] if single else std)
+        return TermComponents((*names, MEAN), center[..., 0] if single else center, std[..., 0] if single else std)
 
     def _term(self, term: Kernel, X: Any) -> tuple[Floats, Floats]:  # -> (m, t), (m,)
         K = GramOperator(term, X, self.X)

@@ -43,7 +43,7 @@ def to_onnx(model: Any, *, dtype: str = "float64") -> Any:
     """
     check_choice("to_onnx", "dtype", dtype, ("float64", "float32"))
     found = scorer(model)
-    return Graph(found, dtype).model()
+    return OnnxGraph(found, dtype).model()
 
 
 def _onnx() -> Any:
@@ -56,7 +56,7 @@ def _onnx() -> Any:
     return onnx
 
 
-class Graph:
+class OnnxGraph:
     """The nodes, constants and outputs of one graph."""
 
     def __init__(self, found: Scorer, dtype: str) -> None:

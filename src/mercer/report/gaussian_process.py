@@ -183,16 +183,16 @@ class RelevanceDisplay:
 
 
 @dataclass
-class ComponentsDisplay:
+class TermsDisplay:
     """One panel per term of a sum of kernels over one column: posterior mean and band of the term.
 
     >>> import numpy as np
     >>> from mercer import Gaussian, GaussianProcessRegressor, Linear
-    >>> from mercer.report.gaussian_process import ComponentsDisplay
+    >>> from mercer.report.gaussian_process import TermsDisplay
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> kernel = 1.0 * Gaussian(1.0) + 0.1 * Linear()
     >>> model = GaussianProcessRegressor(kernel, noise=0.01, optimizer=None).fit(X, np.sin(X[:, 0]))
-    >>> len(ComponentsDisplay.from_estimator(model, X).axes_)
+    >>> len(TermsDisplay.from_estimator(model, X).axes_)
     3
     """
 
@@ -207,19 +207,19 @@ class ComponentsDisplay:
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, *, names: Sequence[str] | None = None, coverage: float = 0.95
-    ) -> ComponentsDisplay:
+    ) -> TermsDisplay:
         """Evaluate `model.components` over the range of X, and draw it; `names` are titles of the panels."""
         column = one_column(X)[:, 0]
         points = np.linspace(column.min(), column.max(), LINE)
         found = model.components(points[:, None])
         if found.mean.ndim != 2:
-            raise InputError("ComponentsDisplay draws one target; fit one column of y.")
+            raise InputError("TermsDisplay draws one target; fit one column of y.")
         titles = found.names if names is None else tuple(names)
         if len(titles) != len(found):
             raise InputError(f"names must have {len(found)} entries, one per term and one for the mean; got {len(titles)}.")
         return cls(points, titles, found.mean, found.std, coverage).plot()
 
-    def plot(self) -> ComponentsDisplay:
+    def plot(self) -> TermsDisplay:
         """Draw the panels below each other."""
         p, reach = len(self.names), float(ndtri(0.5 + self.coverage / 2))
         self.figure_, panels = many_axes(None, p, 1, (7.0, 1.6 * p + 0.4), sharex=True)

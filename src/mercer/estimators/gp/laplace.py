@@ -20,7 +20,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.components import Components, Conditioned
+from mercer.estimators.components import Conditioned, TermComponents
 from mercer.estimators.gp.exact import ALONE_ROWS, PER_ENTRY, REMEDY
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
@@ -265,7 +265,7 @@ class LaplacePosterior:
             variance[rows] = remaining_variance(self.factor, (block * root).T, prior[rows]) + rest
         return K.times(self.dual) + self.intercept, variance
 
-    def components(self, X: Any) -> Components:
+    def components(self, X: Any) -> TermComponents:
         """Return the terms of the latent function and its constant mean."""
         root = np.sqrt(self.W)
         n, q = len(root), int(self.with_intercept)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError, describe
 from mercer.estimators.base import DualModel, check_is_fitted
-from mercer.estimators.components import Components, Conditioned
+from mercer.estimators.components import Conditioned, TermComponents
 from mercer.estimators.gp.chunked import ChunkedProblem
 from mercer.estimators.gp.diagnosis import GPDiagnosis, GPLeaveOneOut, task_leave_one_out
 from mercer.estimators.gp.exact import ExactPosterior
@@ -310,7 +310,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         assert wider is not None
         return quantile * (wider[0] if len(wider) == 1 else wider)
 
-    def components(self, X: Any) -> Components:
+    def components(self, X: Any) -> TermComponents:
         """Return posterior mean and standard deviation of every term of a sum of kernels, and of the mean function.
 
         The means add up to `predict(X)`, for another likelihood than "gaussian" to the latent mean. Needs the exact route.

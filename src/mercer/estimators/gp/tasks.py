@@ -167,7 +167,7 @@ def is_product(kernel: Kernel) -> bool:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class KroneckerSpectrum:
     """K = U diag(l) U' on rows and B = V diag(m) V' on tasks; G = K x B + noise I has the eigenvalues l m' + noise."""
 
     values: Floats  # (n,) l
@@ -237,7 +237,9 @@ class KroneckerEngine:
             self._rows = take(problem.X, np.arange(0, problem.n, self._t))
         return self._rows
 
-    def _decompose(self, problem: GPProblem, kernel: Kernel, noise: float) -> tuple[TaskFactor, Floats, Floats, Spectrum]:
+    def _decompose(
+        self, problem: GPProblem, kernel: Kernel, noise: float
+    ) -> tuple[TaskFactor, Floats, Floats, KroneckerSpectrum]:
         rows = self._unique(problem)
         factor = _factor(kernel, rows)
         B = np.eye(self._t) if factor.tasks is None else factor.tasks.matrix
@@ -252,10 +254,10 @@ def _factor(kernel: Kernel, rows: Any) -> TaskFactor:
     return found
 
 
-def _spectrum(K: Floats, B: Floats, noise: float) -> Spectrum:
+def _spectrum(K: Floats, B: Floats, noise: float) -> KroneckerSpectrum:
     values, vectors = np.linalg.eigh(K)
     task_values, task_vectors = np.linalg.eigh(B)
-    return Spectrum(np.maximum(values, 0.0), vectors, np.maximum(task_values, 0.0), task_vectors, noise)
+    return KroneckerSpectrum(np.maximum(values, 0.0), vectors, np.maximum(task_values, 0.0), task_vectors, noise)
 
 
 @record()
@@ -289,11 +291,11 @@ class KroneckerPosterior:
         factor = _factor(self.kernel, self.Z)
         return factor.rows, np.eye(self.n_tasks) if factor.tasks is None else factor.tasks.matrix
 
-    def _decomposed(self) -> Spectrum:
+    def _decomposed(self) -> KroneckerSpectrum:
         if "_spectrum" not in self.__dict__:  # a model file does not hold it
             rows, B = self._factors()
             self.__dict__["_spectrum"] = _spectrum(np.asarray(rows(self.Z), dtype=np.float64), B, self.noise)
-        found: Spectrum = self.__dict__["_spectrum"]
+        found: KroneckerSpectrum = self.__dict__["_spectrum"]
         return found
 
     def _tasks(self, X: Any) -> Indices:

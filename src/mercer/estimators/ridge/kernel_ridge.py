@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 from mercer.arrays import Array, Floats
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.base import DEFAULT_KERNEL, READ_IN, DualModel, TrainingSet, check_is_fitted
-from mercer.estimators.components import Components, Conditioned
+from mercer.estimators.components import Conditioned, TermComponents
 from mercer.estimators.intervals import IntervalMixin, jackknife_radius
 from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter
@@ -108,7 +108,7 @@ class RidgeFacts(DualModel):
         found = [weighed(Z, weights) + self.intercept_ for problem in problems for _, Z in feature_blocks(problem)]
         return np.concatenate(found)
 
-    def components(self, X: Any) -> Components:
+    def components(self, X: Any) -> TermComponents:
         """Return every term of a sum of kernels at new rows, and the intercept; the means add up to the prediction.
 
         Standard deviations are those of the Gaussian process with this posterior mean: its noise is alpha times the scale
