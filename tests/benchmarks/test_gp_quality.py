@@ -89,6 +89,7 @@ def test_published_errors_are_relative() -> None:
     assert len(PUBLISHED) >= 8
 
 
+@pytest.mark.slow
 def test_rows_agree_when_small(constants: Constants) -> None:
     def small() -> tuple[np.ndarray, np.ndarray]:
         return gp.synthetic(120, 5)

@@ -50,6 +50,7 @@ def test_noise_per_row_and_several_targets() -> None:
         assert np.abs(a - b).max() < 2e-4 * np.abs(a).max()
 
 
+@pytest.mark.slow
 def test_random_signs_for_many_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same numbers within the error of their means; of samples the standard deviation is known to 9 %."""
     monkeypatch.setattr(fourier_grid, "DENSE", 10)
