@@ -6,7 +6,8 @@ that new rows are compared with, therefore the features fit them no better than 
 
 The threshold comes from simulated runs: a stream drawn from the sample, until the largest standardized distance of a window
 from a reference mean exceeds the threshold. Each run has a reference mean of its own, drawn from the normal distribution of
-the mean of so many rows. This puts the error of the reference into the simulation; without it runs would be too long.
+the mean of as many rows as the reference has. This puts the error of the reference into the simulation; without it runs
+would be too long.
 """
 
 from __future__ import annotations

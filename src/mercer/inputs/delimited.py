@@ -172,7 +172,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 while block := opened.read(1 << 20):
                     yield block
         except (EOFError, OSError, zlib.error):
-            return  # damaged: whoever reads the file says so
+            return  # damaged: the reader of the file raises the error
 
 
 def unpacked_size(files: Iterable[Path], most: int) -> int:

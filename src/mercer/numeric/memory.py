@@ -153,10 +153,10 @@ def available_bytes() -> int | None:
 
 
 def budget_bytes(value: int | float | str | None, most: float = math.inf) -> int:
-    """A memory budget in bytes, cut to what a container or a limit leaves: beyond that a process is ended, not slowed.
+    """Return a memory budget in bytes, cut to what a container or a limit leaves: beyond that the process would be killed.
 
-    `most` is what could be taken at all: little is not worth asking for limits. What the machine has free today has no say,
-    so that the same script takes the same route tomorrow.
+    Limits are read only if `most`, the largest need, could exceed them. Memory that happens to be free is not considered,
+    because the same script must take the same route on another day.
     """
     budget = parse_bytes(value)
     limit = limited_bytes() if most > LITTLE else None

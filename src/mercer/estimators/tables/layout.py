@@ -3,8 +3,8 @@
 Rows are exchangeable, or belong to groups that are never split, or have an order in time. Folds of rows in time are
 consecutive blocks, each predicted from rows before it with a gap between them, because neighbors in time are near-copies.
 
-If nobody says how rows are arranged, `find_order` looks: a date column that increases with the row number, or residuals of
-neighboring rows that are more alike than those of rows in random order, mean that later rows have to judge.
+If neither `order` nor `groups` is given, `find_order` inspects the table. If a date column increases with the row number, or
+residuals of neighboring rows are more alike than those of rows in random order, later rows are held out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Layout:
     places: Indices | None = None  # (n,) how many rows are earlier
     groups: Indices | None = None  # (n,) numbered from 0
     order: tuple[str, ...] = ()  # columns of the time; empty for the row number
-    reason: str = ""  # why, if nobody asked for it
+    reason: str = ""  # why the order was assumed, if it was not given
 
     def take(self, rows: Indices) -> Layout:
         """Return the layout of some rows."""
