@@ -2,8 +2,8 @@
 
 python -m benchmarks.evidence [--all] [--only PATTERN] [--cost quick|minutes|long] [--render] [--list] [--timeout SECONDS]
 
-Claims run one after another. Every result is on disk before the next one begins, so an interrupted run can be
-continued.
+Claims about tests are checked first, in one run of pytest. The others run one after another. Every result is on disk
+before the next one begins, so an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from fnmatch import fnmatchcase
 
 from benchmarks.evidence.page import render
 from benchmarks.evidence.registry import COSTS, ROOT, Claim, Section, blobs, fingerprint, load
-from benchmarks.evidence.run import Record, run, start_again, state, store, stored
+from benchmarks.evidence.run import Record, run, run_tests, start_again, state, store, stored
+from benchmarks.evidence.together import selection
 from benchmarks.results import write_whole
 
 PAGE = ROOT / "docs" / "evidence.md"
@@ -59,6 +60,15 @@ def chosen(sections: Sequence[Section], asked: argparse.Namespace, files: dict[s
     return picked
 
 
+def keep(claims: Sequence[Claim], records: dict[str, Record]) -> bool:
+    """Store and print the records of these claims; return whether one of them failed."""
+    for claim in claims:
+        record = records[claim.id]
+        store(claim, record)
+        print(f"{claim.id}: {record['status']}: {record['text'][:160]} ({record['seconds']} s)", flush=True)
+    return any(record["status"] == "failed" for record in records.values())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0 if every command that ran succeeded, otherwise 1. A target that was not reached is a result, not an error."""
     asked = parser().parse_args(arguments)
@@ -68,19 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.list:
         print("\n".join(f"{claim.cost:8} {claim.id:26} {claim.command}" for claim in claims))
         return 0
+    tests = [claim for claim in claims if selection(claim)]
+    failed = keep(tests, run_tests(tests, files, asked.timeout)) if tests else False
     groups: dict[str, list[Claim]] = {}
     for claim in claims:  # claims that are checked by the same command share one run of it
-        groups.setdefault(claim.command, []).append(claim)
-    failed = False
+        if claim not in tests:
+            groups.setdefault(claim.command, []).append(claim)
     for i, (command, group) in enumerate(groups.items(), 1):
         print(f"[{i}/{len(groups)}] {command}", file=sys.stderr, flush=True)
         start_again(group[0], files)
-        records = run(group, files, asked.timeout)
-        for claim in group:
-            record = records[claim.id]
-            store(claim, record)
-            failed |= record["status"] == "failed"
-            print(f"{claim.id}: {record['status']}: {record['text'][:160]} ({record['seconds']} s)", flush=True)
+        failed |= keep(group, run(group, files, asked.timeout))
     write_whole(PAGE, render(sections, results(sections), blobs()))
     print(f"wrote {PAGE.relative_to(ROOT)}")
     return int(failed)

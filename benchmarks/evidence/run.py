@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.evidence import together
 from benchmarks.evidence.registry import ROOT, Claim, commit, fingerprint
 from benchmarks.results import write_whole
 
@@ -68,21 +69,32 @@ def run(claims: list[Claim], files: Mapping[str, str], timeout: float | None = N
         output += text
         if code:
             break
-    seconds = round(time.perf_counter() - begin, 1)
-    about = {
-        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
-        "commit": commit(),
-        "machine": here(),
-        "seconds": seconds,
-    }
+    seconds = time.perf_counter() - begin
     records = {}
     for claim in claims:
         text = condense(claim.condense, output)
-        records[claim.id] = {
-            "text": text, "status": status(text, code), "sources": fingerprint(claim.depends, files),
-            "details": output[-KEPT:].strip(), **about,
-        }  # fmt: skip
+        records[claim.id] = record(claim, text, status(text, code), output, seconds, files)
     return records
+
+
+def run_tests(claims: list[Claim], files: Mapping[str, str], timeout: float | None = None) -> dict[str, Record]:
+    """Run the tests of all these claims in one pytest process and return a record for each claim."""
+    found, output = together.check(claims, execute, timeout or TIMEOUTS["minutes"])
+    records = {}
+    for claim in claims:
+        text, good, seconds = found[claim.id]
+        text = f"{text} in {seconds:.1f} s"
+        records[claim.id] = record(claim, text, "passed" if good else "failed", text if good else output, seconds, files)
+    return records
+
+
+def record(claim: Claim, text: str, status: str, output: str, seconds: float, files: Mapping[str, str]) -> Record:
+    """Return the result of a claim as it is stored: with its sources, date, commit and machine."""
+    return {
+        "text": text, "status": status, "sources": fingerprint(claim.depends, files), "details": output[-KEPT:].strip(),
+        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}", "commit": commit(), "machine": here(),
+        "seconds": round(seconds, 1),
+    }  # fmt: skip
 
 
 def execute(step: list[str], timeout: float, root: Path = ROOT) -> tuple[str, int]:

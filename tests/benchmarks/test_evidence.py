@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.evidence import page, run
+from benchmarks.evidence import page, run, together
 from benchmarks.evidence.registry import ROOT, Claim, Section, blobs, fingerprint, load
 from benchmarks.rows import load_rows
 from benchmarks.show import SHOWS
@@ -252,3 +252,40 @@ def test_every_measured_number_of_the_readme_is_marked() -> None:
 def test_stored_results_can_be_read() -> None:
     for path in run.RESULTS.glob("*.json"):
         assert json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("pytest tests/a.py tests/b/", {"paths": ["tests/a.py", "tests/b"], "keyword": ""}),
+        ("pytest tests/a.py -k 'one or two'", {"paths": ["tests/a.py"], "keyword": "one or two"}),
+        ("pytest -m slow tests/a.py", None),
+        ("python -m benchmarks.house", None),
+        ("pytest tests/a.py && pytest tests/b.py", None),
+    ],
+)
+def test_which_claims_share_one_run_of_pytest(command: str, found: dict[str, Any] | None) -> None:
+    assert together.selection(a_claim(command=command)) == found
+
+
+def test_one_run_of_pytest_checks_several_claims(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\ndef test_good(): pass\ndef test_bad(): assert False\ndef test_other():\n    pytest.skip('no data')\n"
+    )
+    paths = {"good": "-k good", "bad": "-k 'good or bad'", "skipped": "-k other", "none": "-k nothing", "all": ""}
+    claims = [a_claim(id=name, command=f"pytest test_some.py {words}") for name, words in paths.items()]
+
+    def execute(step: list[str], timeout: float) -> tuple[str, int]:
+        words = ["python", "-m", *step, "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+        return run.execute(words, timeout, tmp_path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        found, _ = together.check(claims, execute, 120.0)
+    assert {name: (text, good) for name, (text, good, _) in found.items()} == {
+        "good": ("1 passed", True),
+        "bad": ("1 failed, 1 passed", False),
+        "skipped": ("1 skipped", False),
+        "none": ("no test was selected", False),
+        "all": ("1 failed, 1 passed, 1 skipped", False),
+    }
