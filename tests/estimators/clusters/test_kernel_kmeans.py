@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import Gaussian, Graph, KernelKMeans, Linear, Polynomial, Spectrum, WeisfeilerLehman
-from mercer.errors import InputError
-from mercer.estimators.clusters import kernel_kmeans
+from mercer.errors import CapabilityError, InputError
+from mercer.estimators.clusters import description, kernel_kmeans
 from mercer.estimators.clusters.lloyd import best_partition, lloyd, membership, plus_plus
 from mercer.estimators.clusters.spectral import SpectralEmbedding, spectral_embedding
 
@@ -207,3 +207,59 @@ def test_spectral_needs_similarities() -> None:
         KernelKMeans(Gaussian(1.0), 2, spectral=True).fit(mercer.chunks(BLOBS, rows=30))
     with pytest.raises(InputError, match="an iterator is read once"):
         KernelKMeans(Gaussian(1.0), 2).fit(mercer.chunks(iter([BLOBS])))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(2)], ids=repr)
+def test_silhouettes_are_those_of_distances_in_feature_space(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = KernelKMeans(kernel, 3).fit(BLOBS)
+    distances = mercer.geometry.distances(np.asarray(kernel(BLOBS)))
+    np.fill_diagonal(distances, 0.0)
+    theirs = silhouette_samples(distances, model.labels_, metric="precomputed")
+    monkeypatch.setattr(description, "VALUES", 7 * len(BLOBS))  # several blocks
+    # squares of distances carry the rounding of kernel values, and their roots its root
+    rounding = np.sqrt(len(BLOBS) * np.finfo(float).eps * np.abs(kernel.diag(BLOBS)).max())
+    assert np.abs(model.silhouette_samples(BLOBS) - theirs).max() <= 10 * rounding / distances[distances > 0].mean()
+
+
+def test_silhouettes_of_single_rows_equal_rows_and_spectral_clusters() -> None:
+    X = np.array([[0.0], [0.1], [9.0]])
+    model = KernelKMeans(Linear(), 2).fit(X)
+    found = model.silhouette_samples(X)
+    assert found[2] == 0.0 and (found[:2] > 0.9).all()
+    pairs = np.array([[0.0], [0.0], [1.0], [1.0]])
+    assert KernelKMeans(Linear(), 2).fit(pairs).silhouette_samples(pairs).tolist() == [1.0] * 4
+    with pytest.raises(InputError, match="all rows are in one cluster"):
+        model.silhouette_samples(X[:2])
+    spectral = KernelKMeans(Gaussian(3.0), 3, spectral=True).fit(BLOBS)
+    assert spectral.silhouette_samples(BLOBS).mean() > 0.7
+
+
+def test_nearest_rows_are_those_of_least_distance() -> None:
+    model = KernelKMeans(Gaussian(2.0), 3).fit(BLOBS)
+    distances = model.transform(BLOBS)
+    for cluster, places in enumerate(model.nearest_rows(BLOBS, 4)):
+        inside = np.flatnonzero(model.labels_ == cluster)
+        assert sorted(places) == sorted(inside[np.argsort(distances[inside, cluster])[:4]])
+        assert (np.diff(distances[places, cluster]) >= 0).all()
+    assert [len(places) for places in model.nearest_rows(BLOBS[:2], 4)].count(0) >= 1
+
+
+def test_names_of_clusters_of_tables_strings_and_graphs() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(5)
+    truth = np.repeat([0, 1], 30)
+    table = pd.DataFrame({"weight": 10.0 * truth + rng.normal(size=60), "noise": rng.normal(size=60)})
+    table["color"] = np.where(truth, "red", "blue")
+    table.loc[3, "color"] = None
+    model = KernelKMeans(mercer.frame_kernel(table), 2).fit(table)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+    names = model.cluster_names(table)
+    assert "high weight" in names[model.labels_[-1]] and "color = red" in names[model.labels_[-1]]
+    assert "low weight" in names[model.labels_[0]] and not any("noise" in name for name in names)
+    graphs = [Graph(4, [(0, 1), (1, 2), (2, 3)], "CCCC")] * 3 + [Graph(4, [(0, 1), (0, 2), (0, 3)], "NOOO")] * 3
+    shapes = KernelKMeans(mercer.VertexHistogram().normalized(), 2).fit(graphs)
+    assert sorted(shapes.cluster_names(graphs, 1)) in (["many C", "many N"], ["many C", "many O"])
+    assert KernelKMeans(Linear(), 1).fit(BLOBS).cluster_names(BLOBS) == ["nothing in particular"]
+    strings = KernelKMeans(mercer.Subsequence(2), 2).fit(["ab", "ba", "cd"])
+    with pytest.raises(CapabilityError, match="counts nothing"):
+        strings.cluster_names(["ab"])

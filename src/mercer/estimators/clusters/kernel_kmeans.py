@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_whole, describe, warn
 from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet, check_is_fitted
+from mercer.estimators.clusters.description import cluster_names, nearest_rows, silhouettes
 from mercer.estimators.clusters.landmarks import VALUES, centers_at, first_centers, sampled_rows, settled
 from mercer.estimators.clusters.lloyd import Partition, best_partition, center_distances, lloyd, prediction_strength
 from mercer.estimators.clusters.spectral import SpectralEmbedding, spectral_embedding
@@ -20,7 +21,8 @@ from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator, gram
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.low_rank import landmark_features, rows_drawn
-from mercer.inputs import count
+from mercer.inputs import count, is_frame
+from mercer.kernels.vectors import Linear
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
@@ -239,6 +241,38 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the sum of squared distances to the nearest centers."""
         return -float(self._squared(X).min(axis=1).sum())
+
+    def silhouette_samples(self, X: Any) -> Floats:
+        """Return the silhouette of every row among the rows X, (n,), by distances in feature space.
+
+        (b - a) / max(a, b) for the mean distances a to the rows of its own cluster and b to those of the next one: near 1
+        inside a cluster, near 0 between two, negative where another cluster is nearer.
+        """
+        labels = self.predict(X)
+        if self._embedding is not None:
+            E = self._embedding(self.kernel_, self._read(X, reset=False), self.X_fit_)
+            return silhouettes(Linear(), E, labels, self.n_clusters_)
+        return silhouettes(self.kernel_, self._read(X, reset=False), labels, self.n_clusters_)
+
+    def nearest_rows(self, X: Any, n: int = 5) -> list[Indices]:
+        """Return for every cluster the places of its n rows nearest to the center, the nearest first."""
+        return nearest_rows(self._squared(X), check_whole("KernelKMeans", "n", n, 1))
+
+    def cluster_names(self, X: Any, n: int = 3) -> list[str]:
+        """Return a name for every cluster: up to n columns, or counted features of the kernel, that set it apart.
+
+        A feature sets a cluster apart by the difference of its means inside and outside, in standard deviations.
+
+        >>> import numpy as np
+        >>> from mercer import KernelKMeans, Spectrum
+        >>> words = ["abab", "baba", "abba", "cdcd", "dcdc", "cddc"]
+        >>> model = KernelKMeans(Spectrum(1).normalized(), 2, random_state=0).fit(words)
+        >>> sorted(model.cluster_names(words, 2))
+        ['many a, many b', 'many c, many d']
+        """
+        check_whole("KernelKMeans", "n", n, 1)
+        rows = X if is_frame(X) else self._read(X, reset=False)
+        return cluster_names(self.kernel_, rows, self.predict(X), self.n_clusters_, n)
 
     def _squared(self, X: Any) -> Floats:  # -> (n, k)
         check_is_fitted(self)
