@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -158,7 +159,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         if route.solver == "landmarks":
             return self._on_landmarks(data, rng, meter)
         K = np.asarray(gram(data.kernel, data.rows), dtype=np.float64)
-        k = self._number(K if len(K) <= AUTO_ROWS else _part(K, rng), rng)
+        k = self._number(lambda: K if len(K) <= AUTO_ROWS else _part(K, rng), rng)
         if not self.spectral:
             found = self._from_gram(K, weights, k, rng)
             return Clusters(found, data.X, _sizes(found, weights, k))
@@ -174,7 +175,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         if self.n_clusters == "auto" or isinstance(self.init, str):
             self._check_init()
             Z = features(some.X)
-            k = self._number(_sample_gram(Z, rng), rng)
+            k = self._number(lambda: _sample_gram(Z, rng), rng)
             start = first_centers(features, some, k, self.n_init, self.max_iter, self.tol, rng)
         else:
             seeds = self._seeds(int(self.n_clusters), data.n)
@@ -182,10 +183,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         found, sizes = settled(features, data.X, data.weights, start, self.max_iter, self.tol, meter)
         return Clusters(found, features.landmarks, sizes)
 
-    def _number(self, K: Floats, rng: np.random.Generator) -> int:
-        """The number of clusters: as given, or by prediction strength on some rows."""
+    def _number(self, some: Callable[[], Floats], rng: np.random.Generator) -> int:
+        """The number of clusters: as given, or by prediction strength on the Gram matrix of some rows."""
         if self.n_clusters != "auto":
             return int(self.n_clusters)
+        K = some()
         n = len(K)
         splits = [np.array_split(rng.permutation(n), 2) for _ in range(SPLITS)]
         halves = [(np.sort(first), np.sort(second)) for first, second in splits]

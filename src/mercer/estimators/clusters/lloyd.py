@@ -26,32 +26,49 @@ def center_distances(cross: Floats, diagonal: Floats, center_norms: Floats) -> F
     return np.maximum(diagonal[:, None] - 2.0 * cross + center_norms, 0.0)
 
 
+#: Sums over clusters are updated if at most this share of the rows changed theirs, otherwise computed anew.
+FEW = 0.25
+
+
 def lloyd(K: Floats, weights: Floats, seeds: Indices, max_iter: int, tol: float) -> Partition:  # (n, n), (n,), (k,)
     """Return the partition that Lloyd's iterations reach from centers at some rows.
 
-    A cluster that loses all its rows gets the row that is farthest from its center.
+    A cluster that loses all its rows gets the row that is farthest from its center. Kernel values with the centers are
+    sums over clusters, which change only by the rows that change their cluster.
     """
-    diagonal = np.asarray(np.diagonal(K))
+    k, diagonal, every = len(seeds), np.asarray(np.diagonal(K)), np.arange(len(K))
     labels = np.asarray(center_distances(K[:, seeds], diagonal, diagonal[seeds]).argmin(axis=1))
-    before = np.inf
+    before, sums, known = np.inf, np.empty(0), labels
     for step in range(1, max_iter + 1):
-        labels = _without_empty(labels, K, weights, len(seeds))
-        members = membership(labels, weights, len(seeds))
-        cross = K @ members
-        norms = np.einsum("ic,ic->c", members, cross)
+        labels = _without_empty(labels, K, weights, k)
+        changed = np.flatnonzero(labels != known)
+        if step == 1 or len(changed) > FEW * len(K):
+            sums = K @ _assigned(labels, weights, k)
+        elif len(changed):
+            moved = _assigned(labels[changed], weights[changed], k) - _assigned(known[changed], weights[changed], k)
+            sums += K[changed].T @ moved
+        sizes = np.bincount(labels, weights, minlength=k)
+        cross = sums / sizes
+        norms = np.bincount(labels, weights * cross[every, labels], minlength=k) / sizes
         squared = center_distances(cross, diagonal, norms)
         nearest = np.asarray(squared.argmin(axis=1))
-        inertia = float(weights @ squared[np.arange(len(K)), nearest])
+        inertia = float(weights @ squared[every, nearest])
         if np.array_equal(nearest, labels) or before - inertia <= tol * inertia:
-            return Partition(nearest, members, norms, inertia, step, True)
-        labels, before = nearest, inertia
-    return Partition(labels, members, norms, inertia, max_iter, False)
+            return Partition(nearest, membership(labels, weights, k), norms, inertia, step, True)
+        known, labels, before = labels, nearest, inertia
+    return Partition(labels, membership(known, weights, k), norms, inertia, max_iter, False)
+
+
+def _assigned(labels: Indices, weights: Floats, k: int) -> Floats:  # (n,), (n,) -> (n, k)
+    """Return the weight of every row in the column of its cluster."""
+    found = np.zeros((len(labels), k))
+    found[np.arange(len(labels)), labels] = weights
+    return found
 
 
 def membership(labels: Indices, weights: Floats, k: int) -> Floats:  # (n,), (n,) -> (n, k)
     """Return the weight of every row in the center of its cluster."""
-    members = np.zeros((len(labels), k))
-    members[np.arange(len(labels)), labels] = weights
+    members = _assigned(labels, weights, k)
     return members / members.sum(axis=0)
 
 
