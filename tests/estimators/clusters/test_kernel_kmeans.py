@@ -188,16 +188,31 @@ def test_spectral_clusters_and_new_rows(tmp_path: Path) -> None:
     assert np.array_equal(mercer.load(tmp_path / "model").predict(rings), model.predict(rings))
 
 
-def test_spectral_coordinates_are_eigenvectors_of_the_random_walk() -> None:
-    weights = RNG.integers(1, 3, 40).astype(float)
+def test_spectral_coordinates_are_steps_of_the_walk_over_copies() -> None:
+    weights = RNG.integers(1, 3, 40)
+    copies = np.repeat(np.arange(40), weights)
     K = np.asarray(Gaussian(2.0)(BLOBS[:40]))
-    coef, axes = spectral_embedding(K, weights, 3)
-    walk = (K * weights) / (K @ weights)[:, None]
-    values = np.linalg.eigvals(walk).real
-    for c, value in enumerate(np.sort(values)[::-1][:3]):
-        assert np.allclose(walk @ axes[:, c], value * axes[:, c], atol=1e-10)
-    embedding = SpectralEmbedding(coef, weights, np.zeros((3, 1)))
+    coef, axes = spectral_embedding(K, weights.astype(float), 3)
+    between = K[np.ix_(copies, copies)].copy()
+    np.fill_diagonal(between, 0.0)  # the walk does not stay
+    walk = between / between.sum(axis=1, keepdims=True)
+    values = np.sort(np.linalg.eigvals(walk).real)[::-1][:3]
+    extended = np.linalg.inv(np.diag(K @ weights)) @ K  # one step from any row
+    for c, value in enumerate(values):
+        # axes = extended W e / value, so e, the eigenvector, is found from coef = W e / (degrees value)
+        e = coef[:, c] * value / weights
+        assert np.allclose(walk @ e[copies], value * e[copies], atol=1e-10)
+        assert np.allclose(extended @ (weights * e) / value, axes[:, c], atol=1e-10)
+    embedding = SpectralEmbedding(coef, weights.astype(float), np.zeros((3, 1)))
     assert np.allclose(embedding(Gaussian(2.0), BLOBS[:7], BLOBS[:40]), axes[:7], atol=1e-10)
+
+
+def test_a_row_without_similar_rows_is_no_spectral_cluster() -> None:
+    words = ["abab", "baba", "abba", "cdcd", "dcdc", "cddc", "xyz"]
+    model = KernelKMeans(Spectrum(2).normalized(), 2, spectral=True).fit(words)
+    assert len(set(model.labels_[:3])) == len(set(model.labels_[3:6])) == 1 and model.labels_[0] != model.labels_[3]
+    with pytest.raises(InputError, match="no two rows that are similar"):
+        KernelKMeans(Spectrum(2).normalized(), 2, spectral=True).fit(["ab", "cd", "ef"])
 
 
 def test_spectral_needs_similarities() -> None:
