@@ -72,26 +72,42 @@ def loo() -> bool:
 
 
 def race(sizes: tuple[int, ...]) -> bool:
-    """Fit two noisy classes in five columns beside scikit-learn, from the same single start, untuned."""
+    """Fit two noisy classes in five columns beside scikit-learn, from the same single start, untuned.
+
+    A fit of each to 800 other rows before it loads modules and compiled loops. The time is the smallest of three fits,
+    of one from 2,000 rows on.
+    """
     good = True
+    warm = _noisy_classes(800)
+    GaussianProcessClassifier(Gaussian(1.0)).fit(*warm)
+    TheirProcess(ConstantKernel(1.0) * RBF(1.0), optimizer=None).fit(*warm)
     for n in sizes:
-        rng = np.random.default_rng(n)
-        X = rng.normal(size=(n, 5))
-        y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n) > 0
-        begin = time.perf_counter()
-        ours = GaussianProcessClassifier(1.0 * Gaussian(1.0), priors=None, n_restarts=0).fit(X, y)
-        middle = time.perf_counter()
-        theirs = TheirProcess(ConstantKernel(1.0) * RBF(1.0)).fit(X, y)
-        end = time.perf_counter()
+        X, y = _noisy_classes(n)
+        repeats = 3 if n < 2000 else 1
+        ours = GaussianProcessClassifier(1.0 * Gaussian(1.0), priors=None, n_restarts=0)
+        theirs = TheirProcess(ConstantKernel(1.0) * RBF(1.0))
+        fast, slow = _fit_seconds(ours, X, y, repeats), _fit_seconds(theirs, X, y, repeats)
         a, b = ours.log_marginal_likelihood_value_, theirs.log_marginal_likelihood_value_
-        ratio = (end - middle) / (middle - begin)
-        good &= ratio >= 8.0 and a >= b - 1e-2
-        print(
-            f"n = {n}: {middle - begin:.2f} s against {end - middle:.2f} s ({ratio:.1f}x), likelihoods {a:.3f} and {b:.3f}",
-            flush=True,
-        )
+        good &= slow / fast >= 8.0 and a >= b - 1e-2
+        line = f"{fast:.3f} s against {slow:.2f} s ({slow / fast:.1f}x), likelihoods {a:.3f} and {b:.3f}"
+        print(f"n = {n}: {line}", flush=True)
     print("at least 8x at every size, at equal or higher likelihood" if good else "NOT REACHED: see above")
     return good
+
+
+def _noisy_classes(n: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 5))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n) > 0
+
+
+def _fit_seconds(model: Any, X: Array, y: Array, repeats: int) -> float:
+    found = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        model.fit(X, y)
+        found.append(time.perf_counter() - begin)
+    return min(found)
 
 
 def _logistic_sets() -> dict[str, tuple[Array, Array, Array, Array]]:

@@ -3,36 +3,129 @@
 The mode maximizes  psi = sum_i w_i log p(y_i | f_i + o_i) - 1/2 a'K a,  f = K a + c.  With W the curvature of the likelihood
 and B = I + W^1/2 K W^1/2, M = W^1/2 B^-1 W^1/2 = (K + W^-1)^-1, a Newton step is (Rasmussen & Williams, algorithm 3.1)
 
-    a = u - c v,   u = (I - M K)(W f + g),   v = M 1,   c = 1'u / 1'v   (c = 0 without intercept).
+    da = (I - M K)(g - a) - dc v,   v = M 1,   dc such that 1'(a + da) = 0   (dc = 0 without intercept).
 
-Laplace's log marginal likelihood is psi - 1/2 log det B. Its derivative is <N, dK> with (algorithm 5.1, written with M)
+Written with the residual g - a, the step is small where the residual is: an approximate factor, in single precision or of
+a W nearby, still leads to the exact mode. Laplace's log marginal likelihood is psi - 1/2 log det B. Its derivative is
+<N, dK> with (algorithm 5.1, written with M)
 
     N = 1/2 (a a' - M + q a' + a q'),   q = s - M K s,   s_i = -1/2 S_ii dW_i/df_i,   S_ii = (1 - (B^-1)_ii) / W_i;
 
-an intercept replaces q by q - v 1'q / 1'v. For C classes with softmax probabilities P the curvature of a row is
-w (diag(p) - p p'), and one factorization per class is enough (algorithms 3.3 and 3.4):
-
-    M_cd = E_c [c = d] - E_c T^-1 E_d,   E_c = (K + D_c^-1)^-1,   D_c = w P_c,   T = sum_c E_c,
-    log det(I + K W) = sum_c log det B_c + log det T - sum_i log w_i.
+an intercept replaces q by q - v 1'q / 1'v.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer.arrays import Array, Floats
+from mercer.errors import NumericalError
 from mercer.linalg.cholesky import Factor, Inverse, cholesky
 from mercer.linalg.evidence import Evidence, Tile
-from mercer.linalg.likelihoods import Likelihood, log_softmax
+from mercer.linalg.likelihoods import Likelihood
 
 #: A step is halved at most this often before the solver gives up.
 HALVINGS = 40
 
 #: The smallest curvature relative to the largest; smaller ones would divide by zero.
 LEAST = 1e-14
+
+#: From this many rows on, steps are found in single precision until the mode is almost reached, and the first ones on half
+#: of the rows.
+MANY_ROWS = 400
+
+#: Single precision is used if n max(K) max(W), a bound of the condition number, times its rounding is below this.
+SAFE = 0.05
+
+#: In single precision a factor is used again while no curvature has changed by more than this share.
+KEPT = 0.05
+
+#: Steps in single precision end at a promised gain below this, relative to the objective, or after this many.
+NEAR, ROUGH_STEPS = 1e-18, 40
+
+#: A factor belongs to the mode if its curvatures differ by no more than this, relative and summed: an error of log det B.
+SAME = 1e-9
+
+#: Tolerance of the mode on half of the rows.
+HALF_TOL = 1e-4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Latent values f = K a + c with the objective there."""
+
+    f: Floats  # (n,) or (n, C)
+    dual: Floats  # like f
+    constant: Any  # number or (C,)
+    value: float
+
+
+class Task(Protocol):
+    """What `climb` needs of a problem."""
+
+    rough: bool
+
+    def place(self, f: Floats, dual: Floats, constant: Any) -> Place:
+        """Return a place with its objective."""
+
+    def slope(self, f: Floats) -> Floats:
+        """Return the derivative of the log-likelihood in f."""
+
+    def begin(self, f: Floats) -> Place:
+        """Return the maximum of the quadratic model around f, whose dual coefficients are not known."""
+
+    def step(self, here: Place) -> Place:
+        """Return the maximum of the quadratic model around a place."""
+
+    def sharpen(self) -> bool:
+        """Leave the approximate factors; return False if they were exact."""
+
+
+def climb(task: Task, zero: Floats, start: Floats | None, tol: float, max_iter: int) -> tuple[Place, bool, int, str]:
+    """Maximize by Newton steps with halving from latent values `start`; return the end, convergence, steps, a message."""
+    here, n_iter, rough_steps = task.place(zero, np.zeros_like(zero), zero.mean(axis=0) * 0.0), 0, 0
+    if start is not None:
+        first = task.begin(start)
+        if first.value >= here.value:  # a start of another problem may be worse than zero
+            here, n_iter = first, 1
+    while n_iter < max_iter:
+        to = task.step(here)
+        n_iter += 1
+        slope, way = task.slope(here.f), to.f - here.f
+        promise = 0.5 * float(np.sum(slope * way) - np.sum(here.dual * (way - to.constant + here.constant)))
+        size = 1.0 + abs(here.value)
+        done = abs(promise) <= tol * size
+        found = _shortened(task, here, to, 1e-12 * size if done else 0.0)
+        if found is None and not task.sharpen():
+            apart = float(np.abs(slope - here.dual).max())
+            good = apart <= 1e-4 * (1.0 + float(np.abs(slope).max()))
+            rest = "" if good else f", and the slope is {apart:.1e}"
+            return here, good, n_iter, f"no shorter step gains anything{rest}"
+        here = here if found is None else found
+        if done and not task.rough:
+            return here, True, n_iter, f"a step promised to gain less than {tol:g}"
+        rough_steps += 1
+        if task.rough and (abs(promise) <= NEAR * size or rough_steps >= ROUGH_STEPS):
+            task.sharpen()
+    return here, False, n_iter, f"stopped after {max_iter} steps"
+
+
+def _shortened(task: Task, here: Place, to: Place, slack: float) -> Place | None:
+    """Return the longest of the steps 1, 1/2, 1/4, … that loses at most `slack`, or None."""
+    share = 1.0
+    for _ in range(HALVINGS):
+        if to.value >= here.value - slack:
+            return to
+        share *= 0.5
+        to = task.place(
+            here.f + 0.5 * (to.f - here.f), here.dual + 0.5 * (to.dual - here.dual),
+            here.constant + 0.5 * (to.constant - here.constant),
+        )  # fmt: skip
+    return None
 
 
 @dataclass(frozen=True)
@@ -46,6 +139,7 @@ class Mode:
     W: Floats  # (n,)
     slope: Floats  # (n,) dW / df
     factor: Factor  # of B
+    logdet: float  # log det B
     converged: bool
     n_iter: int
     message: str
@@ -54,7 +148,7 @@ class Mode:
     @property
     def evidence(self) -> float:
         """Laplace's log marginal likelihood."""
-        return self.value - 0.5 * self.factor.logdet
+        return self.value - 0.5 * self.logdet
 
     def M(self, X: Array) -> Floats:  # noqa: N802 - a matrix; (n,) or (n, t) -> same
         """Return (K + W^-1)^-1 X."""
@@ -64,7 +158,7 @@ class Mode:
         return root * self.factor.solve(root * X)
 
 
-def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
+def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,), start (n,)
     K: Floats,
     likelihood: Likelihood,
     y: Array,
@@ -72,13 +166,13 @@ def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
     weights: Floats | None = None,
     offset: Floats | float = 0.0,
     intercept: bool = False,
-    start: tuple[Floats, float] | None = None,
+    start: Floats | None = None,
     tol: float = 1e-10,
     max_iter: int = 100,
 ) -> Mode:
     """Return the mode of the latent function by Newton's method with step halving.
 
-    `start` is (dual, intercept) of a problem nearby. It ends when a step promises to gain at most ``tol`` (1 + |psi|).
+    `start` are latent values of a problem nearby. It ends when a step promises to gain at most ``tol`` (1 + |psi|).
 
     >>> from mercer.linalg.likelihoods import Logit
     >>> mode = find_mode(np.eye(2), Logit(), np.array([1.0, 0.0]))
@@ -86,56 +180,109 @@ def find_mode(  # K (n, n), y (n,) or (n, 2), weights (n,), offset (n,)
     (True, True)
     """
     n = len(K)
-    w = np.ones(n) if weights is None else weights
+    w, shift = np.ones(n) if weights is None else weights, np.broadcast_to(np.asarray(offset, dtype=np.float64), (n,))
+    task = _Latent(K, likelihood, y, w, shift, intercept)
+    if start is None and n >= MANY_ROWS:
+        start = task.from_half()
+    here, converged, n_iter, message = climb(task, np.zeros(n), start, tol, max_iter)
+    W, slope, factor = task.settled(here.f)
+    return Mode(
+        here.f, here.dual, float(here.constant), here.value, W, slope, factor, factor.logdet, converged, n_iter, message,
+        intercept,
+    )  # fmt: skip
 
-    def psi(f: Floats, a: Floats, c: float) -> float:
+
+class _Latent:
+    """Newton steps of one latent function, with a factor of B that is kept while the curvature is the same."""
+
+    def __init__(self, K: Floats, likelihood: Likelihood, y: Array, w: Floats, offset: Floats, intercept: bool) -> None:
+        self.K, self.likelihood, self.y, self.w, self.offset, self.intercept = K, likelihood, y, w, offset, intercept
+        self.rough = len(K) >= MANY_ROWS
+        self.factor: Factor | None = None
+        self.W = self.bend = np.empty(0)  # curvature of the factor and its derivative
+        self._memory: dict[str, Array] = {}
+
+    def place(self, f: Floats, dual: Floats, constant: float) -> Place:
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(w @ likelihood.log_density(y, f + offset)) - 0.5 * float(a @ (f - c))
+            fit = float(self.w @ self.likelihood.log_density(self.y, f + self.offset))
+        return Place(f, dual, constant, fit - 0.5 * float(dual @ (f - constant)))
 
-    a, c = (np.zeros(n), 0.0) if start is None else start
-    f = K @ a + c
-    value = psi(f, a, c)
-    if start is not None:  # another problem's mode may be worse than zero
-        plain = psi(np.zeros(n), np.zeros(n), 0.0)
-        if not value >= plain:
-            a, c, f, value = np.zeros(n), 0.0, np.zeros(n), plain
-    converged, message, factor, W_old = False, f"stopped after {max_iter} steps", None, np.empty(0)
-    for n_iter in range(max_iter + 1):
-        gradient = w * likelihood.derivatives(y, f + offset)[0]
-        W, slope = (w * part for part in likelihood.curvature(y, f + offset))
+    def slope(self, f: Floats) -> Floats:
+        return self.w * self.likelihood.derivatives(self.y, f + self.offset)[0]
+
+    def begin(self, f: Floats) -> Place:
+        self._prepare(f)
+        return self._moved(self._solved(self.W * f + self.slope(f)), 0.0)
+
+    def step(self, here: Place) -> Place:
+        self._prepare(here.f)
+        return self._moved(here.dual + self._solved(self.slope(here.f) - here.dual), here.constant)
+
+    def sharpen(self) -> bool:
+        was, self.rough = self.rough, False
+        self.factor = None if was else self.factor
+        return was
+
+    def settled(self, f: Floats) -> tuple[Floats, Floats, Factor]:
+        """Return W, dW / df and the factor of B at the mode, or so near that log det B is the same."""
+        self.sharpen()
+        factor = self._prepare(f)
+        return self.W, self.bend, factor
+
+    def from_half(self) -> Floats:
+        """Return the function whose mode was found on every second row with twice the weight, at all rows."""
+        half = slice(0, None, 2)
+        found = find_mode(
+            np.ascontiguousarray(self.K[half, half]), self.likelihood, self.y[half], weights=2.0 * self.w[half],
+            offset=self.offset[half], intercept=self.intercept, tol=HALF_TOL,
+        )  # fmt: skip
+        return np.asarray(self.K[:, half] @ found.dual + found.intercept)
+
+    def _prepare(self, f: Floats) -> Factor:
+        """Return the factor of B at the curvature of f; the present one if it is near enough."""
+        W, bend = (self.w * part for part in self.likelihood.curvature(self.y, f + self.offset))
         W = np.maximum(W, LEAST * max(float(W.max()), 1e-300))
-        if factor is None or not np.array_equal(W, W_old):
-            root = np.sqrt(W)
-            factor, W_old = cholesky(root[:, None] * K * root, 1.0, overwrite=True), W
-        if converged or n_iter == max_iter:
-            break
-        b = W * f + gradient
-        u = b - root * factor.solve(root * (K @ b))
-        to_c = 0.0
-        if intercept:
-            v = root * factor.solve(root)
-            to_c = float(u.sum() / v.sum())
-            u = u - to_c * v
-        step, to_f, share = u - a, K @ u + to_c, 1.0
-        promise = 0.5 * float(gradient @ (to_f - f) - a @ (to_f - f - to_c + c))
-        done = abs(promise) <= tol * (1.0 + abs(value))
-        for _ in range(HALVINGS):
-            trial = a + share * step, c + share * (to_c - c), f + share * (to_f - f)
-            reached = psi(trial[2], trial[0], trial[1])
-            if reached >= value or (done and reached >= value - 1e-12 * (1.0 + abs(value))):
-                break
-            share *= 0.5
-        else:
-            converged, message = True, "no shorter step gains anything"
-            size = float(np.abs(gradient - a).max())
-            if size > 1e-4 * (1.0 + float(np.abs(gradient).max())):
-                converged, message = False, f"no shorter step gains anything, and the slope is {size:.1e}"
-            break
-        (a, c, f), value = trial, reached
-        if done:
-            converged, message = True, f"a step promised to gain less than {tol:g}"
-    assert factor is not None  # the loop runs at least once
-    return Mode(f, a, c, value, W, slope, factor, converged, n_iter, message, intercept)
+        if self.factor is not None:
+            change = np.abs(W / self.W - 1.0)
+            if float(change.max()) <= KEPT if self.rough else float(change.sum()) <= SAME:
+                return self.factor
+        size = float(self.K.diagonal().max()) * float(W.max()) * len(W)
+        if self.rough and not size * float(np.finfo(np.float32).eps) <= SAFE:
+            self.rough = False
+        self.W, self.bend, self.factor = W, bend, None
+        try:
+            self.factor = self._factor(np.float32 if self.rough else np.float64)
+        except NumericalError:
+            if not self.rough:
+                raise
+            self.rough = False
+            self.factor = self._factor(np.float64)
+        return self.factor
+
+    def _factor(self, dtype: Any) -> Factor:
+        root, name = np.sqrt(self.W), np.dtype(dtype).name
+        if name not in self._memory:  # the memory of a factor is that of the one before
+            self._memory[name] = np.empty(self.K.shape, dtype)
+        B = np.multiply(self.K, root, out=self._memory[name], casting="same_kind")
+        B *= root[:, None].astype(dtype)
+        return cholesky(B, 1.0, overwrite=True)
+
+    def _solved(self, x: Floats) -> Floats:
+        """Return (I - M K) x."""
+        return x - self._times_m(self.K @ x)
+
+    def _times_m(self, x: Floats) -> Floats:
+        assert self.factor is not None
+        root = np.sqrt(self.W)
+        return root * self.factor.solve(root * x)
+
+    def _moved(self, dual: Floats, constant: float) -> Place:
+        change = 0.0
+        if self.intercept:
+            v = self._times_m(np.ones(len(dual)))
+            change = float(dual.sum() / v.sum())
+            dual = dual - change * v
+        return self.place(self.K @ dual + (constant + change), dual, constant + change)
 
 
 def laplace_evidence(  # K (n, n)
@@ -183,188 +330,38 @@ def laplace_evidence(  # K (n, n)
     return Evidence(value, pullback(tile, values), further, jitter)
 
 
-@dataclass(frozen=True)
-class SoftmaxMode:
-    """The most probable latent functions of C classes, and the factors for their uncertainty."""
-
-    F: Floats  # (n, C)
-    dual: Floats  # (n, C) A with F = K A + intercept
-    intercept: Floats  # (C,)
-    value: float  # psi
-    D: Floats  # (n, C)
-    blocks: tuple[Floats, ...]  # E_c (n, n) per class
-    logdet: float  # sum_c log det B_c
-    total: Factor  # of T
-    weights: Floats  # (n,)
-    converged: bool
-    n_iter: int
-    message: str
-
-    @property
-    def evidence(self) -> float:
-        """Laplace's log marginal likelihood."""
-        return self.value - 0.5 * (self.logdet + self.total.logdet - float(np.log(self.weights).sum()))
-
-    def M(self, X: Array) -> Floats:  # noqa: N802 - a matrix; (n, C) -> (n, C)
-        """Return M X with the blocks of the module docstring."""
-        return _times_m(self.blocks, self.total, X)
+#: Corrections of held-out values end when none of them moves by more, or after this many.
+STILL, CORRECTIONS = 0.05, 4
 
 
-def _times_m(blocks: Sequence[Floats], total: Factor, X: Floats) -> Floats:  # (n, C) -> (n, C)
-    EX = np.column_stack([E @ X[:, c] for c, E in enumerate(blocks)])
-    middle = total.solve(EX.sum(axis=1))
-    return EX - np.column_stack([E @ middle for E in blocks])
+def held_out_latent(mode: Mode, slopes: Callable[[Floats], Floats]) -> Floats:  # (n, n) -> (n, n); -> (n,)
+    """Return approximate leave-one-out values of the latent function, exact for a Gaussian likelihood.
 
-
-def class_blocks(K: Floats, D: Floats) -> tuple[tuple[Floats, ...], float, Factor]:  # (n, n), (n, C)
-    """Return E_c of every class, sum_c log det B_c, and the factor of T = sum_c E_c."""
-    blocks, logdet, T = [], 0.0, np.zeros(K.shape, order="F")
-    for root in np.sqrt(D).T:
-        factor = cholesky(root[:, None] * K * root, 1.0, overwrite=True)
-        logdet += factor.logdet
-        E = factor.inverse().dense()
-        E *= root[:, None]
-        E *= root
-        T += E
-        blocks.append(E)
-    return tuple(blocks), logdet, cholesky(T, 0.0, overwrite=True)
-
-
-def find_softmax_mode(  # K (n, n), Y (n, C) one-hot, weights (n,) > 0
-    K: Floats,
-    Y: Floats,
-    *,
-    weights: Floats | None = None,
-    intercept: bool = False,
-    start: tuple[Floats, Floats] | None = None,
-    tol: float = 1e-10,
-    max_iter: int = 100,
-) -> SoftmaxMode:
-    """Return the mode of C latent functions under softmax, by Newton's method with step halving.
-
-    >>> mode = find_softmax_mode(np.eye(3), np.eye(3))
-    >>> mode.converged, bool(np.allclose(mode.F, np.eye(3) - np.exp(log_softmax(mode.F))))  # F = g at the mode, if K = I
-    (True, True)
-    """
-    n, C = Y.shape
-    w = np.ones(n) if weights is None else weights
-
-    def psi(F: Floats, A: Floats, c: Floats) -> float:
-        return float(w @ np.sum(Y * log_softmax(F), axis=1)) - 0.5 * float(np.sum(A * (F - c)))
-
-    A, c = (np.zeros((n, C)), np.zeros(C)) if start is None else start
-    F = K @ A + c
-    value = psi(F, A, c)
-    if start is not None and not value >= psi(np.zeros((n, C)), np.zeros((n, C)), np.zeros(C)):
-        A, c, F = np.zeros((n, C)), np.zeros(C), np.zeros((n, C))
-        value = psi(F, A, c)
-    converged, message = False, f"stopped after {max_iter} steps"
-    for n_iter in range(max_iter + 1):
-        P = np.exp(log_softmax(F))
-        D = np.maximum(w[:, None] * P, LEAST * w[:, None])
-        blocks, logdet, total = class_blocks(K, D)
-        if converged or n_iter == max_iter:
-            break
-        G = w[:, None] * (Y - P)
-        WF = w[:, None] * (P * F - P * np.sum(P * F, axis=1, keepdims=True))
-        b = WF + G
-        U = b - _times_m(blocks, total, K @ b)
-        to_c = np.zeros(C)
-        if intercept:
-            ones = [np.eye(C)[k] * np.ones((n, 1)) for k in range(C)]
-            columns = [_times_m(blocks, total, one) for one in ones]
-            matrix = np.array([V.sum(axis=0) for V in columns]).T
-            to_c = np.linalg.lstsq(matrix, U.sum(axis=0), rcond=1e-12)[0]
-            to_c -= to_c.mean()
-            U = U - sum(to_c[k] * columns[k] for k in range(C))
-        to_F, share = K @ U + to_c, 1.0
-        promise = 0.5 * float(np.sum(G * (to_F - F)) - np.sum(A * (to_F - F - to_c + c)))
-        done = abs(promise) <= tol * (1.0 + abs(value))
-        for _ in range(HALVINGS):
-            trial = A + share * (U - A), c + share * (to_c - c), F + share * (to_F - F)
-            reached = psi(trial[2], trial[0], trial[1])
-            if reached >= value or (done and reached >= value - 1e-12 * (1.0 + abs(value))):
-                break
-            share *= 0.5
-        else:
-            size = float(np.abs(G - A).max())
-            converged = size <= 1e-4
-            message = "no shorter step gains anything" + ("" if converged else f", and the slope is {size:.1e}")
-            break
-        (A, c, F), value = trial, reached
-        if done:
-            converged, message = True, f"a step promised to gain less than {tol:g}"
-    return SoftmaxMode(F, A, c, value, D, blocks, logdet, total, w, converged, n_iter, message)
-
-
-def softmax_evidence(  # K (n, n)
-    mode: SoftmaxMode, K: Floats, pullback: Callable[[Tile, Tile], Array]
-) -> Evidence:
-    """Return Laplace's log marginal likelihood of a softmax mode (without intercept) with its exact gradient."""
-    P, w = np.exp(log_softmax(mode.F)), mode.weights
-    N = np.zeros(K.shape)
-    blocks = _row_covariances(mode, K, N)
-    # dW_ab / df_c = w (p_a (d_ac - p_c) d_ab - p_a p_b (d_ac + d_bc - 2 p_c)); s_c = -1/2 tr(blocks dW / df_c)
-    diagonal = np.einsum("icc->ic", blocks)
-    mixed = np.einsum("icd,id->ic", blocks, P)  # sum_d S_cd p_d
-    whole = np.einsum("ic,ic->i", P, mixed)
-    s = -0.5 * w[:, None] * P * (diagonal - np.einsum("ic,ic->i", P, diagonal)[:, None] - 2.0 * mixed + 2.0 * whole[:, None])
-    Q = s - mode.M(K @ s)
-    left = 0.5 * mode.dual + Q
-    N += 0.5 * (left @ mode.dual.T + mode.dual @ left.T)
-
-    def tile(rows: slice, cols: slice) -> Array:
-        return N[rows, cols]
-
-    def values(rows: slice, cols: slice) -> Array:
-        return np.ascontiguousarray(K[rows, cols])
-
-    return Evidence(mode.evidence, pullback(tile, values), 0.0, mode.total.jitter)
-
-
-def _row_covariances(mode: SoftmaxMode, K: Floats, N: Floats | None = None) -> Floats:  # -> (n, C, C)
-    """Return the posterior covariance of the C latent values of every row; -1/2 sum_c M_cc is added to ``N`` if given."""
-    n, C = mode.F.shape
-    through = []  # L_T^-1 E_c K
-    found = np.zeros((n, C, C))
-    for c, E in enumerate(mode.blocks):
-        EK = -E / mode.D[:, c]  # E K = I - E D^-1
-        EK[np.diag_indices(n)] += 1.0
-        own = K.diagonal() - np.einsum("ij,ij->j", K, EK)  # of (K^-1 + D_c)^-1; the other form loses digits if D is small
-        found[:, c, c] = np.where(mode.D[:, c] * K.diagonal() > 1.0, (1.0 - E.diagonal() / mode.D[:, c]) / mode.D[:, c], own)
-        through.append(mode.total.whiten(EK.copy(order="F")))
-        if N is not None:
-            H = mode.total.whiten(E.copy(order="F"))
-            N += 0.5 * (H.T @ H - E)
-    for c in range(C):
-        for d in range(C):
-            found[:, c, d] += np.einsum("ij,ij->j", through[c], through[d])
-    return found
-
-
-def held_out_latent(mode: Mode) -> Floats:  # -> (n,)
-    """Return approximate leave-one-out values f_-i = f_i - S_i g_i / (1 - W_i S_i), S the posterior variance.
-
-    They are exact for a Gaussian likelihood. The quadratic approximation around the mode is refitted without row i.
+    The first is that of the quadratic model around the mode refitted without row i, f_j + T_ji g_i with
+    T_ji = C_ji / (W_j C_ii), C = M - v v' / 1'v. It is corrected by steps with the same second derivatives, in which the
+    slopes of the other rows are exact. The correction of row i itself is -sum_j T_ji r_ji, with r the errors of the
+    linear slopes: n^2 operations. If it is large, all values are corrected, by one matrix product, and it is computed again.
+    ``slopes`` returns the derivatives of the weighted log-likelihood for columns of latent values.
     """
     root = np.sqrt(mode.W)
-    kept = mode.W * mode.factor.diag_inverse()  # diagonal of M
+    C = mode.factor.solve(np.diag(root)) * root[:, None]
     if mode.with_intercept:
-        v = root * mode.factor.solve(root)
-        kept = kept - v**2 / v.sum()
-    kept = np.maximum(kept, 1e-12 * mode.W)
-    return mode.f + mode.dual / mode.W - mode.dual / kept
-
-
-def held_out_softmax(mode: SoftmaxMode, K: Floats, intercept: bool) -> Floats:  # -> (n, C)
-    """Return approximate leave-one-out values F_-i = F_i - S_i (I - W_i S_i)^-1 g_i, S_i the (C, C) posterior covariance."""
-    n, C = mode.F.shape
-    S = _row_covariances(mode, K)
-    if intercept:
-        units = [mode.M(np.eye(C)[c] * np.ones((n, 1))) for c in range(C)]
-        A = np.linalg.pinv(np.array([V.sum(axis=0) for V in units]), rcond=1e-12)
-        R = np.stack([np.eye(C)[c] - K @ units[c] for c in range(C)], axis=2)  # (n, C, C): columns are intercepts
-        S = S + R @ A @ R.transpose(0, 2, 1)
-    P = np.exp(log_softmax(mode.F))
-    W = mode.weights[:, None, None] * (P[:, :, None] * np.eye(C) - P[:, :, None] * P[:, None, :])
-    return mode.F - (S @ np.linalg.solve(np.eye(C) - W @ S, mode.dual[:, :, None]))[:, :, 0]
+        v = C.sum(axis=1)
+        C -= np.outer(v, v / v.sum())
+    kept = np.maximum(C.diagonal(), 1e-12 * mode.W)
+    T = C / mode.W[:, None] / kept
+    np.fill_diagonal(T, 0.0)
+    first = mode.f + mode.dual / mode.W - mode.dual / kept
+    moved, found = T * mode.dual, first
+    for number in range(CORRECTIONS):
+        errors = slopes(mode.f[:, None] + moved) + mode.W[:, None] * moved - mode.dual[:, None]
+        np.fill_diagonal(errors, 0.0)
+        better = first - np.einsum("ji,ji->i", T, errors)
+        change, found = float(np.abs(better - found).max()), better
+        if change <= STILL or number == CORRECTIONS - 1:
+            break
+        scaled = errors / mode.W[:, None]
+        scaled -= (C @ scaled) / mode.W[:, None]
+        moved = T * (mode.dual - mode.W * scaled.diagonal()) + scaled
+        np.fill_diagonal(moved, 0.0)
+    return found

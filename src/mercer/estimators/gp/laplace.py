@@ -21,7 +21,7 @@ from scipy.special import expit, ndtr, ndtri
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.components import Conditioned, TermComponents
-from mercer.estimators.gp.exact import ALONE_ROWS, PER_ENTRY, REMEDY
+from mercer.estimators.gp.exact import PER_ENTRY, REMEDY
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.base import Kernel
@@ -30,15 +30,8 @@ from mercer.linalg.cholesky import Factor, cholesky
 from mercer.linalg.evidence import Evidence, remaining_variance
 from mercer.linalg.likelihoods import Censored, Likelihood, Logit, NegativeBinomial, Ordinal, Poisson, StudentT, quadrature
 from mercer.linalg.logistic import one_hot
-from mercer.linalg.newton import (
-    Mode,
-    SoftmaxMode,
-    class_blocks,
-    find_mode,
-    find_softmax_mode,
-    laplace_evidence,
-    softmax_evidence,
-)
+from mercer.linalg.newton import Mode, find_mode, laplace_evidence
+from mercer.linalg.softmax import SoftmaxMode, class_blocks, find_softmax_mode, softmax_evidence
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
@@ -50,6 +43,9 @@ DF = 4.0
 
 #: Step of the differences in the logarithm of a parameter of the likelihood.
 APART = 1e-5
+
+#: Up to this many rows one thread is as fast as two: a Newton step is several short calls. `benchmarks.probabilities race`.
+ALONE_ROWS = 2000
 
 #: New points whose kernel columns are in memory at a time; the softmax keeps one block per class.
 NEW_ROWS = 512
@@ -134,6 +130,7 @@ class LaplaceEngine:
         self._buffer: Floats | None = None
         self._start: Any = None
         self._of = of
+        self._last: tuple[Kernel, Any, Mode | SoftmaxMode] | None = None  # the factors of this mode may be consumed
 
     def prepare(self, problem: LatentProblem, kernel: Kernel, noise: Any) -> None:
         """Do nothing: this engine makes no choices."""
@@ -152,18 +149,19 @@ class LaplaceEngine:
             likelihood = FAMILIES[problem.kind].make(np.atleast_1d(values))
             offset: Any = 0.0 if problem.offset is None else problem.offset
             if self._start is None and problem.intercept:
-                self._start = (np.zeros(problem.n), problem.center)
+                self._start = np.full(problem.n, problem.center)
             mode = find_mode(
                 K, likelihood, problem.y, offset=offset, intercept=problem.intercept, start=self._start, max_iter=200
             )
         if mode.converged:
-            self._start = (mode.dual, mode.intercept)
+            self._start = mode.f if isinstance(mode, Mode) else mode.F
         return mode, K, found
 
     def evidence(self, problem: LatentProblem, kernel: Kernel, noise: Any, gradient: bool) -> Evidence:
         """Return Laplace's log marginal likelihood, and its gradient with respect to all logarithms."""
         with one_thread() if problem.n <= ALONE_ROWS else nullcontext():
             mode, K, found = self.mode(problem, kernel, noise)
+            self._last = kernel, noise, mode
             if not gradient:
                 return Evidence(mode.evidence)
             size = len(kernel.theta)
@@ -177,13 +175,13 @@ class LaplaceEngine:
 
     def posterior(self, problem: LatentProblem, kernel: Kernel, noise: Any) -> tuple[Any, Mode | SoftmaxMode]:
         """Return the latent posterior and the mode."""
-        mode, _, _ = self.mode(problem, kernel, noise)
-        self._buffer = None
+        if self._last is None or self._last[0] != kernel or not np.array_equal(self._last[1], noise, equal_nan=True):
+            self.evidence(problem, kernel, noise, False)
+        assert self._last is not None
+        mode, self._buffer = self._last[2], None
         if isinstance(mode, SoftmaxMode):
             return SoftmaxPosterior(kernel, problem.X, mode.dual, mode.D), mode
-        posterior = LaplacePosterior(kernel, problem.X, mode.dual, mode.intercept, mode.W, mode.with_intercept)
-        posterior.__dict__["factor"] = mode.factor  # otherwise the property would compute it again
-        return posterior, mode
+        return LaplacePosterior(kernel, problem.X, mode.dual, mode.intercept, mode.W, mode.with_intercept), mode
 
     def _evaluation(self, problem: LatentProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
@@ -19,7 +20,8 @@ from mercer.inputs.labels import class_weights, classes_of, encode
 from mercer.kernels.base import Kernel
 from mercer.linalg.likelihoods import Logit, log_softmax
 from mercer.linalg.logistic import both_columns, fit_linear, objectives, one_hot
-from mercer.linalg.newton import Mode, SoftmaxMode, find_mode, find_softmax_mode, held_out_latent, held_out_softmax
+from mercer.linalg.newton import Mode, find_mode, held_out_latent
+from mercer.linalg.softmax import SoftmaxMode, find_softmax_mode, held_out_softmax
 from mercer.selection.surface import PenaltyAxis, Splits, Surface, statistics
 
 #: Newton's tolerance while settings are compared; their scores are then accurate to about five digits.
@@ -211,22 +213,23 @@ def _check_split(number: int, codes: Indices, n_classes: int) -> None:
 
 
 def _path(K: Floats, Y: Floats, w: Floats, Cs: Floats, intercept: bool, max_iter: int) -> Any:
-    """Yield (C, mode) for ascending C; the next search starts at the function of the last one, C K a + b."""
-    start, before = None, 1.0
+    """Yield (C, mode) for ascending C; the next search starts at the function of the last one."""
+    start = None
     for C in Cs:
-        if start is not None:
-            start = (start[0] * (before / C), start[1])
         mode = solve_dual(C * K, Y, w, intercept=intercept, tol=ROUGH, max_iter=max_iter, start=start)
-        start, before = (mode.dual, mode.intercept), C
+        start = mode.f if isinstance(mode, Mode) else mode.F
         yield C, mode
 
 
 def _held_out_path(K: Floats, data: LogisticData, used: Indices, Cs: Floats, intercept: bool, max_iter: int) -> list[Floats]:
     Y = one_hot(data.codes[used], data.n_classes)
-    K = centered(K) if intercept else K
+    K, w = centered(K) if intercept else K, data.weights[used]
     found = []
-    for C, mode in _path(K, Y, data.weights[used], Cs, intercept, max_iter):
-        F = held_out_latent(mode) if isinstance(mode, Mode) else held_out_softmax(mode, C * K, intercept)
+    for C, mode in _path(K, Y, w, Cs, intercept, max_iter):
+        if isinstance(mode, Mode):
+            F = held_out_latent(mode, lambda f: w[:, None] * (Y[:, 1:] - expit(f)))
+        else:
+            F = held_out_softmax(mode, C * K, intercept)
         found.append(probabilities(F))
     return found
 
