@@ -30,13 +30,22 @@ def conformal_rank(n: int, coverage: float) -> int:
     return min(math.ceil(exact - max(1e-9, 4 * np.finfo(np.float64).eps * exact)), n + 1)
 
 
-def conformal_radius(sizes: Array, coverage: float) -> float:  # (n,)
+def conformal_radius(sizes: Array, coverage: float, weights: Array | None = None) -> float:  # (n,), number, (n,)
     """Return the ceil(coverage (n + 1))-th smallest of n sizes of residuals; infinite if n is too small.
+
+    With weights, a size counts as often as its weight says, in units of the mean weight.
 
     >>> conformal_radius(np.array([1.0, 4.0, 2.0, 3.0]), 0.8), conformal_radius(np.ones(4), 0.9)
     (4.0, inf)
+    >>> conformal_radius(np.array([1.0, 4.0, 2.0, 3.0]), 0.6, weights=np.array([3.0, 0.5, 0.25, 0.25]))
+    1.0
     """
     rank = conformal_rank(len(sizes), coverage)
+    if weights is not None:
+        order = np.argsort(sizes, kind="stable")
+        reached = np.cumsum(weights[order]) / np.mean(weights)
+        place = int(np.searchsorted(reached, coverage * (len(sizes) + 1) - 1e-9 * len(sizes)))
+        return float(sizes[order[place]]) if place < len(sizes) else math.inf
     return float(np.partition(sizes, rank - 1)[rank - 1]) if rank <= len(sizes) else math.inf
 
 

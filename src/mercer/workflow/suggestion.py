@@ -19,7 +19,7 @@ from mercer.inputs.tables import Table
 def suggested(model: TableEstimator, table: Table, n: int, goal: str) -> Indices:
     """Return the places of the n rows of a table to measure next."""
     member = max(model.members_, key=lambda one: one.weight)
-    process = as_process(member, model.result_.rows)
+    process = as_process(member, model.result_.distinct)
     candidates = model.new_inputs(table)[member.scaling]
     return suggest(process, candidates.data, n, goal)
 

@@ -138,7 +138,7 @@ def test_judges_of_a_long_table_are_late_or_of_groups_that_no_metric_has_seen(gr
     layout = Layout(groups=groups) if grouped else Layout(rng.permutation(n))
     X, y = rng.standard_normal((n, 2)), rng.standard_normal((n, 1))
     first, fit = (fitting.Fitting(columns_of(X), y, SQUARED, layout=layout, kernel=mercer.parse("Linear()")) for _ in "ab")
-    judges = first._judges(n)
+    judges = first.judges
     rows = first.searched(n, judges)
     assert 0 < len(judges) <= 620 and len(rows) == fitting.SEARCHED and not set(rows) & set(judges)
     if layout.places is not None:

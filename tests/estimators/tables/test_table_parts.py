@@ -99,7 +99,7 @@ def test_rows_that_no_other_rows_determine_have_huge_residuals() -> None:
 class Fixed(Candidate):
     """A candidate that learns nothing: its kernel and a penalty that tells it from others."""
 
-    def learn(self, Z: Rows, Y: Any) -> list[LearnedKernel]:
+    def learn(self, Z: Rows, Y: Any, weights: Any = None) -> list[LearnedKernel]:
         return [LearnedKernel(self.name, self.kernel, 1e-3 if self.name == "undetermined" else 1e-2)]
 
 
@@ -121,7 +121,7 @@ def test_a_candidate_that_cannot_be_judged_loses(monkeypatch: pytest.MonkeyPatch
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     tables = Tables({"standard": Rows(X)}, np.sin(X[:, :1]), np.arange(40) % 4, np.arange(40))
-    squared = Objective("regression", "error", lambda F, Y: ((F - Y) ** 2).sum(axis=1))
+    squared = Objective("regression", "error", lambda F, Y, weights=None: ((F - Y) ** 2).sum(axis=1))
     effort = Effort(np.inf, lambda text: None)
     search = CandidateSearch(tables, squared, effort)
     search.run([Fixed(name, "standard", "plain", Gaussian(2.0)) for name in ("undetermined", "determined")])

@@ -19,13 +19,15 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
 from mercer.estimators.tables.fitting import Fitting, Member, Outcome
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
-from mercer.estimators.tables.layout import Layout, later_rows, latest_rows
+from mercer.estimators.tables.layout import Layout, later_rows, latest_rows, layout_of
+from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
-from mercer.inputs.frames import Column, like, noted, read_columns
+from mercer.inputs.frames import Column, like, noted, read_columns, some_rows
 from mercer.inputs.tables import Table
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
+from mercer.selection.folds import read_groups
 
 record()(Column)  # what a new table is compared with
 
@@ -56,6 +58,7 @@ class TableEstimator(BaseEstimator):
     memory: Any
     random_state: Any
     verbose: bool | None
+    order: Any
     members_: tuple[Member, ...]
     result_: TableResult
     _used: list[Column]
@@ -92,10 +95,35 @@ class TableEstimator(BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         return columns
 
+    def _weighted(
+        self, columns: list[Column], target: Array, weights: Floats, groups: Any
+    ) -> tuple[WeightedRows, list[Column], Layout | None]:
+        """Return the rows of the fit with their weights, their columns, and their layout."""
+        numbers = None if groups is None else read_groups(groups, len(target))
+        rows = weighted_rows(columns, target, weights, numbers, FEWEST, merge=self.order is not True)
+        if len(rows.kept) < FEWEST:
+            raise InputError(
+                f"{type(self).__name__} needs at least {FEWEST} rows of positive sample_weight; {len(rows.kept)} are left."
+            )
+        if len(rows.kept) < len(target):
+            columns = noted(some_rows(columns, rows.kept))
+            groups = None if numbers is None else numbers[rows.kept]
+        layout = layout_of(columns, self.order, groups, self._targets_for_order(target[rows.kept]))
+        if rows.weights is not None and (layout is None or layout.places is None):
+            order = np.argsort(rows.rank, kind="stable")  # by content: copies may stand anywhere in the table
+            rows, columns = rows.take(order), some_rows(columns, order)
+            layout = None if layout is None else layout.take(order)
+        return rows, columns, layout
+
+    def _targets_for_order(self, target: Array) -> Floats:  # (n,) -> (n, t)
+        """Return targets as the search for an order sees them."""
+        return np.asarray(target, dtype=np.float64)[:, None]
+
     def _fitting(
-        self, columns: list[Column], Y: Floats, objective: Objective, labels: Any = None, layout: Layout | None = None
-    ) -> Fitting:
-        """Return the fit to run: its columns, kernel, limits, seed and layout of the rows."""
+        self, columns: list[Column], Y: Floats, objective: Objective, labels: Any = None, layout: Layout | None = None,
+        weights: Floats | None = None,
+    ) -> Fitting:  # fmt: skip
+        """Return the fit to run: its columns, kernel, limits, seed, layout and weights of the rows."""
         used = [column for column in columns if not column.note]
         if not used:
             used = [column for column in columns if column.note == "constant"][:1]
@@ -111,7 +139,7 @@ class TableEstimator(BaseEstimator):
         notes = ("" if column.name in kept else column.note or NOT_NAMED for column in columns)
         return Fitting(
             used, Y, objective, labels=labels, seconds=self._seconds(), memory=self.memory, seed=seed, verbose=self.verbose,
-            kernel=kernel, layout=layout,
+            kernel=kernel, layout=layout, weights=weights,
             notes=tuple(
                 ColumnNote(c.name, c.kind, int(c.holes.sum()), note) for c, note in zip(columns, notes, strict=True)
             ),
@@ -123,6 +151,19 @@ class TableEstimator(BaseEstimator):
         if isinstance(self.time, bool) or not isinstance(self.time, (int, float)) or not self.time > 0:
             raise InputError(f"time must be a number of seconds > 0, or None; got {self.time!r}.")
         return float(self.time)
+
+    def _store_rows(self, outcome: Outcome, rows: WeightedRows, started: float) -> Self:
+        """Become the model of an outcome on weighted rows: members number the rows of the whole table."""
+        members = tuple(
+            replace(member, model=replace(member.model, rows=rows.kept[member.model.numbers()]))
+            for member in outcome.members
+        )
+        notes = outcome.result.notes
+        if rows.copies:
+            what = "1 row equals" if rows.copies == 1 else f"{rows.copies:,} rows equal"
+            notes = (*notes, f"{what} another in every cell and in the target, and adds to its weight")
+        result = replace(outcome.result, rows=rows.total, copies=rows.copies, notes=notes)
+        return self.store(replace(outcome, members=members, result=result), started)
 
     def store(self, outcome: Outcome, started: float | None = None) -> Self:
         """Become the model of an outcome and return it: every fit ends here, on rows in memory or in chunks.
@@ -256,23 +297,26 @@ class TableEstimator(BaseEstimator):
 
     # -- the same choices on other rows ----------------------------------------------------------------------------------
 
-    def refitted(self, columns: list[Column], y: Array) -> Self | None:
+    def refitted(self, columns: list[Column], y: Array, sample_weight: Any = None) -> Self | None:
         """Return the model with its kernels, penalties, scalings and weights fitted to other rows; None if memory forbids.
 
         Intervals keep their widths; with more rows they cover slightly more than requested.
         """
-        n = len(y)
-        exact = [len(member.model.dual) == self.result_.rows for member in self.members_]
+        weights = read_weights(type(self).__name__, sample_weight, len(y))
+        rows = weighted_rows(columns, y, weights, None, FEWEST, merge=self.order is not True)
+        n = len(rows.kept)
+        exact = [len(member.model.dual) == self.result_.distinct for member in self.members_]
         if any(exact) and 16 * n * n > budget_bytes(self.memory):
             return None
-        inputs, Y = self.encode(columns), self._targets(y)
-        return self.with_members([
-            replace(member, model=ridge.fit(
+        inputs, Y = self.encode(some_rows(columns, rows.kept)), self._targets(y[rows.kept])
+        again = []
+        for member, whole in zip(self.members_, exact, strict=True):
+            model = ridge.fit(
                 member.model.kernel, inputs[member.scaling], member.transform.forward(Y), member.model.alpha,
-                None if whole else len(member.model.dual),
-            ))
-            for member, whole in zip(self.members_, exact, strict=True)
-        ])._redated(columns)  # fmt: skip
+                None if whole else min(n, len(member.model.dual)), weights=rows.weights,
+            )  # fmt: skip
+            again.append(replace(member, model=replace(model, rows=rows.kept[model.numbers()])))
+        return self.with_members(again)._redated(columns)
 
     def _redated(self, columns: list[Column]) -> Self:
         order = next((latest.columns for latest in self.result_.latest), ())

@@ -47,19 +47,20 @@ class Candidate:
     kernel: Kernel
     transform: str = "none"  # of the target: "none" or "yeo-johnson"
 
-    def learn(self, Z: Rows, Y: Floats) -> list[LearnedKernel]:  # (n, d), (n, t)
+    def learn(self, Z: Rows, Y: Floats, weights: Floats | None = None) -> list[LearnedKernel]:  # (n, d), (n, t), (n,)
         """Return the kernels learned from rows; a recursive feature machine gives one per round."""
         if self.method in ("full metric", "diagonal metric"):
-            found = metric_steps(self.kernel, Z, Y, self.method == "full metric", ROUNDS)
+            found = metric_steps(self.kernel, Z, Y, self.method == "full metric", ROUNDS, weights)
             return [LearnedKernel(f"{self.name}, round {i}", step.kernel, step.fit.alpha) for i, step in enumerate(found)]
         kernel, alpha = self.kernel, None
         if self.method == "likelihood":  # rows come in random order
-            kernel, alpha = _by_likelihood(kernel, Z, Y)
+            kernel, alpha = _by_likelihood(kernel, Z, Y, weights)
         elif self.method == "given" and "length_scale" not in self.kernel.get_params(deep=False):
             kernel = kernel.resolve(Z) if kernel.unresolved else kernel
         elif self.kernel.unresolved:
-            kernel = with_length_scale(kernel, Z, Y, None)[0]
-        return [LearnedKernel(self.name, kernel, ridge.penalty(np.asarray(kernel(Z), dtype=np.float64), Y, alpha))]
+            kernel = with_length_scale(kernel, Z, Y, None, weights)[0]
+        found_alpha = ridge.penalty(np.asarray(kernel(Z), dtype=np.float64), Y, alpha, weights)
+        return [LearnedKernel(self.name, kernel, found_alpha)]
 
     def settled(self, parts: list[LearnedKernel]) -> LearnedKernel:
         """Return the kernel for all rows: the mean of the metrics of the folds, the geometric mean of their parameters.
@@ -78,9 +79,10 @@ class Candidate:
         return LearnedKernel(parts[0].label, kernel, alpha)
 
 
-def _by_likelihood(kernel: Kernel, Z: Rows, Y: Floats) -> tuple[Kernel, float]:
+def _by_likelihood(kernel: Kernel, Z: Rows, Y: Floats, weights: Floats | None) -> tuple[Kernel, float]:
     part = slice(0, LIKELIHOOD_ROWS)
-    return by_likelihood(_started(kernel, Z), Z.take(part), Y[part], max_iter=LIKELIHOOD_STEPS)
+    counted = None if weights is None else weights[part]
+    return by_likelihood(_started(kernel, Z), Z.take(part), Y[part], max_iter=LIKELIHOOD_STEPS, weights=counted)
 
 
 def _started(kernel: Kernel, Z: Rows) -> Kernel:

@@ -17,21 +17,13 @@ from mercer.errors import InputError, describe
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.tables.base import TableEstimator
+from mercer.estimators.tables.class_scoring import decide, objective_of
 from mercer.estimators.tables.fitting import Outcome
-from mercer.estimators.tables.layout import layout_of
-from mercer.estimators.tables.search import Objective
-from mercer.estimators.tables.targets import CODES, FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.tables.row_weights import read_weights
+from mercer.estimators.tables.targets import calibrated, probabilities
+from mercer.inputs.labels import class_weights
 from mercer.kernels.base import Kernel
 from mercer.registry import estimator
-
-
-def log_loss(F: Floats, Y: Floats) -> Floats:  # (n, c), (n, c) -> (n,)
-    """Return -log of the probability of the true class, from scores that are regressions on class indicators."""
-    P = probabilities(F, FLOORS[1], POWERS[1])
-    return np.asarray(-np.log(np.sum(P * Y, axis=1)))
-
-
-LOG_LOSS = Objective("classification", "log-loss", log_loss, transforms=(CODES,))
 
 
 @estimator
@@ -39,15 +31,22 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
     """Classification on a data frame: as `TableRegressor`, on indicators of the classes, with calibrated probabilities.
 
     Candidates are compared by the log-loss of held-out rows; scores become probabilities by a floor and a power that
-    minimize it. `predict` is the class of the largest probability.
+    minimize it. `predict` is the class of the largest probability, or of the smallest expected cost.
 
     Parameters
     ----------
     kernel, order, time, memory, random_state, verbose : as for TableRegressor
+    class_weight : dict of class: weight, "balanced" or None
+        Multiplies the weights of the rows of a class. "balanced" gives every class the same total weight.
+    scoring : "log-loss", "auc", or a matrix of costs
+        What candidates are compared by. "auc" is the area under the ROC curve, with several classes the mean over classes
+        of each against the rest. Costs have a row per true class and a column per predicted class in the order of
+        classes_, or are {(true, predicted): cost}; `predict` then minimizes the expected cost.
 
     Attributes
     ----------
-    classes_, members_, result_, feature_importances_, n_features_in_, feature_names_in_.
+    classes_, members_, result_, feature_importances_, n_features_in_, feature_names_in_, costs_ (None without costs),
+    threshold_ (two classes: `predict` returns the second one if its probability is above).
 
     >>> import numpy as np
     >>> from mercer import TableClassifier
@@ -62,6 +61,7 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
         "floor_": "float",
         "power_": "float",
         "_held": "absent | a HeldOutClasses",
+        "_costs": "absent | None | float (_, _)",
     }
 
     classes_: Array
@@ -80,6 +80,8 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
         order: str | Sequence[str] | bool | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
+        class_weight: Any = None,
+        scoring: Any = "log-loss",
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -87,27 +89,42 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
         self.order = order
         self.time = time
         self.memory = memory
+        self.class_weight = class_weight
+        self.scoring = scoring
         self.random_state = random_state
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> TableClassifier:
-        """Learn from a table X (data frame or (n, d) array) and one label per row; `groups` as in TableRegressor."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TableClassifier:
+        """Learn from a table X (data frame or (n, d) array) and one label per row.
+
+        `sample_weight` and `groups` are as in TableRegressor. A class whose rows all have weight 0 is not learned.
+        """
         started = clock.perf_counter()
         columns = self._training_columns(X)
-        labels = _labels(y, len(columns[0].holes))
-        classes, codes = np.unique(labels, return_inverse=True)
+        name, n = type(self).__name__, len(columns[0].holes)
+        labels, weights = _labels(y, n), read_weights(name, sample_weight, n)
+        classes = np.unique(labels[weights > 0])
         if len(classes) < 2:
             raise InputError(f"TableClassifier needs at least two classes; y has one class, {classes[0]!r}.")
+        objective, costs = objective_of(self.scoring, classes)
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        counted = np.where(weights > 0, codes, -1)
+        weights = weights * class_weights(name, self.class_weight, classes, counted, weights)[codes]
+        rows, columns, layout = self._weighted(columns, codes, weights, groups)
+        codes = codes[rows.kept]
         Y = np.eye(len(classes))[codes]
-        layout = layout_of(columns, self.order, groups, Y)
-        outcome = self._fitting(columns, Y, LOG_LOSS, codes, layout).run()
-        return self.store(replace(outcome, classes=classes), started)._dated(columns, layout)
+        outcome = self._fitting(columns, Y, objective, codes, layout, rows.weights).run()
+        self._costs = costs
+        return self._store_rows(replace(outcome, classes=classes), rows, started)._dated(columns, layout)
+
+    def _targets_for_order(self, target: Array) -> Floats:
+        return np.eye(int(target.max()) + 1)[target]
 
     def _calibrate(self, outcome: Outcome) -> None:
         assert outcome.classes is not None
         self.classes_ = outcome.classes
-        self.floor_, self.power_ = calibrated(outcome.held_out, outcome.targets)
+        self.floor_, self.power_ = calibrated(outcome.held_out, outcome.targets, outcome.weights)
         self._held = HeldOutClasses(self.probabilities(outcome.held_out), outcome.targets.argmax(axis=1))
 
     def _targets(self, y: Array) -> Floats:
@@ -126,9 +143,28 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
         return probabilities(scores, self.floor_, self.power_)
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable class of every row."""
+        """Return the most probable class of every row, or that of the smallest expected cost."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        return np.asarray(self.classes_[decide(self.predict_proba(X), self.costs_)])
+
+    @property
+    def costs_(self) -> Floats | None:
+        """Costs (true class, predicted class) of decisions; None if `scoring` gives none."""
+        check_is_fitted(self)
+        found: Floats | None = self.__dict__.get("_costs")  # absent in older files
+        return found
+
+    @property
+    def threshold_(self) -> float:
+        """Probability of the second of two classes above which `predict` returns it: 1/2 without costs."""
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise AttributeError(f"threshold_ is for two classes; the model has {len(self.classes_)}.")
+        costs = self.costs_
+        if costs is None:
+            return 0.5
+        first, second = costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]
+        return float(first / (first + second))
 
     def output(self, scores: Floats, target: Any) -> tuple[int, str]:
         classes = self.classes_.tolist()

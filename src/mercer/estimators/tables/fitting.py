@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from mercer.estimators.tables.search import (
     Tables,
     Trial,
     average,
+    some,
 )
 from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
@@ -94,6 +96,7 @@ class Outcome:
     measured: dict[str, Rows]  # rows on which importances are measured
     result: TableResult
     classes: Array | None = None
+    weights: Floats | None = None  # (m,) of the rows that judge; None if all are equal
 
 
 class Fitting:
@@ -113,8 +116,10 @@ class Fitting:
         kernel: Kernel | None = None,
         notes: tuple[ColumnNote, ...] = (),
         layout: Layout | None = None,
+        weights: Floats | None = None,  # (n,)
     ) -> None:
         self.columns, self.targets, self.objective, self.labels = columns, targets, objective, labels
+        self.weights = weights
         self.notes, self.seed, self.layout = notes, seed, layout
         self.started = time.perf_counter()
         self.seconds = seconds
@@ -132,7 +137,7 @@ class Fitting:
     def run(self) -> Outcome:
         """Search on some rows, then fit the chosen states on all of them."""
         n = len(self.targets)
-        judges = self._judges(n)
+        judges = self.judges
         rows = self.searched(n, judges)
         if self.layout is not None and self.layout.places is not None and self.given is None:
             self._try_without_time(rows)
@@ -142,7 +147,8 @@ class Fitting:
             raise search.effort.nothing()
         tested = search.tables.tested
         targets = search.tables.targets[tested]
-        weights = average([trial.predictions[tested] for trial in done], targets, self.objective.loss)
+        counted = some(search.tables.weights, tested)
+        weights = average([trial.predictions[tested] for trial in done], targets, self.objective.loss, counted)
         picked = [_Picked(trial, float(w), trial.settled()) for trial, w in zip(done, weights, strict=True) if w > 0]
         picked = self._in_time(picked, n)
         if len(rows) < n and (self.layout is None or len(judges)):
@@ -152,7 +158,7 @@ class Fitting:
         inputs = search.tables.inputs
         if not tested.all():
             inputs = {rule: table.take(np.flatnonzero(tested)) for rule, table in inputs.items()}
-        return self._outcome(search, members, picked, inputs, targets, held_out)
+        return self._outcome(search, members, picked, inputs, targets, held_out, counted)
 
     def listed(self) -> list[Candidate]:
         """Return the candidates."""
@@ -183,9 +189,10 @@ class Fitting:
                 most = min(most, fewer)
         return most
 
-    def _judges(self, n: int) -> Indices:
-        """Return the rows of a layout that judge if there are more rows than are searched."""
-        if self.layout is None or n <= MARGIN * self.most():
+    @cached_property
+    def judges(self) -> Indices:
+        """The rows of a layout that judge if there are more rows than are searched."""
+        if self.layout is None or len(self.targets) <= MARGIN * self.most():
             return np.empty(0, dtype=np.intp)
         return self.layout.judges(JUDGES, self.rng)
 
@@ -232,12 +239,11 @@ class Fitting:
             own = self.layout.take(rows)
             folds = own.folds(n_folds, self.rng, labels)
             groups = np.arange(len(rows)) if own.groups is None else own.groups
-            return Tables(
-                inputs, self.targets[rows], folds if own.groups is None else _renumbered(folds), groups, own.places
-            )
+            folds = folds if own.groups is None else _renumbered(folds)
+            return Tables(inputs, self.targets[rows], folds, groups, own.places, some(self.weights, rows))
         groups = row_groups(inputs[COLUMNS if self.mixed else next(iter(inputs))].data)
         folds = group_folds(groups, n_folds, self.rng, labels)
-        return Tables(inputs, self.targets[rows], _renumbered(folds), groups)
+        return Tables(inputs, self.targets[rows], _renumbered(folds), groups, None, some(self.weights, rows))
 
     def effort(self) -> Effort:
         """Return the runner of candidates with its deadline."""
@@ -287,9 +293,11 @@ class Fitting:
         first = len(rows) - len(groups)
         for one in picked:  # one after the other: each may fill the memory
             candidate, state = one.trial.candidate, one.state
-            transform = transform_of(candidate.transform, self.targets[rows])
+            transform = transform_of(candidate.transform, self.targets[rows], some(self.weights, rows))
             Z, Y = self.inputs[candidate.scaling].take(rows), transform.forward(self.targets[rows])
-            model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed)
+            model, residuals = ridge.fit_and_leave_out(
+                state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, some(self.weights, rows)
+            )
             model = replace(model, rows=rows[model.numbers()])
             members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
             predictions.append(transform.backward(Y[first:] - residuals))
@@ -308,27 +316,29 @@ class Fitting:
         order = np.concatenate([rows, rest, near, judges])
         members, predictions = self._members(picked, order, groups)
         predictions = [part[len(near) :] for part in predictions]
-        targets = self.targets[judges]
-        weights = average(predictions, targets, self.objective.loss)
+        targets, counted = self.targets[judges], some(self.weights, judges)
+        weights = average(predictions, targets, self.objective.loss, counted)
         held_out = sum((w * p for w, p in zip(weights, predictions, strict=True)), np.zeros(targets.shape))
         kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
         chosen = tuple(replace(members[i], weight=w) for i, w in kept)
         judged = {rule: table.take(judges) for rule, table in self.inputs.items()}
-        return self._outcome(search, chosen, [replace(picked[i], weight=w) for i, w in kept], judged, targets, held_out)
+        final = [replace(picked[i], weight=w) for i, w in kept]
+        return self._outcome(search, chosen, final, judged, targets, held_out, counted)
 
     def _outcome(
         self, search: CandidateSearch, members: tuple[Member, ...], picked: list[_Picked], judged: dict[str, Rows],
-        targets: Floats, held_out: Floats,
+        targets: Floats, held_out: Floats, counted: Floats | None,
     ) -> Outcome:  # fmt: skip
         weights = {id(one.trial): one.weight for one in picked}
         trials = sorted(search.trials.values(), key=lambda trial: search.error(trial)[0])
         attempts = tuple(search.attempt(trial, weights.get(id(trial), 0.0)) for trial in trials)
-        searched = search.tables.targets
-        constant = np.broadcast_to(searched.mean(axis=0), searched.shape)
-        error = float(np.mean(self.objective.loss(held_out, targets)))
-        baseline = float(np.mean(self.objective.loss(constant, searched)))
+        searched, w = search.tables.targets, search.tables.weights
+        constant = np.broadcast_to(np.average(searched, axis=0, weights=w), searched.shape)
+        error = self.objective.mean(held_out, targets, counted)
+        baseline = self.objective.mean(constant, searched, w)
         route = self._route(len(self.targets))
-        return self.outcome(search, members, judged, targets, held_out, attempts, error, baseline, route)
+        found = self.outcome(search, members, judged, targets, held_out, attempts, error, baseline, route)
+        return replace(found, weights=counted)
 
     def outcome(
         self, search: CandidateSearch, members: tuple[Member, ...], judged: dict[str, Rows], targets: Floats,
@@ -389,7 +399,7 @@ def _block_errors(search: CandidateSearch) -> Floats:  # -> (folds,)
     for trial in search.trials.values():
         for fold in trial.states:
             own = tables.folds == fold
-            found[fold] = float(np.mean(search.objective.loss(trial.predictions[own], tables.targets[own])))
+            found[fold] = search.objective.mean(trial.predictions[own], tables.targets[own], some(tables.weights, own))
     return found
 
 

@@ -19,6 +19,7 @@ from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_radius
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.learned_metrics import with_length_scale
+from mercer.estimators.tables.search import some
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -45,6 +46,7 @@ class Calibration:
         "center": "float",
         "predictions": "None | float (m,)",
         "groups": "int > 0 < m+1",
+        "weights": "None | absent | float (m,)",
     }
 
     scores: Floats  # (m,) |residual| / spread
@@ -52,6 +54,7 @@ class Calibration:
     center: float  # mean of that logarithm
     predictions: Floats | None = None  # (m,) held-out predictions; None: the quantile does not depend on them
     groups: int = 1
+    weights: Floats | None = None  # (m,) of the residuals; None if all are equal
 
     def width(self, Z: Any) -> Floats:  # -> (n,)
         """Return the expected spread at new rows, in units of its mean."""
@@ -62,42 +65,46 @@ class Calibration:
     def radius(self, predictions: Floats, coverage: float) -> Floats:  # (n,) -> (n,)
         """Return the conformal quantile of the scores at new predictions, in units of the spread there."""
         if self.predictions is None:
-            return np.full(len(predictions), conformal_radius(self.scores, coverage))
-        return grouped(self.scores, self.predictions, self.groups, predictions, coverage)
+            return np.full(len(predictions), conformal_radius(self.scores, coverage, self.weights))
+        return grouped(self.scores, self.predictions, self.groups, predictions, coverage, self.weights)
 
 
-def grouped(scores: Floats, at: Floats, groups: int, new: Floats, coverage: float) -> Floats:  # (m,), (m,), (n,) -> (n,)
+def grouped(
+    scores: Floats, at: Floats, groups: int, new: Floats, coverage: float, weights: Floats | None = None
+) -> Floats:  # (m,), (m,), number, (n,), number, (m,) -> (n,)
     """Return conformal quantiles of scores among rows with similar predictions `at`, at new predictions.
 
     A line goes through the quantiles of the groups. Because it was fitted to the scores, one conformal factor for all rows
     restores the coverage.
     """
     parts = np.array_split(np.argsort(at, kind="stable"), groups)
-    levels = np.array([conformal_radius(scores[part], coverage) for part in parts])
+    levels = np.array([conformal_radius(scores[part], coverage, some(weights, part)) for part in parts])
     if not np.isfinite(levels).all() or levels.min() <= 0.0:  # too few rows in a group for this coverage
-        return np.full(len(new), conformal_radius(scores, coverage))
+        return np.full(len(new), conformal_radius(scores, coverage, weights))
     middles = np.array([np.median(at[part]) for part in parts])
-    factor = conformal_radius(scores / np.interp(at, middles, levels), coverage)
+    factor = conformal_radius(scores / np.interp(at, middles, levels), coverage, weights)
     return np.asarray(factor * np.interp(new, middles, levels))
 
 
-def calibrate(residuals: Floats, predictions: Floats, Z: Rows, kernel: Kernel | None) -> Calibration:
+def calibrate(
+    residuals: Floats, predictions: Floats, Z: Rows, kernel: Kernel | None, weights: Floats | None = None
+) -> Calibration:
     """Return the calibration from held-out residuals (m,) and predictions (m,) at rows Z; spreads are leave-one-out."""
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
-        return Calibration(sizes, None, 0.0)
+        return Calibration(sizes, None, 0.0, weights=weights)
     logs = np.log(sizes + 0.1 * typical)[:, None]
     if kernel is None:
-        kernel = with_length_scale(Laplacian("median"), Z, logs, None)[0]
-    fit = ridge.choose(np.asarray(kernel(Z), dtype=np.float64), logs, 1.0)
+        kernel = with_length_scale(Laplacian("median"), Z, logs, None, weights)[0]
+    fit = ridge.choose(np.asarray(kernel(Z), dtype=np.float64), logs, 1.0, weights)
     center = float(logs.mean())
     without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
     varies = _varies(sizes, without)
     spread = DualFunction(kernel, Z.data, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
     groups = _groups(scores, predictions)
-    return Calibration(scores, spread, center, predictions if groups > 1 else None, groups)
+    return Calibration(scores, spread, center, predictions if groups > 1 else None, groups, weights)
 
 
 def _varies(sizes: Floats, spread: Floats) -> bool:

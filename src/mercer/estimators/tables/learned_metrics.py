@@ -50,7 +50,9 @@ class MetricStep:
         return np.asarray(self.S**2 if self.S.ndim == 1 else self.S @ self.S)
 
 
-def metric_steps(kernel: Kernel, X: Any, Y: Floats, full: bool, n_steps: int) -> Iterator[MetricStep]:  # (n, d), (n, t)
+def metric_steps(
+    kernel: Kernel, X: Any, Y: Floats, full: bool, n_steps: int, weights: Floats | None = None
+) -> Iterator[MetricStep]:  # (n, d), (n, t), (n,)
     """Yield the start, M = I, and n_steps further rounds; length scale and alpha by leave-one-out given each metric."""
     rows = as_rows(X)
     d = rows.vectors().shape[1]
@@ -58,13 +60,13 @@ def metric_steps(kernel: Kernel, X: Any, Y: Floats, full: bool, n_steps: int) ->
     multiple, alpha = None, None
     for step in range(n_steps + 1):
         moved = Rows.computed(apply(rows.vectors(), S))
-        scaled, multiple = with_length_scale(kernel, moved, Y, multiple)
+        scaled, multiple = with_length_scale(kernel, moved, Y, multiple, weights)
         whole = scaled.linear(S)
-        found = ridge.choose(np.asarray(whole(rows), dtype=np.float64), Y, alpha)
+        found = ridge.choose(np.asarray(whole(rows), dtype=np.float64), Y, alpha, weights)
         alpha = found.alpha
         yield MetricStep(S, whole, found, multiple)
         if step < n_steps:
-            S = root(outer_product(whole, rows, found.dual, full))
+            S = root(outer_product(whole, rows, found.dual, full, weights))
 
 
 def apply(X: Any, S: Floats) -> Floats:
@@ -72,12 +74,15 @@ def apply(X: Any, S: Floats) -> Floats:
     return np.asarray(X * S if S.ndim == 1 else X @ S.T)
 
 
-def outer_product(kernel: Kernel, X: Any, dual: Floats, full: bool) -> Floats:  # (n, t) -> (d, d) or (d,)
+def outer_product(
+    kernel: Kernel, X: Any, dual: Floats, full: bool, weights: Floats | None = None
+) -> Floats:  # (n, t), (n,) -> (d, d) or (d,)
     """Return the average of grad f(x) grad f(x)' over rows and targets, without self terms, scaled to max |M| = 1."""
     rows = as_rows(X)
     M: Any = 0.0
     for column in dual.T:
         slopes = kernel.input_slopes(rows, rows, np.ascontiguousarray(column))
+        slopes = slopes if weights is None else slopes * np.sqrt(weights)[:, None]
         M = M + (slopes.T @ slopes if full else (slopes**2).sum(axis=0))
     largest = float(np.abs(M).max())
     if not np.isfinite(largest) or largest == 0.0:  # a constant target has no slope: all directions are equal
@@ -94,19 +99,21 @@ def root(M: Floats) -> Floats:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def with_length_scale(kernel: Kernel, X: Any, Y: Floats, multiple: float | None) -> tuple[Kernel, float]:  # (n, d), (n, t)
+def with_length_scale(
+    kernel: Kernel, X: Any, Y: Floats, multiple: float | None, weights: Floats | None = None
+) -> tuple[Kernel, float]:  # (n, d), (n, t), number, (n,)
     """Return the kernel with the length scale of the smallest leave-one-out error on some rows, and its multiple."""
     rows = as_rows(X)
     picks = np.random.default_rng(0).permutation(len(rows))[:COMPARED]
     unit = median_distance(rows.vectors(), "euclidean") or 1.0
     tried = MULTIPLES if multiple is None else (multiple / 2.0, multiple, multiple * 2.0)
-    part, targets = rows.take(picks), Y[picks]
+    part, targets, counted = rows.take(picks), Y[picks], None if weights is None else weights[picks]
     if len(part) < 4 or float(np.ptp(targets)) == 0.0:
         return kernel.set_params(length_scale=unit), 1.0
     errors = []
     for factor in tried:
         candidate = kernel.set_params(length_scale=factor * unit)
-        errors.append(ridge.smallest_error(np.asarray(candidate(part), dtype=np.float64), targets))
+        errors.append(ridge.smallest_error(np.asarray(candidate(part), dtype=np.float64), targets, counted))
     best = float(tried[int(np.argmin(errors))])
     return kernel.set_params(length_scale=best * unit), best
 
@@ -114,12 +121,14 @@ def with_length_scale(kernel: Kernel, X: Any, Y: Floats, multiple: float | None)
 class LikelihoodObjective:
     """Negative log marginal likelihood in (theta, log alpha), with a weak normal prior on theta around its start.
 
-    The model is a Gaussian process with kernel s k and noise s alpha. Several targets share the parameters; each has its
-    best scale s and its mean subtracted.
+    The model is a Gaussian process with kernel s k and noise s alpha / weight. Several targets share the parameters; each
+    has its best scale s and its mean subtracted.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, Y: Floats) -> None:  # (n, d), (n, t)
-        self.kernel, self.rows, self.Y, self.start = kernel, as_rows(X), Y - Y.mean(axis=0), kernel.theta
+    def __init__(self, kernel: Kernel, X: Any, Y: Floats, weights: Floats | None = None) -> None:  # (n, d), (n, t), (n,)
+        center = Y.mean(axis=0) if weights is None else np.average(Y, axis=0, weights=weights)
+        self.kernel, self.rows, self.Y, self.start = kernel, as_rows(X), Y - center, kernel.theta
+        self.unit = np.ones(1) if weights is None else 1.0 / weights  # (1,) or (n,) noise for alpha = 1
         # subtracted, because the stopping rule of the optimizer is relative to the value
         self.constant = 0.5 * Y.size * (1.0 + math.log(2.0 * math.pi))
         kernel.diag(self.rows)  # checks the rows once: branches share what they know
@@ -130,7 +139,7 @@ class LikelihoodObjective:
         K = np.asarray(kernel(rows), dtype=np.float64)
         try:
             found = log_marginal_likelihood(
-                K, np.array([alpha]), self.Y, self.Y.shape[1], best_scales=True, overwrite=True,
+                K, alpha * self.unit, self.Y, self.Y.shape[1], best_scales=True, overwrite=True,
                 pullback=lambda weights, values: kernel.pullback(rows, weights=weights, values=values),
             )  # fmt: skip
         except NumericalError:
@@ -144,7 +153,7 @@ class LikelihoodObjective:
 
 
 def by_likelihood(
-    kernel: Kernel, X: Any, Y: Floats, *, max_iter: int, fixed: tuple[str, ...] = ("period",)
+    kernel: Kernel, X: Any, Y: Floats, *, max_iter: int, fixed: tuple[str, ...] = ("period",), weights: Floats | None = None
 ) -> tuple[Kernel, float]:  # (n, d), (n, t)
     """Return the kernel of the largest marginal likelihood found within max_iter steps, and its alpha.
 
@@ -158,7 +167,7 @@ def by_likelihood(
     bounds = [*zip(lower, upper, strict=True), (np.log(SMALLEST_ALPHA), np.log(LARGEST_ALPHA))]
     options = {"maxiter": max_iter, "maxfun": max_iter + max_iter // 3}
     first = np.append(start, np.log(0.05))
-    objective = LikelihoodObjective(kernel, X, Y)
+    objective = LikelihoodObjective(kernel, X, Y, weights)
     best = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = best.x if np.isfinite(best.fun) and best.fun < FAILED else first
     return kernel.with_theta(point[:-1]), float(np.exp(point[-1]))

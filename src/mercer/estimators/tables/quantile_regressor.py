@@ -17,6 +17,7 @@ from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.fitting import EXACT, FINAL, JUDGES, Fitting, Member
 from mercer.estimators.tables.regressor import read_target
+from mercer.estimators.tables.row_weights import read_weights
 from mercer.estimators.tables.search import (
     FINALISTS,
     Attempt,
@@ -28,6 +29,8 @@ from mercer.estimators.tables.search import (
     Tables,
     Trial,
     average,
+    mean_loss,
+    some,
 )
 from mercer.estimators.tables.targets import CODES, transform_of
 from mercer.grams.dual_function import DualFunction
@@ -50,17 +53,23 @@ TOL = 1e-3
 
 def pinball(tau: float) -> Loss:
     """Return the pinball loss: tau r above the prediction, (tau - 1) r below, r = y - f."""
-    return lambda F, Y: np.maximum(tau * (Y - F), (tau - 1.0) * (Y - F))[:, 0]
+
+    def loss(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:
+        return np.asarray(np.maximum(tau * (Y - F), (tau - 1.0) * (Y - F))[:, 0])
+
+    return loss
 
 
 QUANTILES = Objective("quantile regression", "pinball loss", pinball(0.5))  # each quantile has its own loss
 
 
-def quantile_function(kernel: Kernel, Z: Rows, y: Floats, tau: float, C: float, memory: Any) -> DualFunction:  # (n,)
+def quantile_function(
+    kernel: Kernel, Z: Rows, y: Floats, tau: float, C: float, memory: Any, weights: Floats | None = None
+) -> DualFunction:  # (n,), ..., (n,)
     """Return the kernel quantile regression at tau with penalty C, as an expansion on all rows."""
     kernel = kernel.resolve(Z) if kernel.unresolved else kernel
     values = KernelRows.choose(kernel, Z, tol=value_tolerance(len(y), TOL), memory=memory, most=True)
-    found = solve_quantile(values, y, np.full(len(y), C), tau, tol=TOL)
+    found = solve_quantile(values, y, np.full(len(y), C) if weights is None else C * weights, tau, tol=TOL)
     return DualFunction(kernel, Z.data, found.coef[:, None], np.atleast_1d(found.intercept), 1.0 / (2.0 * C))
 
 
@@ -77,9 +86,11 @@ class QuantileSetting:
     multiple: float
     C: float
 
-    def fit(self, kernel: Kernel, Z: Rows, y: Floats, tau: float, unit: float, memory: Any) -> DualFunction:  # (n,)
+    def fit(
+        self, kernel: Kernel, Z: Rows, y: Floats, tau: float, unit: float, memory: Any, weights: Floats | None = None
+    ) -> DualFunction:  # (n,), ..., (n,)
         """Return the fitted model; `unit` is the standard deviation of the target."""
-        return quantile_function(lengthened(kernel, self.multiple), Z, y, tau, self.C * unit, memory)
+        return quantile_function(lengthened(kernel, self.multiple), Z, y, tau, self.C * unit, memory, weights)
 
 
 @dataclass
@@ -117,14 +128,15 @@ class QuantileSearch(CandidateSearch):
         Z, Y = self.tables.inputs[candidate.scaling], self.tables.targets
         train, test, _ = self.tables.parts(fold)
         known, new = Z.take(train), Z.take(test)
-        state = candidate.learn(known, Y[train])[-1]
+        w = some(self.tables.weights, train)
+        state = candidate.learn(known, Y[train], w)[-1]
         found: list[FoldResult] = []
         for tau in self.quantiles:
             for setting in self._grid if fold == 0 else self._settings[candidate, tau]:
                 if setting.multiple != 1.0 and lengthened(state.kernel, setting.multiple) is state.kernel:
                     continue  # there is no length scale to multiply
                 start = clock.perf_counter()
-                model = setting.fit(state.kernel, known, Y[train, 0], tau, self.unit, self.memory)
+                model = setting.fit(state.kernel, known, Y[train, 0], tau, self.unit, self.memory, w)
                 predictions = _on_support(model).predict(new)
                 found.append(((candidate, tau, setting), state, predictions, clock.perf_counter() - start))
         return found
@@ -163,18 +175,32 @@ class QuantileSearch(CandidateSearch):
 
     def constant(self, tau: float) -> float:
         """Return the loss of the best constant."""
-        Y = self.tables.targets
-        return float(np.mean(pinball(tau)(np.full_like(Y, np.quantile(Y, tau)), Y)))
+        Y, w = self.tables.targets, self.tables.weights
+        return mean_loss(pinball(tau), np.full_like(Y, weighted_quantile(Y[:, 0], tau, w)), Y, w)
 
     def picked(self, tau: float) -> tuple[list[Pick], Floats]:
-        """Return the models of the mean for a quantile, and the held-out predictions (m,) of the mean."""
-        done = [trial for trial in self.trials.values() if trial.tau == tau and trial.known().all()]
+        """Return the models of the mean for a quantile, and its predictions (m,) for the rows of the folds."""
+        done = [trial for trial in self.trials.values() if trial.tau == tau and self.is_complete(trial)]
         if not done:
             raise self.effort.nothing()
-        weights = average([trial.predictions for trial in done], self.tables.targets, pinball(tau))
+        tested = self.tables.tested
+        counted = some(self.tables.weights, tested)
+        predictions = [trial.predictions[tested] for trial in done]
+        weights = average(predictions, self.tables.targets[tested], pinball(tau), counted)
         chosen = [Pick(t, t.settled(), float(w)) for t, w in zip(done, weights, strict=True) if w > 0]
-        zero = np.zeros(len(self.tables.targets))
-        return chosen, sum((pick.weight * pick.trial.predictions[:, 0] for pick in chosen), zero)
+        zero = np.zeros(int(tested.sum()))
+        return chosen, sum((pick.weight * pick.trial.predictions[tested, 0] for pick in chosen), zero)
+
+
+def weighted_quantile(values: Floats, tau: float, weights: Floats | None) -> float:  # (n,), number, (n,)
+    """Return a quantile of values by their weights; with equal weights as numpy's.
+
+    >>> weighted_quantile(np.array([1.0, 2.0, 3.0]), 0.5, np.array([1.0, 1.0, 8.0]))
+    3.0
+    """
+    if weights is None:
+        return float(np.quantile(values, tau))
+    return float(np.quantile(values, tau, weights=weights, method="inverted_cdf"))
 
 
 def _on_support(model: DualFunction) -> DualFunction:
@@ -195,6 +221,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
     Parameters
     ----------
     quantile : float in (0, 1), or several in rising order, default 0.5
+    order : as for TableRegressor
     kernel : kernel or its text, optional
         This kernel alone, as for TableRegressor; its parameters stay, and C is chosen.
     time, memory, random_state, verbose : as for TableRegressor
@@ -220,6 +247,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         quantile: float | Sequence[float] = 0.5,
         *,
         kernel: Kernel | str | None = None,
+        order: str | Sequence[str] | bool | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
         random_state: Any = None,
@@ -227,6 +255,7 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
     ) -> None:
         self.quantile = quantile
         self.kernel = kernel
+        self.order = order
         self.time = time
         self.memory = memory
         self.random_state = random_state
@@ -243,29 +272,34 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
             raise InputError("quantile does not fit the members of the means; the file is damaged or was changed.")
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> TableQuantileRegressor:
-        """Learn from a table X (data frame or (n, d) array) and one number per row."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TableQuantileRegressor:
+        """Learn from a table X (data frame or (n, d) array) and one number per row; weights and groups as TableRegressor."""
         started = clock.perf_counter()
         levels = self._levels()
         columns = self._training_columns(X)
-        target = read_target(type(self).__name__, y, len(columns[0].holes))
-        fitting = self._fitting(columns, target[:, None], QUANTILES)
-        rows = fitting.searched(len(target))
+        name, n = type(self).__name__, len(columns[0].holes)
+        target = read_target(name, y, n)
+        whole, columns, layout = self._weighted(columns, target, read_weights(name, sample_weight, n), groups)
+        target = target[whole.kept]
+        fitting = self._fitting(columns, target[:, None], QUANTILES, layout=layout, weights=whole.weights)
+        rows = fitting.searched(len(target), fitting.judges)
         search = QuantileSearch(fitting.tables(rows), levels, fitting.effort(), self.memory, adapt=fitting.given is None)
         tried = fitting.listed()
         fitting.expect(len(tried), search.tables.n_folds)
         search.run(tried)
         picks, means = zip(*[search.picked(tau) for tau in levels], strict=True)
         members, held_out, judged = _final(fitting, search, picks, np.column_stack(means), rows)
-        shifts = [float(np.quantile(target[judged] - f, tau)) for tau, f in zip(levels, held_out.T, strict=True)]
+        w = some(fitting.weights, judged)
+        shifts = [weighted_quantile(target[judged] - f, tau, w) for tau, f in zip(levels, held_out.T, strict=True)]
         members, moved = _shifted(members, picks, shifts), held_out + shifts
-        error = np.mean([pinball(tau)(moved[:, [k]], target[judged, None]) for k, tau in enumerate(levels)])
+        losses = [mean_loss(pinball(tau), moved[:, [k]], target[judged, None], w) for k, tau in enumerate(levels)]
+        error = np.mean(losses)
         constant = float(np.mean([search.constant(tau) for tau in levels]))
         inputs = {rule: table.take(judged) for rule, table in fitting.inputs.items()}
         attempts, route = _attempts(search, picks), _route(len(target), members)
         truth = np.tile(target[judged, None], len(levels))
         outcome = fitting.outcome(search, members, inputs, truth, moved, attempts, float(error), constant, route)
-        return self.store(outcome, started)
+        return self._store_rows(outcome, whole, started)._dated(columns, layout)
 
     def predict(self, X: Any) -> Floats:  # -> (n,) or (n, q)
         """Return the quantile for every row, (n,); of several quantiles a column for each, in rising order."""
@@ -314,11 +348,16 @@ def _final(
     """
     n = len(fitting.targets)
     everywhere = np.arange(n)
-    if len(rows) == n:
-        return _members(fitting, search, picks, everywhere), by_folds, rows
-    others = fitting.rng.permutation(np.setdiff1d(everywhere, rows))
-    judges = others[: min(JUDGES, len(others) // 2)]
-    pool = np.setdiff1d(everywhere, judges)
+    judges = fitting.judges
+    if len(rows) == n or (fitting.layout is not None and not len(judges)):
+        return _members(fitting, search, picks, everywhere), by_folds, rows[search.tables.tested]
+    pool = everywhere
+    if fitting.layout is not None:
+        pool = np.setdiff1d(everywhere, fitting.layout.near(judges))
+    else:
+        others = fitting.rng.permutation(np.setdiff1d(everywhere, rows))
+        judges = others[: min(JUDGES, len(others) // 2)]
+    pool = np.setdiff1d(pool, judges)
     members = _members(fitting, search, picks, pool)
     inputs = {rule: table.take(judges) for rule, table in fitting.inputs.items()}
     held_out = np.asarray(sum(member.weight * member.predict(inputs) for member in members))
@@ -338,7 +377,8 @@ def _members(fitting: Fitting, search: QuantileSearch, picks: tuple[list[Pick], 
             fitting.tell(f"all rows, quantile {trial.tau:g}")
             rows = _drawn(fitting, search, trial, pool, count)
             Z, y = fitting.inputs[trial.candidate.scaling].take(rows), fitting.targets[rows, 0]
-            model = trial.setting.fit(pick.state.kernel, Z, y, trial.tau, search.unit, search.memory)
+            w = some(fitting.weights, rows)
+            model = trial.setting.fit(pick.state.kernel, Z, y, trial.tau, search.unit, search.memory, w)
             model = replace(model, dual=model.dual * at, intercept=model.intercept * at, rows=rows)
             members.append(Member(trial.label, trial.candidate.scaling, unchanged, model, pick.weight))
     return tuple(members)

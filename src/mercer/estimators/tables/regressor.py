@@ -12,13 +12,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.arrays import Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, check_choice
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.encoding import COLUMNS
 from mercer.estimators.tables.fitting import Outcome
 from mercer.estimators.tables.intervals import Calibration, calibrate, interval
-from mercer.estimators.tables.layout import layout_of
+from mercer.estimators.tables.row_weights import read_weights
 from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, is_skewed
 from mercer.inputs import Rows
@@ -26,12 +26,20 @@ from mercer.kernels.base import Kernel
 from mercer.registry import estimator
 
 
-def squared(F: Floats, Y: Floats) -> Floats:  # (n, t), (n, t) -> (n,)
+def squared(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:  # (n, t), (n, t) -> (n,)
     """Return squared errors."""
     return np.asarray(np.mean((F - Y) ** 2, axis=1))
 
 
+def absolute(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:  # (n, t), (n, t) -> (n,)
+    """Return absolute errors."""
+    return np.asarray(np.mean(np.abs(F - Y), axis=1))
+
+
 SQUARED = Objective("regression", "RMSE", squared, root=True)
+
+#: What `scoring` can be.
+SCORING = {"rmse": SQUARED, "mae": Objective("regression", "mean absolute error", absolute)}
 
 
 @estimator
@@ -57,6 +65,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
         Time limit of `fit`. Without one the work does not depend on the speed of the machine.
     memory : bytes or text such as "4 GB", optional
         Memory budget of the final fit; landmarks are used if the matrix of all rows does not fit.
+    scoring : "rmse" or "mae"
+        What candidates are compared by on held-out rows: the root of the mean squared error, or the mean absolute error.
     random_state : int, RandomState or None
         Folds and draws; None is the seed 0.
     verbose : bool or None
@@ -84,6 +94,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         order: str | Sequence[str] | bool | None = None,
         time: float | None = None,
         memory: int | float | str | None = None,
+        scoring: str = "rmse",
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -91,23 +102,35 @@ class TableRegressor(RegressorMixin, TableEstimator):
         self.order = order
         self.time = time
         self.memory = memory
+        self.scoring = scoring
         self.random_state = random_state
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> TableRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TableRegressor:
         """Learn from a table X (data frame or (n, d) array) and one number per row.
 
+        sample_weight : one number >= 0 per row, optional
+            A row of weight 2 counts as two copies of it, in every fit and in every comparison; only ratios matter.
         groups : one label per row, optional
             Rows of a group, such as the visits of a patient, are never split: errors and intervals are those of new groups.
         """
         started = clock.perf_counter()
         columns = self._training_columns(X)
-        target = read_target(type(self).__name__, y, len(columns[0].holes))
-        objective = replace(SQUARED, transforms=(NONE, YEO_JOHNSON)) if is_skewed(target) else SQUARED
-        layout = layout_of(columns, self.order, groups, target[:, None])
-        outcome = self._fitting(columns, target[:, None], objective, layout=layout).run()
-        return self.store(outcome, started)._dated(columns, layout)
+        name, n = type(self).__name__, len(columns[0].holes)
+        objective = SCORING[self._scoring()]
+        target = read_target(name, y, n)
+        rows, columns, layout = self._weighted(columns, target, read_weights(name, sample_weight, n), groups)
+        target = target[rows.kept]
+        if is_skewed(target):
+            objective = replace(objective, transforms=(NONE, YEO_JOHNSON))
+        outcome = self._fitting(columns, target[:, None], objective, layout=layout, weights=rows.weights).run()
+        return self._store_rows(outcome, rows, started)._dated(columns, layout)
+
+    def _scoring(self) -> str:
+        if self.scoring == "pinball":
+            raise InputError("TableRegressor predicts the mean; for the pinball loss use TableQuantileRegressor.")
+        return check_choice("TableRegressor", "scoring", self.scoring, SCORING)
 
     def predict(self, X: Any) -> Floats:
         """Return the predicted number for every row."""
@@ -133,7 +156,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def _calibrate(self, outcome: Outcome) -> None:
         rule, predictions = self.spread_scaling, outcome.held_out[:, 0]
         kernel = self.members_[0].model.kernel if rule == COLUMNS else None
-        self._calibration = calibrate(outcome.targets[:, 0] - predictions, predictions, outcome.judged[rule], kernel)
+        residuals = outcome.targets[:, 0] - predictions
+        self._calibration = calibrate(residuals, predictions, outcome.judged[rule], kernel, outcome.weights)
 
 
 def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)

@@ -38,29 +38,39 @@ class LeaveOneOutFit:
     dual: Floats  # (n, t)
     intercept: Floats  # (t,)
     residuals: Floats  # (n, t)
+    weights: Floats | None = None  # (n,)
 
     @property
     def error(self) -> float:
         """Mean squared leave-one-out residual."""
-        return float(np.mean(self.residuals**2))
+        return mean_square(self.residuals, self.weights)
 
 
-def solve(K: Floats, Y: Floats, alpha: float) -> LeaveOneOutFit | None:  # (n, n), (n, t)
+def mean_square(residuals: Floats, weights: Floats | None) -> float:  # (n, t), (n,)
+    """Return the mean of squared residuals over rows by their weights, and over targets."""
+    if weights is None:
+        return float(np.mean(residuals**2))
+    return float(np.average(np.mean(residuals**2, axis=1), weights=weights))
+
+
+def solve(
+    K: Floats, Y: Floats, alpha: float, weights: Floats | None = None
+) -> LeaveOneOutFit | None:  # (n, n), (n, t), number, (n,)
     """Return ridge with intercept and leave-one-out residuals; None if K + alpha I is not numerically positive definite."""
-    found = _solved(K, Y, alpha)
+    found = _solved(K, Y, alpha, weights)
     if found is None:
         return None
     # the only row has no leave-one-out residual
     residuals = found.leave_one_out() if len(K) > 1 else Y - found.intercept
-    return LeaveOneOutFit(alpha, found.value, found.intercept, residuals) if np.isfinite(residuals).all() else None
+    return LeaveOneOutFit(alpha, found.value, found.intercept, residuals, weights) if np.isfinite(residuals).all() else None
 
 
-def choose(K: Floats, Y: Floats, start: float | None = None) -> LeaveOneOutFit:
+def choose(K: Floats, Y: Floats, start: float | None = None, weights: Floats | None = None) -> LeaveOneOutFit:
     """Return the fit of the smallest leave-one-out error on a grid of half decades, by descent from `start`."""
     known: dict[float, LeaveOneOutFit | None] = {}
 
     def error(alpha: float) -> float:
-        found = known[alpha] = solve(K, Y, alpha)
+        found = known[alpha] = solve(K, Y, alpha, weights)
         return np.inf if found is None else found.error
 
     found = known[_descend(K, error, start)]
@@ -68,22 +78,23 @@ def choose(K: Floats, Y: Floats, start: float | None = None) -> LeaveOneOutFit:
     return found
 
 
-def penalty(K: Floats, Y: Floats, start: float | None = None) -> float:
+def penalty(K: Floats, Y: Floats, start: float | None = None, weights: Floats | None = None) -> float:
     """Return the penalty that `choose` finds; with many rows by the errors of the last third, at half the cost."""
     if len(K) < FEWER:
-        return choose(K, Y, start).alpha
+        return choose(K, Y, start, weights).alpha
     last = np.arange(len(K) // 3)
+    of_last = None if weights is None else weights[len(K) - len(last) :]
 
     def error(alpha: float) -> float:
-        found = _solved(K, Y, alpha)
-        return np.inf if found is None else float(np.nan_to_num(np.mean(found.held_out_last(last) ** 2), nan=np.inf))
+        found = _solved(K, Y, alpha, weights)
+        return np.inf if found is None else float(np.nan_to_num(mean_square(found.held_out_last(last), of_last), nan=np.inf))
 
     return _descend(K, error, start)
 
 
-def _solved(K: Floats, Y: Floats, alpha: float, overwrite: bool = False) -> DualFit | None:
+def _solved(K: Floats, Y: Floats, alpha: float, weights: Floats | None = None, overwrite: bool = False) -> DualFit | None:
     try:
-        found = solve_dual(K, Y, alpha, fit_intercept=True, overwrite=overwrite)
+        found = solve_dual(K, Y, alpha, weights=weights, fit_intercept=True, overwrite=overwrite)
     except NumericalError:
         return None
     return None if found.jitter or not np.isfinite(found.value).all() else found
@@ -119,11 +130,14 @@ def _descend(K: Floats, error_at: Callable[[float], float], start: float | None)
             step = 1
 
 
-def errors_of(K: Floats, Y: Floats, alphas: Floats) -> Floats:  # (n, n), (n, t), (a,) -> (a,)
+def errors_of(K: Floats, Y: Floats, alphas: Floats, weights: Floats | None = None) -> Floats:  # (n, n), (n, t), (a,) -> (a,)
     """Return the mean squared leave-one-out errors of several penalties, from one eigendecomposition."""
-    path = EigenPath.from_gram(K, fit_intercept=True)
-    residuals = EigenFit(path, Y).leave_one_out(alphas).reshape(len(alphas), -1)
-    errors = np.mean(residuals**2, axis=1)
+    path = EigenPath.from_gram(K, weights=weights, fit_intercept=True)
+    residuals = EigenFit(path, Y).leave_one_out(alphas)
+    if weights is None:
+        errors = np.mean(residuals.reshape(len(alphas), -1) ** 2, axis=1)
+    else:
+        errors = np.array([mean_square(part, weights) for part in residuals])
     return np.asarray(np.where(np.isnan(errors), np.inf, errors))
 
 
@@ -135,23 +149,27 @@ def least_residuals(K: Floats, Y: Floats) -> Floats:  # (n, n), (n, t) -> (n, t)
     return np.asarray(np.nan_to_num(residuals[int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))]))
 
 
-def smallest_error(K: Floats, Y: Floats) -> float:  # (n, n), (n, t)
+def smallest_error(K: Floats, Y: Floats, weights: Floats | None = None) -> float:  # (n, n), (n, t)
     """Return the smallest leave-one-out error over all penalties of the grid."""
-    return float(errors_of(K, Y, (float(np.trace(K)) / len(K) or 1.0) * ALPHAS).min())
+    return float(errors_of(K, Y, (float(np.trace(K)) / len(K) or 1.0) * ALPHAS, weights).min())
 
 
-def fit(kernel: Kernel, X: Any, Y: Floats, alpha: float, n_landmarks: int | None = None, seed: int = 0) -> DualFunction:
+def fit(
+    kernel: Kernel, X: Any, Y: Floats, alpha: float, n_landmarks: int | None = None, seed: int = 0,
+    weights: Floats | None = None,
+) -> DualFunction:  # fmt: skip
     """Return ridge with a given penalty on all rows: exact, or in the span of landmarks from pivoted Cholesky."""
-    return fit_and_leave_out(kernel, X, Y, alpha, np.empty(0, dtype=np.intp), n_landmarks, seed)[0]
+    return fit_and_leave_out(kernel, X, Y, alpha, np.empty(0, dtype=np.intp), n_landmarks, seed, weights)[0]
 
 
 def fit_and_leave_out(
-    kernel: Kernel, X: Any, Y: Floats, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0
-) -> tuple[DualFunction, Floats]:  # (n, d), (n, t), number, (m,) -> f, (m, t)
+    kernel: Kernel, X: Any, Y: Floats, alpha: float, groups: Indices, n_landmarks: int | None = None, seed: int = 0,
+    weights: Floats | None = None,
+) -> tuple[DualFunction, Floats]:  # (n, d), (n, t), number, (m,), (n,) -> f, (m, t)  # fmt: skip
     """Return the fit, and the residuals of the last m rows when each is left out together with those of its group."""
     if n_landmarks is not None:
-        return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed, groups)
-    found = _solved(np.asarray(kernel(X), dtype=np.float64), Y, alpha, overwrite=True)
+        return _by_landmarks(kernel, X, Y, alpha, n_landmarks, seed, groups, weights)
+    found = _solved(np.asarray(kernel(X), dtype=np.float64), Y, alpha, weights, overwrite=True)
     if found is None:
         raise NumericalError(f"K + alpha I is not numerically positive definite with alpha = {alpha:.3g}; raise alpha.")
     function = DualFunction(kernel, as_rows(X).data, found.value, found.intercept, alpha)
@@ -159,16 +177,20 @@ def fit_and_leave_out(
 
 
 def _by_landmarks(
-    kernel: Kernel, X: Any, Y: Floats, alpha: float, count: int, seed: int, groups: Indices
+    kernel: Kernel, X: Any, Y: Floats, alpha: float, count: int, seed: int, groups: Indices, weights: Floats | None
 ) -> tuple[DualFunction, Floats]:
     found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
     F, own = found.factor, found.features
-    fitted = solve_primal([(F, Y)], alpha, fit_intercept=True)
+    fitted = solve_primal([(F, Y, weights)], alpha, fit_intercept=True)
     function = DualFunction(kernel, own.landmarks, own.expansion(fitted.value), fitted.intercept, alpha, own.index)
-    last, Y_last = F[len(F) - len(groups) :], Y[len(F) - len(groups) :]
+    first = len(F) - len(groups)
+    last, residuals = F[first:], Y[first:] - fitted.predict(F[first:])
     half = la.solve_triangular(fitted.factor.matrix, (last - fitted.mean).T, lower=True, check_finite=False)
-    block = np.eye(len(groups)) - half.T @ half - 1.0 / len(F)
-    return function, _finite(held_out_groups(block, Y_last - fitted.predict(last), groups))
+    if weights is None:
+        return function, _finite(held_out_groups(np.eye(len(groups)) - half.T @ half - 1.0 / len(F), residuals, groups))
+    root = np.sqrt(weights[first:])  # the leverages of rows multiplied by the roots of their weights
+    block = np.eye(len(groups)) - root[:, None] * (half.T @ half + 1.0 / float(weights.sum())) * root
+    return function, _finite(held_out_groups(block, root[:, None] * residuals, groups) / root[:, None])
 
 
 def _finite(residuals: Floats) -> Floats:

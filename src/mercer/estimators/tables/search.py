@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,16 @@ FINALISTS, MEMBERS, PICKS = 5, 4, 12
 #: Rows before a block of time from which it can be predicted.
 FEWEST_BEFORE = 4
 
-Loss = Callable[[Floats, Floats], Floats]  # predictions (n, t) and targets (n, t) -> (n,) losses
 Task = tuple[Candidate, int]  # a candidate and the number of a fold
 Found = TypeVar("Found")
+
+
+class Loss(Protocol):
+    """Losses (n,) of predictions (n, t) for targets (n, t); weights (n,) matter if a loss compares rows."""
+
+    def __call__(self, F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:
+        """Return one loss per row."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,10 @@ class Objective:
     root: bool = False  # report the root of the mean loss
     transforms: tuple[str, ...] = (NONE,)  # of the target; those after the first are tried for the best candidates
 
+    def mean(self, F: Floats, Y: Floats, weights: Floats | None) -> float:  # (n, t), (n, t), (n,)
+        """Return the mean loss of predictions."""
+        return mean_loss(self.loss, F, Y, weights)
+
     def reported(self, mean: float) -> float:
         """Return the measure of a mean loss."""
         return mean**0.5 if self.root else mean
@@ -55,6 +66,17 @@ class Objective:
         """Return the standard error of the measure from that of the mean loss."""
         value = self.reported(mean)
         return error / (2.0 * value) if self.root and value > 0 else error
+
+
+def mean_loss(loss: Loss, F: Floats, Y: Floats, weights: Floats | None) -> float:  # (n, t), (n, t), (n,)
+    """Return the mean loss of rows by their weights."""
+    losses = loss(F, Y, weights)
+    return float(np.mean(losses) if weights is None else np.average(losses, weights=weights))
+
+
+def some(weights: Floats | None, rows: Any) -> Floats | None:
+    """Return the weights of some rows; None if all weights are equal."""
+    return None if weights is None else weights[rows]
 
 
 @dataclass
@@ -85,6 +107,7 @@ class Tables:
     folds: Indices  # (n,) -1 for rows that are only trained on
     groups: Indices  # (n,) the same number for equal rows, or for rows of one group
     places: Indices | None = None  # (n,) how many rows are earlier, for rows in time
+    weights: Floats | None = None  # (n,) None if all are equal
 
     @property
     def n_folds(self) -> int:
@@ -191,12 +214,14 @@ class CandidateSearch:
         tables = self.tables
         train, test, together = tables.parts(fold)
         Z = tables.inputs[candidate.scaling]
-        transform = transform_of(candidate.transform, tables.targets[train])
+        w = tables.weights
+        transform = transform_of(candidate.transform, tables.targets[train], some(w, train))
         order = np.concatenate([train, test])
         ordered, Y = Z.take(order), transform.forward(tables.targets[order])
         found: list[FoldResult] = []
-        for place, state in enumerate(candidate.learn(Z.take(train), Y[: len(train)])):
-            residuals = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, together)[1]
+        for place, state in enumerate(candidate.learn(Z.take(train), Y[: len(train)], some(w, train))):
+            fit = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, together, weights=some(w, order))
+            residuals = fit[1]
             found.append(((candidate, place), state, transform.backward(Y[len(train) :] - residuals), 0.0))
         return found
 
@@ -221,8 +246,12 @@ class CandidateSearch:
     def error(self, trial: Trial) -> tuple[float, float]:
         """Return the mean loss over the held-out rows, with its standard error."""
         known = trial.known()
-        losses = self.loss_of(trial)(trial.predictions[known], self.tables.targets[known])
-        return float(np.mean(losses)), float(losses.std() / max(1, len(losses)) ** 0.5)
+        w = some(self.tables.weights, known)
+        losses = self.loss_of(trial)(trial.predictions[known], self.tables.targets[known], w)
+        if w is None:
+            return float(np.mean(losses)), float(losses.std() / max(1, len(losses)) ** 0.5)
+        mean = float(np.average(losses, weights=w))
+        return mean, float(np.sqrt(np.sum((w * (losses - mean)) ** 2)) / w.sum())
 
     def is_complete(self, trial: Trial) -> bool:
         """Return whether a trial has a prediction for every row of a fold."""
@@ -242,14 +271,16 @@ class CandidateSearch:
         )  # fmt: skip
 
 
-def average(predictions: list[Floats], targets: Floats, loss: Loss, most: int = MEMBERS) -> Floats:  # -> (m,) weights
+def average(
+    predictions: list[Floats], targets: Floats, loss: Loss, counted: Floats | None = None, most: int = MEMBERS
+) -> Floats:  # (n, t) each, (n, t), loss, (n,) -> (m,) weights
     """Return weights of a mean: repeatedly add the prediction that lowers the loss of the mean most, with repeats."""
     picked: list[int] = []
     total = np.zeros_like(targets)
     best = (np.inf, 0)
     for size in range(1, PICKS + 1):
         allowed = set(picked) if len(set(picked)) >= most else set(range(len(predictions)))
-        losses = {i: float(np.mean(loss((total + predictions[i]) / size, targets))) for i in sorted(allowed)}
+        losses = {i: mean_loss(loss, (total + predictions[i]) / size, targets, counted) for i in sorted(allowed)}
         pick = min(losses, key=lambda i: losses[i])
         picked.append(pick)
         total = total + predictions[pick]
@@ -306,6 +337,12 @@ class TableResult:
     notes: tuple[str, ...]
     split: str = ""  # how rows were held out, if not at random
     latest: tuple[Latest, ...] = ()  # latest training rows by the columns of time
+    copies: int = 0  # rows of the training table that equal another one; each counts as a weight of that row
+
+    @property
+    def distinct(self) -> int:
+        """Number of rows that the models are fitted to: copies are one row."""
+        return self.rows - self.copies
 
     @property
     def chosen(self) -> tuple[Attempt, ...]:

@@ -54,7 +54,7 @@ class Transform:
         return np.column_stack([_inverse(column, power) for column, power in zip(values.T, self.power, strict=True)])
 
 
-def transform_of(rule: str, Y: Floats) -> Transform:  # (n, t)
+def transform_of(rule: str, Y: Floats, weights: Floats | None = None) -> Transform:  # (n, t), (n,)
     """Return the transform fitted to training targets."""
     power = np.empty(0)
     values = Y
@@ -64,6 +64,9 @@ def transform_of(rule: str, Y: Floats) -> Transform:  # (n, t)
     if rule == CODES:
         return Transform(power, *np.multiply.outer([0.0, 1.0, -1e300, 1e300], np.ones(Y.shape[1])))
     center, spread = values.mean(axis=0), values.std(axis=0)
+    if weights is not None:
+        center = np.average(values, axis=0, weights=weights)
+        spread = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weights))
     spread = np.where(spread > 1e-12 * np.maximum(np.abs(center), 1e-300), spread, 1.0)
     reach = 0.5 * np.ptp(values, axis=0)
     return Transform(power, center, spread, values.min(axis=0) - reach, values.max(axis=0) + reach)
@@ -96,11 +99,12 @@ def probabilities(F: Floats, floor: float, power: float) -> Floats:  # (n, c) ->
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
-def calibrated(F: Floats, Y: Floats) -> tuple[float, float]:  # (n, c), (n, c) -> floor, power
+def calibrated(F: Floats, Y: Floats, weights: Floats | None = None) -> tuple[float, float]:  # (n, c), (n, c), (n,)
     """Return the floor and power of the smallest log-loss on held-out scores F with indicators Y."""
     best = (np.inf, FLOORS[1], POWERS[1])
     for floor in FLOORS:
         for power in POWERS:
-            loss = float(-np.log(np.sum(probabilities(F, floor, power) * Y, axis=1)).mean())
+            losses = -np.log(np.sum(probabilities(F, floor, power) * Y, axis=1))
+            loss = float(losses.mean() if weights is None else np.average(losses, weights=weights))
             best = min(best, (loss, floor, power))
     return best[1], best[2]
