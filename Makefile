@@ -132,7 +132,7 @@ docs: $(STAMPS)/compiled $(STAMPS)/docs  ## the documentation site with its gall
 show-docs: docs  ## serve the documentation site on this machine: make show-docs PORT=8000
 	$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
 
-test-docs: docs  ## the site, reports and the lab in a browser, the chapters' examples, every example script
+test-docs: docs  ## the site, reports and the lab in a browser, chapters, notebooks, every example script
 	$(PY) -m pytest -n $(WORKERS) -m site tests/site
 	$(PY) -m pytest -rs -m browser tests/browser
 	$(PY) -m pytest -n $(WORKERS) --doctest-glob='*.md' docs/lectures

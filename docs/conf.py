@@ -29,8 +29,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "repository_pages",
     "chapter_figures",
+    "problem_sheets",
 ]
-exclude_patterns = ["_extensions", "_templates", "api/backreferences", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
+exclude_patterns = ["_extensions", "_templates", "lectures/sheets", "api/backreferences", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 templates_path = ["_templates"]
 nitpicky = True
 smartquotes = False  # X'y is a product, and "median" is code
@@ -80,6 +81,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 html_static_path = ["_static"]
+html_extra_path = ["../build/notebook-files"]  # written by problem_sheets before the build
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
