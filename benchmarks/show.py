@@ -20,6 +20,9 @@ def _modules(what: str, *modules: str) -> Show:
     return Show(what, tuple(["python", "-m", *module.split()] for module in modules))
 
 
+#: Parts of benchmarks.structure.
+PARTS = ("starts", "clusters", "correlations", "thinning", "coreset", "race", "million")
+
 SHOWS = {
     "attack": _modules(
         "100,000 random attacks on the prover, 10,000 with cancellation; false answers",
@@ -51,7 +54,15 @@ SHOWS = {
     "mmd": _modules("level and power of the two-sample tests, thousands of draws", "pytest -s -q -m slow tests/twosample"),
     "odd": _modules("300 odd tables; counts foreign errors, hangs and memory above plan", "tests.inputs.odd_tables"),
     "molecules": _modules("test errors on twenty assays of MoleculeACE beside published ones", "benchmarks.molecules ace"),
-    "novelty": _modules("NoveltyDetector on thirty sets beside 26 published detectors", "benchmarks.novelty_quality"),
+    "novelty": _modules(
+        "NoveltyDetector on thirty sets beside 26 published detectors; false discoveries in batches",
+        "benchmarks.novelty_quality",
+        "benchmarks.novelty_quality discoveries",
+    ),
+    "structure": _modules(
+        "clusters, correlations, thinning and coresets: rates, inertia, agreement, memory, races",
+        *(f"benchmarks.structure {part}" for part in PARTS),
+    ),
     "pca": _modules("denoising, features and novelty scores of kernel PCA beside published ones", "benchmarks.pca_quality"),
     "plan": _modules("memory estimates of plan against the measured peak, for every route", "benchmarks.plan_memory"),
     "probabilities": _modules(

@@ -107,8 +107,31 @@ def test_novel_rows_are_found_and_written(tables: dict[str, Path], tmp_path: Pat
     assert invoke("novelty", tables["a"], tables["far"], "--drop", "y", "--out", page).exit_code == 1
     words = page.read_text(encoding="utf-8")
     assert words.startswith("<!doctype html>") and "Rows that stand out" in words and "age 2" in words
+    assert "Shares of columns" in words and "Novelty of known and new rows" in words
     facts = json.loads(invoke("novelty", tables["a"], tables["same"], "--json").stdout)
     assert facts["novel"] is False and facts["false_alarm_level"] == 0.05
+
+
+def test_false_discoveries_are_controlled(tables: dict[str, Path], tmp_path: Path) -> None:
+    found = invoke("novelty", tables["a"], tables["far"], "--drop", "y", "--fdr", "--alpha", "0.1")
+    assert found.exit_code == 1 and "at most 0.1 of them are expected to be false alarms" in found.stdout
+    facts = json.loads(invoke("novelty", tables["a"], tables["far"], "--drop", "y", "--fdr", "--json").stdout)
+    assert facts["control"] == "false discoveries"
+    pvalues = np.sort([row["pvalue"] for row in facts["strange_rows"]])
+    assert (pvalues[-1] <= 0.05 * len(pvalues) / facts["rows"]) and facts["expected_false_alarms"] == 0.05 * len(pvalues)
+    assert invoke("novelty", tables["a"], tables["same"], "--drop", "y", "--fdr", "--alpha", "0.01").exit_code == 0
+
+
+def test_shares_of_columns_and_numbers_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, shift in (("known", 0.0), ("new", 8.0)):
+        rows = rng.normal(size=(60, 3))
+        rows[:, 1] += shift
+        text = "\n".join(",".join(f"{cell:.4f}" for cell in row) for row in rows)
+        (tmp_path / f"{name}.csv").write_text(f"a,b,c\n{text}\n", encoding="utf-8")
+    facts = json.loads(invoke("novelty", tmp_path / "known.csv", tmp_path / "new.csv", "--json").stdout)
+    assert len(facts["strange_rows"]) == 60
+    assert all(row["why"].startswith("b ") and "%)" in row["why"] for row in facts["strange_rows"])
 
 
 def test_ids_stay_with_their_rows(tables: dict[str, Path], tmp_path: Path) -> None:

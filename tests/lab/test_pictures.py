@@ -10,6 +10,7 @@ from mercer.errors import InputError, MercerError
 from mercer.lab.pictures import CELLS, along, grid, kernel_of, picture, rows_of
 from mercer.lab.samples import RECIPES, arrays, kind_of, texts
 from mercer.lab.state import ALGORITHMS, PLANE, WORDS, DrawnPoints, LabState, NamedData, Words
+from mercer.lab.tour import page_state
 
 GAUSS = "Gaussian(length_scale=0.8)"
 
@@ -193,6 +194,33 @@ def test_witness_is_the_difference_of_means() -> None:
     assert float(dict(found.facts)["p-value"]) < 0.05
     blind = picture(plane("mmd", "spread", n=60, kernel="Linear()"))
     assert float(dict(blind.facts)["p-value"]) > 0.05
+
+
+def test_clusters_are_those_of_k_means() -> None:
+    state = plane("kmeans", "blobs", n=60, kernel="Linear()", clusters=3)
+    X, _ = arrays(state.data)
+    found = picture(state)
+    model = mercer.KernelKMeans(mercer.Linear(), 3).fit(X)
+    assert found.regions is not None and np.array_equal(found.regions.ravel(), model.predict(grid()[1]))
+    assert sorted(model.labels_[found.marked]) == [0, 1, 2]  # one point beside each center
+    assert float(dict(found.facts)["agreement with the classes (adjusted Rand index)"]) > 0.8
+    assert picture(plane("kmeans", n=3, clusters=4)).facts and picture(plane("kmeans", clusters=1)).facts
+    page = page_state("clusters")
+    assert float(dict(picture(page).facts)["agreement with the classes (adjusted Rand index)"]) < 0.2
+    rings = picture(page.setting(spectral=1))
+    assert dict(rings.facts)["agreement with the classes (adjusted Rand index)"] == "1"
+
+
+def test_discriminant_is_that_of_linear_discriminant_analysis() -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    state = plane("discriminant", "line", n=60, kernel="Linear()", penalty=1e-7)
+    X, c = arrays(state.data)
+    found = picture(state)
+    theirs = LinearDiscriminantAnalysis().fit(X, c).decision_function(grid()[1])
+    assert found.surface is not None
+    assert np.allclose(found.surface.ravel(), theirs, atol=1e-3 * np.abs(theirs).max())
+    assert "penalty by leave-one-out" in dict(found.facts)
 
 
 def test_words_are_classified_and_placed() -> None:

@@ -34,6 +34,14 @@ def run(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 STATES = {name: page.state for name, page in PAGES.items()} | {
     "ball": LabState(data=NamedData("arc"), algorithm="ball"),
     "three": LabState(data=NamedData("blobs"), algorithm="knn"),
+    "spectral": LabState(
+        data=NamedData("circles", 40), kernel="Gaussian(length_scale=0.5)", algorithm="kmeans", parameters={"spectral": 1}
+    ),
+    "three classes": LabState(data=NamedData("blobs"), algorithm="discriminant"),
+    "clustered words": LabState(
+        data=NamedData("fruit"), kernel="Spectrum(p=2).normalized()", algorithm="kmeans", query="havana"
+    ),
+    "separated words": LabState(data=NamedData("fruit"), kernel="Spectrum(p=2).normalized()", algorithm="discriminant"),
     "stepped": LabState(data=NamedData("line", 30), kernel="Linear()", algorithm="perceptron", parameters={"steps": 4}),
     "words stepped": LabState(
         data=NamedData("fruit"), kernel="Spectrum(p=2)", algorithm="perceptron", parameters={"steps": 3}, query="havana"

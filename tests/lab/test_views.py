@@ -91,6 +91,22 @@ def test_null_distribution() -> None:
     assert "499 relabelings" in found.words
 
 
+def test_projections_count_every_row() -> None:
+    state = LabState(data=NamedData("moons", 40), algorithm="discriminant", view="projections")
+    found = view(state)
+    assert sum(line.pieces[0][1].sum() / 2 for line in found.lines) == 40
+    assert "standard deviations" in found.words
+    assert "% of the variance" in view(state.having(data=NamedData("blobs", 40))).words
+
+
+def test_silhouettes_are_sorted_by_cluster() -> None:
+    found = view(LabState(data=NamedData("blobs", 40), algorithm="kmeans", view="silhouettes", parameters={"clusters": 3}))
+    assert found.dots is not None and len(found.dots[0]) == 40 and (np.diff(found.dots[0]) >= 1).all()
+    assert (found.dots[1] <= 1.0).all() and found.words.startswith("mean")
+    with pytest.raises(InputError, match="all rows are in one cluster"):
+        view(LabState(data=NamedData("blobs", 40), algorithm="kmeans", view="silhouettes", parameters={"clusters": 1}))
+
+
 def test_a_view_that_is_not_there() -> None:
     with pytest.raises(InputError, match="has no view 'loo'"):
         view(LabState(view="loo"))

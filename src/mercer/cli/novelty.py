@@ -27,6 +27,10 @@ New = Annotated[
 Alpha = Annotated[
     float, typer.Option("--alpha", metavar="LEVEL", help="Rate of false alarms among rows like the known ones.")
 ]
+Fdr = Annotated[
+    bool,
+    typer.Option("--fdr", help="LEVEL is the expected share of false alarms among the rows that are called novel."),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out, with commas between; may be repeated.", show_default=False),
@@ -48,6 +52,7 @@ def novelty(
     train: Train,
     new: New,
     alpha: Alpha = 0.05,
+    fdr: Fdr = False,
     drop: Drop = None,
     id: Id = None,
     seed: Seed = 0,
@@ -78,7 +83,7 @@ def novelty(
     kept = [name for name in known.columns if name not in {*omitted, id}]
     if not kept:
         raise InputError(f"{train}: no column is left to look at.")
-    found = judge(known[kept], unknown, level=alpha, seed=seed, names=(train, new))
+    found = judge(known[kept], unknown, level=alpha, discoveries=fdr, seed=seed, names=(train, new))
     if out is not None:
         _write(found, {} if id is None else {id: ids}, out, (train, new))
     if as_json:
@@ -99,7 +104,8 @@ def _as_dict(found: NoveltyReport, ids: Any) -> dict[str, object]:
         "rows": len(found.pvalues),
         "strange_rows": rows,
         "false_alarm_level": found.level,
-        "expected_false_alarms": found.level * len(found.pvalues),
+        "control": "false discoveries" if found.discoveries else "false alarms",
+        "expected_false_alarms": found.level * (len(found.novel) if found.discoveries else len(found.pvalues)),
         "smallest_possible_pvalue": 1.0 / (found.trained + 1),
         "known_rows": found.rows,
         "known_rows_used": found.trained,
@@ -111,13 +117,16 @@ def _print(found: NoveltyReport, name: str, ids: Any) -> None:
     n, count = len(found.pvalues), len(found.novel)
     word = "novelty" if found.alarm else "no novelty beyond false alarms"
     print_text(f"{name}: ", heading(word, "bold red" if found.alarm else "bold green"))
-    print_text(f"{count:,} of {n:,} rows have p <= {found.level:g}; about {found.level * n:.3g} are expected by chance")
+    if found.discoveries:
+        print_text(f"{count:,} of {n:,} rows are novel; at most {found.level:g} of them are expected to be false alarms")
+    else:
+        print_text(f"{count:,} of {n:,} rows have p <= {found.level:g}; about {found.level * n:.3g} are expected by chance")
     for words in found.notes:
         note(words)
     if 1.0 / (found.trained + 1) > found.level:
         note(f"{found.trained} known rows allow no p-value below {1 / (found.trained + 1):.3g}; give more of them.")
     if count:
-        print_text("\n   row         p  least usual cells")
+        print_text("\n   row         p  cells with the largest shares in its distance to known rows")
     for row, why in list(zip(found.novel.tolist(), found.reasons, strict=True))[:SHOWN]:
         called = "" if ids is None else f"{ids[row]}: "
         print_text(f"{row + 1:6d}  {found.pvalues[row]:8.3g}  {called}{why or 'the combination of its cells'}")
@@ -141,7 +150,7 @@ def _write(found: NoveltyReport, ids: dict[str, Any], out: Path, names: tuple[st
             "row": np.arange(1, n + 1),
             "pvalue": found.pvalues,
             "distance": found.distances,
-            "novel": (found.pvalues <= found.level).astype(int),
+            "novel": found.is_novel.astype(int),
         }
         content = as_csv(ids, answers, np.ones(n, dtype=bool))
     write_whole(out, content.encode(), 0o666 & ~umask())

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from mercer.arrays import Array
 from mercer.errors import InputError, MercerError
+from mercer.estimators.clusters.kernel_kmeans import KernelKMeans
 from mercer.estimators.features.random_fourier import RandomFourierFeatures
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
 from mercer.estimators.means.nearest_mean import NearestMean
@@ -21,6 +23,7 @@ from mercer.estimators.means.novelty_ball import NoveltyBall
 from mercer.estimators.neighbors.kernel_neighbors import KernelKNeighborsClassifier
 from mercer.estimators.pca.kernel_pca import KernelPCA
 from mercer.estimators.perceptron.kernel_perceptron import KernelPerceptron
+from mercer.estimators.projections.kernel_discriminant import KernelDiscriminant
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.estimators.svm.svc import SVC
 from mercer.kernels.base import Kernel
@@ -234,6 +237,17 @@ def neighbors(state: LabState, kernel: Kernel, X: Any, c: Array) -> KernelKNeigh
     return KernelKNeighborsClassifier(kernel, n_neighbors=min(int(state.parameters["k"]), len(c))).fit(X, c)
 
 
+def discriminant_of(state: LabState, kernel: Kernel, X: Any, c: Array) -> KernelDiscriminant:
+    """A fitted discriminant with the penalty of the page."""
+    return KernelDiscriminant(kernel, alpha=state.parameters["penalty"]).fit(X, c)
+
+
+def clusters_of(state: LabState, kernel: Kernel, X: Any) -> KernelKMeans:
+    """Fitted clusters; never more than there are rows."""
+    count, spectral = min(int(state.parameters["clusters"]), len(X)), bool(state.parameters["spectral"])
+    return KernelKMeans(kernel, count, spectral=spectral).fit(X)
+
+
 def perceptron_run(kernel: Kernel, X: Any, c: Array) -> KernelPerceptron:
     """The whole run of a perceptron over the rows in their order, with the largest margin there is."""
     if len(np.unique(c)) > 2:
@@ -372,6 +386,42 @@ def pca(state: LabState, kernel: Kernel) -> Scene:
     return Scene(X, _colors(state), surface=values, lines=lines, arrows=arrows, facts=tuple(facts))
 
 
+def discriminant(state: LabState, kernel: Kernel) -> Scene:
+    """The log odds of two classes, or the regions of several."""
+    X, c = read_classes(state)
+    model = discriminant_of(state, kernel, X, c)
+    facts = (errors(model.predict(X), c), *discriminant_facts(kernel, X, c))
+    if len(model.classes_) > 2:
+        return _regions(X, c, model.predict, {"facts": facts})
+    values = _on_grid(model.decision_function)
+    return Scene(X, c, surface=values, lines=(contours(values, 0.0, "boundary", "even odds"),), facts=facts)
+
+
+def discriminant_facts(kernel: Kernel, X: Any, c: Array) -> tuple[tuple[str, str], ...]:
+    """The penalty that leave-one-out would choose."""
+    return (("penalty by leave-one-out", number(KernelDiscriminant(kernel).fit(X, c).alpha_)),)
+
+
+def kmeans(state: LabState, kernel: Kernel) -> Scene:
+    """The regions of the clusters, and the point nearest to each center."""
+    X = read_cloud(state)
+    model = clusters_of(state, kernel, X)
+    classes = _on_grid(model.predict).astype(int)
+    lines = tuple(contours((classes == label).astype(float), 0.5, "boundary") for label in range(model.n_clusters_))
+    marked, facts = cluster_facts(model, X, _colors(state))
+    return Scene(X, _colors(state), regions=classes, lines=lines, marked=marked, marks="nearest to centers", facts=facts)
+
+
+def cluster_facts(model: KernelKMeans, X: Any, c: Array) -> tuple[Array, tuple[tuple[str, str], ...]]:
+    """The rows nearest to the centers, and how far apart the clusters are."""
+    facts = [("inertia", number(model.inertia_)), ("rows of each cluster", ", ".join(f"{s:.0f}" for s in model.sizes_))]
+    if len(np.unique(model.labels_)) > 1:
+        facts.append(("mean silhouette", number(float(model.silhouette_samples(X).mean()))))
+    if len(np.unique(c)) > 1:
+        facts.append(("agreement with the classes (adjusted Rand index)", number(adjusted_rand_score(c, model.labels_))))
+    return np.concatenate([places.astype(int) for places in model.nearest_rows(X, 1)]), tuple(facts)
+
+
 def two_samples(state: LabState, kernel: Kernel) -> tuple[MMDTestResult, Array, Array]:
     """The test of class 0 against class 1."""
     X, c = read_classes(state)
@@ -424,11 +474,21 @@ def words(state: LabState, kernel: Kernel) -> Scene:
     extra = unit * plane.transform([state.query]) if state.query else None
     marked: Array = np.empty(0, int)
     marks, facts = "", ()  # type: str, Any
-    if state.algorithm != "pca":
+    if state.algorithm == "kmeans":
+        marked, marks, facts = _clustered(state, kernel, X, c)
+    elif state.algorithm != "pca":
         marked, marks, facts = _classified(state, kernel, X, check_classes(c))
     share = f"{100 * float(plane.explained_variance_ratio_.sum()):.0f} %"
     facts = (*facts, ("variance in this plane", share))
     return Scene(unit * places, c, marked=marked, marks=marks, labels=tuple(X), extra=extra, facts=facts)
+
+
+def _clustered(state: LabState, kernel: Kernel, X: list[str], c: Array) -> tuple[Array, str, Any]:
+    model = clusters_of(state, kernel, X)
+    marked, facts = cluster_facts(model, X, c)
+    if state.query:
+        facts = ((f"the cluster of {state.query!r}", str(int(model.predict([state.query])[0]))), *facts)
+    return marked, "nearest to centers", facts
 
 
 def _classified(state: LabState, kernel: Kernel, X: list[str], c: Array) -> tuple[Array, str, Any]:
@@ -442,9 +502,11 @@ def _classified(state: LabState, kernel: Kernel, X: list[str], c: Array) -> tupl
             score = float((model.kernel_(new, X) @ coef + coef.sum())[0])
             facts = (_answer(state, model.classes_[int(score > 0)]), *facts)
         return model.mistakes_[done : done + 1], "wrong next", facts
-    fit = {"svm": svc, "mean": nearest_mean, "knn": neighbors}[state.algorithm]
+    fit = {"svm": svc, "mean": nearest_mean, "knn": neighbors, "discriminant": discriminant_of}[state.algorithm]
     fitted: Any = fit(state, kernel, X, c)
     facts = (errors(fitted.predict(X), c),)
+    if state.algorithm == "discriminant":
+        facts = (*facts, *discriminant_facts(kernel, X, c))
     if new:
         facts = (_answer(state, fitted.predict(new)[0]), *facts)
     if state.algorithm == "svm":
@@ -458,7 +520,8 @@ def _answer(state: LabState, label: Any) -> tuple[str, str]:
 
 _PICTURES: dict[str, Callable[[LabState, Kernel], Scene]] = {
     "ridge": ridge, "gp": gp, "features": features, "svm": svm, "perceptron": perceptron,
-    "mean": mean, "knn": knn, "ball": ball, "pca": pca, "mmd": mmd,
+    "mean": mean, "knn": knn, "ball": ball, "pca": pca, "mmd": mmd, "discriminant": discriminant,
+    "kmeans": kmeans,
 }  # fmt: skip
 
 

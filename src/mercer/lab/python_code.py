@@ -34,6 +34,9 @@ _FITS = {
     "ball": "model = mercer.NoveltyBall(kernel, quantile={quantile:g}).fit(X)",
     "pca": "model = mercer.KernelPCA(kernel, n_components=min({components:.0f}, len(X) - 1)).fit(X)\n"
     "component = min({shown:.0f}, min({components:.0f}, len(X) - 1)) - 1",
+    "discriminant": "model = mercer.KernelDiscriminant(kernel, alpha={penalty:g}).fit(X, y)",
+    "kmeans": "k = min({clusters:.0f}, len(X))\n"
+    "model = mercer.KernelKMeans(kernel, k, spectral=bool({spectral:.0f})).fit(X)",
     "mmd": "A, B = X[y == 0], X[y == 1]\n"
     f"result = mercer.mmd_test(A, B, kernel, n_permutations={PERMUTATIONS}, random_state=0)\nprint(result)",
 }
@@ -46,6 +49,7 @@ _SURFACES = {
     "perceptron": "model.kernel_(G, X) @ coef + coef.sum()",
     "ball": "model.decision_function(G)",
     "pca": "model.transform(G)[:, component]",
+    "discriminant": "model.decision_function(G)",
     "mmd": "-result.witness(G)",
 }
 
@@ -105,7 +109,8 @@ def _plane(state: LabState) -> str:
         f"side = np.linspace({-BOX}, {BOX}, {CELLS})",
         "G = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])",
     ]
-    several = state.algorithm in ("svm", "mean", "knn") and len(set(arrays(state.data)[1].tolist())) > 2
+    many = len(set(arrays(state.data)[1].tolist())) > 2
+    several = state.algorithm == "kmeans" or (state.algorithm in ("svm", "mean", "knn", "discriminant") and many)
     values = "model.predict(G)" if several else _SURFACES[state.algorithm]
     lines += [
         f"surface = ({values}).reshape({CELLS}, {CELLS})",

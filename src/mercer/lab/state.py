@@ -88,6 +88,18 @@ ALGORITHMS: dict[str, Algorithm] = {
                 Parameter("shown", 1, 1, 20, "whole", "component shown"),
             ),
         ),
+        Algorithm(
+            "discriminant", "Discriminant", (PLANE, WORDS),
+            (Parameter("penalty", 1e-3, 1e-7, 1.0, words="penalty"),), ("projections",),
+        ),
+        Algorithm(
+            "kmeans", "Kernel k-means", (PLANE, WORDS),
+            (
+                Parameter("clusters", 2, 1, MAX_CLASSES, "whole", "clusters"),
+                Parameter("spectral", 0, 0, 1, "whole", "1: spectral clustering"),
+            ),
+            ("silhouettes",),
+        ),
         Algorithm("mmd", "Two samples (MMD)", (PLANE,), (), ("null",)),
     )
 }  # fmt: skip
@@ -95,7 +107,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 #: The pictures that can stand beside the main one.
 VIEWS = {
     "gram": "Gram matrix", "spectrum": "Spectrum", "loo": "Leave-one-out", "margins": "Margins",
-    "mistakes": "Mistakes", "null": "Null distribution",
+    "mistakes": "Mistakes", "null": "Null distribution", "projections": "Projections", "silhouettes": "Silhouettes",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ class Lesson:
 
     name: str
     title: str
-    chapter: str  # in docs/lectures
+    chapter: str  # path from docs/lectures
     text: str
     task: str  # the one thing to try
     state: LabState
@@ -165,6 +165,22 @@ _PAGES = (
         "WeisfeilerLehman(iterations=2) for the kernel (extra “graphs”).",
         algorithm="svm", data=NamedData("genes", 24), kernel="Spectrum(p=4).normalized()", parameters={"C": 10.0},
         query="CCCTATAATCCC",
+    ),
+    _page(
+        "clusters", "Clusters in feature space", "../structure.md",
+        "Centers are means of feature vectors, and a point belongs to the nearest one. No labels are used: the colors of "
+        "the points only show what was found. The ringed points are nearest to their centers.",
+        "Move the slider of spectral clustering to 1: the rings become the clusters. Then look at the silhouettes.",
+        algorithm="kmeans", data=NamedData("circles", 240, 3), kernel="Gaussian(length_scale=0.25)",
+        parameters={"clusters": 2, "spectral": 0}, view="silhouettes",
+    ),
+    _page(
+        "discriminants", "Directions that separate classes", "../structure.md",
+        "Fisher's discriminant in feature space: class means far apart, compared with the spread within classes. The "
+        "picture on the right shows the points along that direction.",
+        "Move the penalty to its smallest value: the classes move apart, and the boundary becomes ragged.",
+        algorithm="discriminant", data=NamedData("moons", 60), kernel="Gaussian(length_scale=0.8)",
+        parameters={"penalty": 0.01}, view="projections",
     ),
 )  # fmt: skip
 

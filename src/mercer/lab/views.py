@@ -16,6 +16,8 @@ from mercer.lab.pictures import (
     Line,
     SideView,
     check_classes,
+    clusters_of,
+    discriminant_of,
     kernel_of,
     nearest_mean,
     novikoff,
@@ -175,6 +177,37 @@ def null(state: LabState, kernel: Kernel) -> SideView:
     return SideView("MMD² of relabeled samples", "MMD²", "count", lines=lines, words=words)
 
 
+def projections(state: LabState, kernel: Kernel) -> SideView:
+    """Histograms of the first discriminant direction, one for each class."""
+    X, c = rows_of(state), _classes(state)
+    model = discriminant_of(state, kernel, X, c)
+    values = model.transform(X)[:, 0]
+    edges = np.linspace(float(values.min()), float(values.max()) + 1e-12, 25)
+    lines = []
+    for label, role in zip(model.classes_, ("fit", "bound", "exact", "edge"), strict=False):
+        counts = np.histogram(values[c == label], edges)[0].astype(float)
+        lines.append(Line(role, ((np.repeat(edges, 2)[1:-1], np.repeat(counts, 2)),), f"class {label}"))
+    share = float(model.explained_variance_ratio_[0])
+    words = f"distance of class means in standard deviations: {number(float(np.ptp(model.means_[:, 0])))}"
+    if len(model.classes_) > 2:
+        words = f"the first direction holds {100 * share:.0f} % of the variance between classes"
+    return SideView("first direction", "projection", "rows", lines=tuple(lines), words=words)
+
+
+def silhouettes(state: LabState, kernel: Kernel) -> SideView:
+    """Silhouettes of the rows, sorted within their clusters."""
+    X = rows_of(state)
+    model = clusters_of(state, kernel, X)
+    values = model.silhouette_samples(X)
+    order = np.lexsort((-values, model.labels_))
+    places = np.arange(1, len(order) + 1) + 2 * model.labels_[order]  # a gap between clusters
+    ends = np.array([0.0, float(places[-1]) + 1.0])
+    lines = (Line("zero", ((ends, np.zeros(2)),), "0"), Line("bound", ((ends, np.full(2, values.mean())),), "mean"))
+    words = f"mean {number(float(values.mean()))}; {int((values < 0).sum())} rows are nearer to another cluster"
+    title = "silhouettes in feature space, by cluster"
+    return SideView(title, "row", "silhouette", lines=lines, dots=(places, values[order]), words=words)
+
+
 def _classes(state: LabState) -> Array:
     return check_classes((texts if kind_of(state.data) == WORDS else arrays)(state.data)[1])
 
@@ -194,4 +227,5 @@ def _matrix(state: LabState, kernel: Kernel) -> tuple[Array, Array]:
 
 _VIEWS: dict[str, Callable[[LabState, Kernel], SideView]] = {
     "gram": gram, "spectrum": spectrum, "loo": loo, "margins": margins, "mistakes": mistakes, "null": null,
+    "projections": projections, "silhouettes": silhouettes,
 }  # fmt: skip

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
-from mercer.estimators.novelty.novelty_detector import NoveltyDetector
-from mercer.estimators.tables.encoding import numbers_of
-from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column, like, noted, read_columns, some_rows
+from mercer.estimators.novelty.novelty_detector import NoveltyDetector, found_among
+from mercer.inputs.frames import DATE, NUMBER, Column, like, noted, read_columns, some_rows
 from mercer.inputs.tables import Table, time_text
+from mercer.kernels.base import Kernel
 from mercer.kernels.tables.frame import column_product
 
 #: Training rows that are kept, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000
 
-#: Columns named for one row.
-NAMED = 3
+#: Columns named for one row, the least share of a column that is named, and rows that are explained.
+NAMED, NAMED_SHARE, EXPLAINED = 3, 0.1, 1000
+
+#: Letters of a cell that are shown.
+LETTERS = 30
 
 
 @dataclass(frozen=True)
 class NoveltyReport:
-    """Scores of new rows; a row is novel where its p-value is at most the level."""
+    """Scores of new rows. A row is novel where its p-value is at most the level, or by control of false discoveries."""
 
     pvalues: Floats  # (n,)
     distances: Floats  # (n,) how little the training rows explain of each row, minus its score
+    known: Floats  # (trained,) the same of the training rows that are kept, each without itself
     level: float
-    trained: int  # rows that are kept
     rows: int  # training rows
-    reasons: tuple[str, ...]  # for each row that is novel, in order of `novel`
     notes: tuple[str, ...]
+    discoveries: bool = False  # the level is the expected share of false alarms among the novel rows
+    columns: tuple[str, ...] = ()
+    shares: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (explained, columns) of the first novel rows
+    reasons: tuple[str, ...] = ()  # for each row that is novel, in order of `novel`
+
+    @property
+    def trained(self) -> int:
+        """The number of training rows that are kept."""
+        return len(self.known)
+
+    @property
+    def is_novel(self) -> NDArray[np.bool_]:  # (n,)
+        """Whether each row is novel."""
+        return found_among(self.pvalues, self.level) if self.discoveries else self.pvalues <= self.level
 
     @property
     def novel(self) -> Indices:
         """The novel rows, the most novel first."""
         order = np.lexsort((-self.distances, self.pvalues))
-        return order[self.pvalues[order] <= self.level]
+        return order[self.is_novel[order]]
 
     @property
     def alarm(self) -> bool:
@@ -47,8 +64,11 @@ class NoveltyReport:
 
         Either happens with chance at most level / 2 if all rows are like the training rows. The number of false alarms is
         beta-binomial, since all rows are held against one sample; single rows are judged by Benjamini and Hochberg's rule.
+        With control of false discoveries every row that is found is an alarm.
         """
         n, count = len(self.pvalues), len(self.novel)
+        if self.discoveries:
+            return count > 0
         k = int(np.floor(self.level * (self.trained + 1)))
         if k < 1 or count == 0:
             return False
@@ -58,10 +78,13 @@ class NoveltyReport:
         return many or single
 
 
-def novelty(train: Table, new: Table, *, level: float = 0.05, seed: int = 0, names: tuple[str, str]) -> NoveltyReport:
-    """Score the rows of a new table against a training table, with a kernel over its columns.
+def novelty(
+    train: Table, new: Table, *, level: float = 0.05, discoveries: bool = False, seed: int = 0, names: tuple[str, str]
+) -> NoveltyReport:
+    """Score the rows of a new table against a training table.
 
     p = (1 + #{training rows that the others explain as little}) / (m + 1): for a row of the same source P(p <= a) <= a.
+    Tables of numbers get the default kernel of NoveltyDetector, mixed ones a kernel over their columns.
     """
     rng = np.random.default_rng(seed)
     rows = len(train)
@@ -72,19 +95,33 @@ def novelty(train: Table, new: Table, *, level: float = 0.05, seed: int = 0, nam
     if len(picked) < rows:
         notes.append(f"{len(picked):,} of {rows:,} rows of {names[0]} stand for it, drawn by the seed")
     if not used:
-        raise InputError(f"{names[0]}: no column says anything: {'; '.join(notes)}.")
+        raise InputError(f"{names[0]}: no usable columns: {'; '.join(notes)}.")
     lacking = [column.name for column in used if column.name not in new.columns]
     if lacking:
         raise InputError(f"{names[1]} has no column {lacking[0]!r}, which {names[0]} has.")
     now = like(read_columns(new[[column.name for column in used]], names[1]), used, names[1])
-    places: dict[str, int | str] = {column.name: i for i, column in enumerate(used)}
-    model = NoveltyDetector(column_product(used, places), max_rows=MOST_ROWS).fit(_cells(used))
+    model = NoveltyDetector(_kernel(used), max_rows=MOST_ROWS).fit(_cells(used))
     strange = np.any([column.holes & ~known.holes.any() for column, known in zip(now, used, strict=True)], axis=0)
-    pvalues, distances = _scored(model, [_filled(column, known) for column, known in zip(now, used, strict=True)])
+    filled = [_filled(column, known) for column, known in zip(now, used, strict=True)]
+    pvalues, distances = _scored(model, filled)
     pvalues[strange] = 1.0 / (len(picked) + 1)  # a hole where there never was one
-    found = NoveltyReport(pvalues, distances, level, len(picked), rows, (), tuple(notes))
-    reasons = tuple(_reason(used, now, int(row)) for row in found.novel)
-    return NoveltyReport(pvalues, distances, level, len(picked), rows, reasons, tuple(notes))
+    titles = tuple(column.name for column in used)
+    found = NoveltyReport(
+        pvalues, distances, -model.loo_scores_, level, rows, tuple(notes), discoveries=discoveries, columns=titles
+    )
+    explained = found.novel[:EXPLAINED]
+    shares = model.column_shares(_cells(some_rows(filled, explained))) if len(explained) else np.empty((0, len(used)))
+    reasons = [_reason(used, now, int(row), share) for row, share in zip(explained, shares, strict=True)]
+    reasons += [f"not among the first {EXPLAINED:,} rows"] * (len(found.novel) - len(explained))
+    return replace(found, shares=shares, reasons=tuple(reasons))
+
+
+def _kernel(columns: list[Column]) -> Kernel | None:
+    """The kernel over the columns, or None for numbers without holes, for which the detector has its own."""
+    if all(column.kind == NUMBER and not column.holes.any() for column in columns):
+        return None
+    places: dict[str, int | str] = {column.name: i for i, column in enumerate(columns)}
+    return column_product(columns, places)
 
 
 def _filled(new: Column, known: Column) -> Column:
@@ -117,28 +154,21 @@ def _scored(model: NoveltyDetector, new: list[Column]) -> tuple[Floats, Floats]:
     return pvalues, distances
 
 
-def _reason(train: list[Column], new: list[Column], row: int) -> str:
-    """The columns in which a row is least usual, with its cells."""
-    found = []
-    for known, now in zip(train, new, strict=True):
-        rarity, words = _rarity(known, now, row)
-        found.append((rarity, known.name, words))
-    found.sort(key=lambda one: one[0])
-    return ", ".join(f"{name} {words}" for rarity, name, words in found[:NAMED] if rarity <= 0.2)
+def _reason(train: list[Column], new: list[Column], row: int, shares: Floats) -> str:
+    """The columns with the largest shares in the distance of a row to known rows, with its cells."""
+    missing = [now.holes[row] and not known.holes.any() for known, now in zip(train, new, strict=True)]
+    order = sorted(range(len(new)), key=lambda j: (not missing[j], -shares[j]))[:NAMED]
+    named = [j for j in order if missing[j] or shares[j] >= NAMED_SHARE]
+    return ", ".join(
+        f"{new[j].name} {_cell(new[j], row)}" + ("" if missing[j] else f" ({100 * shares[j]:.0f} %)") for j in named
+    )
 
 
-def _rarity(known: Column, new: Column, row: int) -> tuple[float, str]:
-    """The share of training cells that are as unusual, and the cell in words."""
-    if new.holes[row]:
-        return float(known.holes.mean()), "missing"
-    if known.kind in (NUMBER, DATE, ORDERED):
-        values, one = numbers_of(known), numbers_of(some_rows([new], np.array([row]))[0])[0]
-        here = values[~np.isnan(values)]
-        tail = 2.0 * min(float(np.mean(here <= one)), float(np.mean(here >= one)))
-        cell = new.cells[row]
-        return tail, f"{one:.4g}" if known.kind == NUMBER else time_text(cell) if known.kind == DATE else str(cell)
-    if known.kind == CATEGORY:
-        cell = new.cells[row]
-        cells = known.observed()
-        return cells.count(cell) / max(1, len(cells)), f"{cell}"
-    return 1.0, ""
+def _cell(column: Column, row: int) -> str:
+    cell = column.cells[row]
+    if column.holes[row]:
+        return "missing"
+    if column.kind == NUMBER:
+        return f"{cell:.4g}"
+    words = time_text(cell) if column.kind == DATE else str(cell)
+    return words if len(words) <= LETTERS else words[: LETTERS - 1] + "…"
