@@ -41,6 +41,9 @@ class DecimalArithmetic:
     def absolute(self, x: Decimal) -> Decimal:
         return abs(x)
 
+    def power(self, x: Decimal, exponent: float) -> Decimal:
+        return (Decimal(exponent) * x.ln()).exp() if x else x
+
     def tanh(self, x: Decimal) -> Decimal:
         e = (-2 * abs(x)).exp()
         value = (1 - e) / (1 + e) if abs(x) > Decimal("1e-15") else abs(x) - abs(x) ** 3 / 3
@@ -91,6 +94,7 @@ def test_functions_enclose_every_value_between_the_ends(lo: float, width: float)
         assert m.absolute(x).contains(abs(Fraction(float(t))))
         if x.lo > 0:
             assert m.sqrt(x).contains(point.sqrt()) and m.log(x).contains(point.ln())
+            assert all(m.power(x, q).contains(exact.power(point, q)) for q in (0.3, 0.7, 1.4))
 
 
 @pytest.mark.parametrize("k", [*range(-6, 7), 1000, -1001, 10**6])

@@ -26,7 +26,7 @@ Single = Annotated[bool, typer.Option("--float32", help="The input of the ONNX g
 
 
 def export(model: ModelFile, onnx: Onnx = None, js: Js = None, float32: Single = False) -> int:
-    """Write a fitted model on vectors for use outside Python; what cannot be exported is named."""
+    """Write a fitted model on vectors, or a table model (ONNX), for use outside Python; what cannot be exported is named."""
     from mercer.export import to_javascript, to_onnx
     from mercer.persist import load
 

@@ -26,7 +26,7 @@ def _quotient(a: Any, b: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _quotient, "exp": np.exp, "sqrt": np.sqrt,
-    "tanh": np.tanh, "sin": np.sin, "log": np.log, "abs": np.abs,
+    "tanh": np.tanh, "sin": np.sin, "log": np.log, "abs": np.abs, "pow": np.power,
 }  # fmt: skip
 
 
@@ -121,6 +121,10 @@ class Formula:
         """|x|."""
         return self.make("abs", x)
 
+    def power(self, x: Symbol, exponent: float) -> Symbol:
+        """x to a constant power."""
+        return self.make("pow", x, self.constant(exponent))
+
 
 def with_rows(kernel: Kernel, X: Floats) -> Symbol:  # (n, d)
     """Return k(x, z) for a symbolic x and all known rows z at once, whose coordinates are constants of shape (1, n)."""
@@ -128,6 +132,12 @@ def with_rows(kernel: Kernel, X: Floats) -> Symbol:  # (n, d)
     x = [m.coordinate("x", j) for j in range(X.shape[1])]
     z = [m.constant(np.ascontiguousarray(column)[None, :]) for column in X.T]
     return _formula(kernel, x, z, m)
+
+
+def with_cells(kernel: Kernel, column: int, cells: Floats) -> Symbol:  # (n,)
+    """Return k(x, z) of a kernel that reads one column, for a symbolic cell x and all known cells z at once."""
+    m = Formula()
+    return _formula(kernel, {column: m.coordinate("x", 0)}, {column: m.constant(cells[None, :])}, m)
 
 
 def with_itself(kernel: Kernel, width: int) -> Symbol:
@@ -143,7 +153,7 @@ def of_two(kernel: Kernel, width: int) -> Symbol:
     return _formula(kernel, [m.coordinate("x", j) for j in range(width)], [m.coordinate("z", j) for j in range(width)], m)
 
 
-def _formula(kernel: Kernel, x: list[Symbol], z: list[Symbol], m: Formula) -> Symbol:
+def _formula(kernel: Kernel, x: Any, z: Any, m: Formula) -> Symbol:
     if not kernel.domains <= {"vectors", "any"}:
         raise CapabilityError(
             f"{kernel} compares {', '.join(sorted(kernel.domains - {'vectors', 'any'}))}; models on vectors can be exported."

@@ -119,7 +119,7 @@ def _kernel(found: Scorer) -> str:
         name = _leaf(symbol)
         if name is None:
             parts = [names[id(arg)] for arg in symbol.args]
-            text = f" {INFIX[symbol.op]} ".join(parts) if symbol.op in INFIX else f"Math.{symbol.op}({parts[0]})"
+            text = f" {INFIX[symbol.op]} ".join(parts) if symbol.op in INFIX else f"Math.{symbol.op}({', '.join(parts)})"
             if symbol.op == "div" and symbol.args[1].op != "const":  # a norm, which may be 0: so is the value then
                 text = f"{parts[1]} === 0 ? 0 : {text}"
             name = f"t{len(lines)}"

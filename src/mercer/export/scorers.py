@@ -61,7 +61,8 @@ def scorer(model: Any) -> Scorer:
     """Return what a fitted model computes; CapabilityError for models that cannot be exported."""
     raise CapabilityError(
         f"{type(model).__name__} cannot be exported. Exported are kernel ridges, support vector machines, Gaussian process "
-        "regression, logistic regression, NearestMean, KernelPCA, and pipelines of a StandardScaler and one of them; "
+        "regression, logistic regression, NearestMean, KernelPCA, pipelines of a StandardScaler and one of them, and, to "
+        "ONNX only, table models; "
         f"got {describe(model)}."
     )
 

@@ -75,6 +75,9 @@ class Arithmetic(Protocol):
     def absolute(self, x: Any) -> Any:
         """|x|."""
 
+    def power(self, x: Any, exponent: float) -> Any:
+        """x^exponent for x >= 0 and an exponent > 0."""
+
 
 #: How tightly a node binds in a printed expression; an operand before a dot or a ** needs brackets unless it is an atom.
 SUM, PRODUCT, POWER, ATOM = range(4)
@@ -266,6 +269,10 @@ class Kernel(Operators, abc.ABC):
     def formula(self, x: Any, z: Any, m: Arithmetic) -> Any:
         """Return k(x, z) for two points, sequences of numbers of the arithmetic m; CapabilityError without a formula."""
         return self._value(x, z, m)
+
+    def without_holes(self) -> Kernel:
+        """Return the kernel on rows without missing cells: nodes with a rule for them are left out."""
+        return self.with_children(tuple(child.without_holes() for child in self.children)) if self.children else self
 
     @final
     @property

@@ -568,11 +568,18 @@ class PowerExponential(Stationary):
         return Derivation("Schoenberg", because)
 
     def _value(self, x: Any, z: Any, m: Arithmetic) -> Any:
-        if self.norm not in (1.0, 2.0) or self.power not in (self.norm, self.norm / 2.0):
-            return Kernel._value(self, x, z, m)
         scales = self._scales()
         total = m.number(0.0)
         for i, (a, b) in enumerate(zip(x, z, strict=True)):
             step = m.absolute(a - b) / m.number(float(self.length_scale if scales is None else scales[i]))  # type: ignore[arg-type]
-            total = total + (step if self.norm == 1.0 else step * step)
-        return m.exp(m.number(-1.0) * (total if self.power == self.norm else m.sqrt(total)))
+            total = total + _raised(step, self.norm, m)
+        return m.exp(m.number(-1.0) * _raised(total, self.power / self.norm, m))
+
+
+def _raised(x: Any, exponent: float, m: Arithmetic) -> Any:
+    """x^exponent, by operations that stay exact where there are some."""
+    if exponent == 1.0:
+        return x
+    if exponent == 2.0:
+        return x * x
+    return m.sqrt(x) if exponent == 0.5 else m.power(x, exponent)

@@ -168,6 +168,13 @@ class IntervalArithmetic:
             return x
         return -x if x.hi <= 0.0 else Interval(0.0, max(-x.lo, x.hi))
 
+    def power(self, x: Interval, exponent: float) -> Interval:
+        """x^exponent, by monotony; what lies below 0 is rounding, since x >= 0 is promised."""
+        if x.hi < 0.0:
+            raise UndecidedError(f"a power of a number below 0, between {x.lo} and {x.hi}.")
+        lo, hi = (_call(lambda value: math.pow(value, exponent), end) for end in (max(0.0, x.lo), x.hi))
+        return Interval(max(0.0, _down(lo, ULPS)) if lo else 0.0, _up(hi, ULPS) if hi or x.hi else 0.0)
+
 
 def _root(value: float, outward: Callable[[float], float]) -> float:
     root = math.sqrt(value)  # IEEE 754 rounds the square root correctly: it is at most half a unit off
@@ -267,6 +274,10 @@ class RationalArithmetic:
     def absolute(self, x: Rational) -> Rational:
         """|x|."""
         return Rational(abs(x.value))
+
+    def power(self, x: Rational, exponent: float) -> Rational:
+        """A fraction for x = 0 and x = 1 only."""
+        return self._at(x, 0, 0, "power") if x.value == 0 else self._at(x, 1, 1, "power")
 
     def _at(self, x: Rational, point: int, value: int, name: str) -> Rational:
         if x.value != point:

@@ -241,6 +241,16 @@ class TableEstimator(BaseEstimator):
         return encode(encoders, like(columns, self._used))
 
     @property
+    def used_columns(self) -> list[Column]:
+        """The columns that the model looks at, without cells."""
+        return self._used
+
+    @property
+    def encoders(self) -> dict[str, Encoder]:
+        """The encoder of each scaling."""
+        return self._encoders
+
+    @property
     def spread_scaling(self) -> str:
         """The scaling in which widths of intervals are learned."""
         return "quantile" if "quantile" in self._encoders else next(iter(self._encoders))

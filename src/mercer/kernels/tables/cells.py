@@ -232,6 +232,10 @@ class Missing(Wrapper):
     def width(self) -> None:
         return None
 
+    def without_holes(self) -> Kernel:
+        """Return the kernel of observed cells."""
+        return self.inner.without_holes()
+
     def _views(self) -> frozenset[str]:
         return frozenset({"any"})
 
