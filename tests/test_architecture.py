@@ -20,7 +20,7 @@ MAX_LINES = 600
 _NUMBERS = {"errors", "registry", "writing", "inputs", "numeric", "linalg", "planning"}
 _KERNELS = _NUMBERS | {"kernels", "validity", "grams", "geometry"}
 _MODELS = _KERNELS | {"selection", "estimators", "explanations", "twosample", "independence", "changes"}
-_TOP = _MODELS | {"causal", "persist", "workflow", "datasets", "translation", "export"}
+_TOP = _MODELS | {"causal", "persist", "workflow", "datasets", "translation", "export", "mlflow"}
 LAYERS: dict[str, set[str]] = {
     "arrays": set(),
     "markup": {"errors"},  # HTML and SVG as text, for reports and explanations
@@ -46,6 +46,7 @@ LAYERS: dict[str, set[str]] = {
     "export": _MODELS,  # ONNX and JavaScript of every estimator that has a closed form
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},
+    "mlflow": {"errors", "persist"},  # model files in the folders of MLflow
     "datasets": {"errors", "inputs"},
     "report": _TOP | {"markup"},
     "testing": _MODELS,

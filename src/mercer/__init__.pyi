@@ -4,6 +4,7 @@ from mercer import causal as causal
 from mercer import datasets as datasets
 from mercer import errors as errors
 from mercer import geometry as geometry
+from mercer import mlflow as mlflow
 from mercer import testing as testing
 from mercer.changes import DriftMonitor as DriftMonitor
 from mercer.changes import change_points as change_points

@@ -146,9 +146,8 @@ class TableGraph:
         k = len(knots)
         low, high = self.to.number(knots[0]), self.to.number(knots[-1])
         inside = self.to.add("Min", self.to.add("Max", values, low), high)
-        blocks = np.full(-(-k // BLOCK) * BLOCK, np.inf)
-        blocks[:k] = knots
-        blocks = blocks.reshape(-1, BLOCK)
+        blocks = np.full((-(-k // BLOCK), BLOCK), np.inf)
+        blocks.ravel()[:k] = knots
         minus = self.to.constant(np.int64(-1))
         block = self.to.add("Add", self._count(inside, self.to.constant(blocks[:, 0][None, :])), minus)  # (rows, 1)
         chosen = self.to.add("Gather", self.to.constant(blocks), self.to.flat(block), axis=0)  # (rows, BLOCK)
