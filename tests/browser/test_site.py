@@ -93,3 +93,19 @@ def test_search_finds_a_word(browser: Any) -> None:
     page.wait_for_selector("ul.search li a")
     assert page.evaluate("document.querySelectorAll('ul.search li').length") >= 2
     page.close()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_line_of_code_is_wider_than_its_box(browser: Any, width: int) -> None:
+    chapters = sorted(path for path in [*SITE.glob("*.html"), *SITE.glob("lectures/*.html")])
+    wide = "[...document.querySelectorAll('article div.highlight pre')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    found = {}
+    for path in chapters:
+        page.goto(path.as_uri(), wait_until="domcontentloaded")
+        found[path.stem] = page.evaluate(wide)
+        links = page.evaluate("document.querySelectorAll('.prev-next-area').length")
+        assert links <= 1, f"{path.stem} has {links} pairs of links to the previous and the next page"
+    page.close()
+    assert {name: count for name, count in found.items() if count} == {}
