@@ -98,7 +98,8 @@ def test_search_finds_a_word(browser: Any) -> None:
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_line_of_code_is_wider_than_its_box(browser: Any, width: int) -> None:
     chapters = sorted(path for path in [*SITE.glob("*.html"), *SITE.glob("lectures/*.html")])
-    wide = "[...document.querySelectorAll('article div.highlight pre')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    blocks = "[...document.querySelectorAll('article div.highlight pre')]"
+    wide = f"{blocks}.filter(e => e.scrollWidth > e.clientWidth + 1).length"
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.set_default_timeout(PATIENCE)
     found = {}
