@@ -46,12 +46,13 @@ def ascend_preconditioned(
     """
     pairs: list[tuple[Floats, Floats, Floats, float]] = []  # s, J s, y, 1 / <y, J s>
     value, q = evaluate(x, Jx)
+    size = 1.0  # of the preconditioner, learned from the last step
     for n_iter in range(max_iter):
-        d, Jd = _direction(q, precondition, pairs)
+        d, Jd = _direction(q, precondition, pairs, size)
         slope = float(np.sum(q * Jd))
         if slope <= 0.0 and pairs:  # rounding: forget the curvature learned so far
             pairs.clear()
-            d, Jd = _direction(q, precondition, pairs)
+            d, Jd = _direction(q, precondition, pairs, size)
             slope = float(np.sum(q * Jd))
         if slope <= 2.0 * tol * (1.0 + abs(value)):
             return Ascended(x, Jx, value, True, n_iter, f"a step promised to gain less than {tol:g}")
@@ -69,19 +70,20 @@ def ascend_preconditioned(
         if bend > 1e-12 * share * slope:
             pairs.append((share * d, share * Jd, y, 1.0 / bend))
             del pairs[:-MEMORY]
+            size = bend / float(np.sum(y * precondition(y)[1]))
         x, Jx, value, q = to, Jto, reached, slopes
     return Ascended(x, Jx, value, False, max_iter, f"stopped after {max_iter} steps")
 
 
 def _direction(
-    q: Floats, precondition: Precondition, pairs: list[tuple[Floats, Floats, Floats, float]]
+    q: Floats, precondition: Precondition, pairs: list[tuple[Floats, Floats, Floats, float]], size: float
 ) -> tuple[Floats, Floats]:
     """Return the step d and J d by the two loops of L-BFGS."""
     shares = []
     for _, Js, y, inverse in reversed(pairs):
         shares.append(inverse * float(np.sum(Js * q)))
         q = q - shares[-1] * y
-    d, Jd = precondition(q)
+    d, Jd = (size * part for part in precondition(q))
     for (s, Js, y, inverse), share in zip(pairs, reversed(shares), strict=True):
         left = share - inverse * float(np.sum(y * Jd))
         d, Jd = d + left * s, Jd + left * Js

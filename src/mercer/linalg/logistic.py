@@ -9,16 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg as la
+import scipy.linalg.blas as blas
 from scipy.special import entr
 
 from mercer.arrays import Array, Floats
+from mercer.linalg.lbfgs import Ascended, ascend_preconditioned
 from mercer.linalg.likelihoods import log_softmax
+from mercer.numeric.tiles import row_blocks
 
-#: Conjugate gradient steps within one Newton step at most.
-INNER = 50
+#: Rows whose probabilities and scaled features are in memory at a time.
+BLOCK_ROWS = 4096
+
+#: Steps of L-BFGS that cost about as much as one Newton step, for the limit of steps.
+LBFGS_STEPS = 10
+
+#: The step of L-BFGS promises less than the function still gains; its tolerance is this share of that of a Newton step.
+PROMISED = 0.1
+
+#: Every function has second derivatives of its own in the preconditioner if all of them hold no more numbers than this.
+BLOCK_NUMBERS = 25_000_000
+
+#: Tolerance of the fit to a sample, from which the fit to all rows starts.
+PART_TOL = 1e-3
+
+#: A step is halved at most this often.
+HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -27,10 +46,14 @@ class LinearLogistic:
 
     V: Floats  # (m, t), t = 1 for two classes
     intercept: Floats  # (t,)
-    F: Floats  # (n, t)
     converged: bool
     n_iter: int
     message: str
+
+    @property
+    def whole(self) -> Floats:  # (m + 1, t)
+        """The coefficients with the intercepts as the last row."""
+        return np.vstack([self.V, self.intercept[None]])
 
 
 def both_columns(F: Floats) -> Floats:  # (n, t) -> (n, C)
@@ -84,95 +107,192 @@ def objectives(  # F (n, t) with the intercept, Y (n, C), weights (n,)
     return primal, float(weights @ entr(P).sum(axis=1)) - 0.5 * quadratic(G)
 
 
-def fit_linear(  # Phi (n, m), Y (n, C), weights (n,)
-    Phi: Floats, Y: Floats, weights: Floats, C: float, *, intercept: bool, tol: float, max_iter: int
+def row_sums(  # Phi (n, m), Y (n, C), weights (n,), V (m + 1, t) with the intercepts last
+    Phi: Floats, Y: Floats, weights: Floats, V: Floats
+) -> tuple[Floats, Floats]:
+    """Return sums over rows: the loss (1,) and the slopes of minus the loss (m + 1, t).
+
+    >>> row_sums(np.ones((2, 1)), np.eye(2)[[1, 1]], np.ones(2), np.zeros((2, 1)))[1].tolist()  # 1 - p of two rows
+    [[1.0], [1.0]]
+    """
+    loss, slopes = np.zeros(1), np.zeros(V.shape)
+    for rows in row_blocks(len(Phi), BLOCK_ROWS):
+        F = Phi[rows] @ V[:-1] + V[-1]
+        loss += loss_of(F, Y[rows], weights[rows])
+        G = slopes_of(F, Y[rows], weights[rows])[0]
+        slopes[:-1] += Phi[rows].T @ G
+        slopes[-1] += G.sum(axis=0)
+    return loss, slopes
+
+
+def bound_sums(  # Phi (n, m), Y (n, C), weights (n,), V (m + 1, t)
+    Phi: Floats, Y: Floats, weights: Floats, V: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return sums over rows for the dual value: loss and entropy (2,), slopes (m + 1, t), curvature in the intercepts."""
+    values, slopes, H = np.zeros(2), np.zeros(V.shape), np.zeros((V.shape[1], V.shape[1]))
+    for rows in row_blocks(len(Phi), BLOCK_ROWS):
+        w = weights[rows]
+        F = Phi[rows] @ V[:-1] + V[-1]
+        G, P = slopes_of(F, Y[rows], w)
+        Q = P[:, 1:] if V.shape[1] == 1 else P
+        H += np.diag(w @ Q) - (w[:, None] * Q).T @ Q
+        values += loss_of(F, Y[rows], w), float(w @ entr(P).sum(axis=1))
+        slopes += np.vstack([Phi[rows].T @ G, G.sum(axis=0)])
+    return values, slopes, H
+
+
+class FeatureSums(Protocol):
+    """Rows as features, in memory or in chunks, by their sums; see the functions of the same names."""
+
+    def row_sums(self, V: Floats) -> tuple[Floats, Floats]:
+        """Return loss and slopes."""
+
+    def bound_sums(self, V: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return sums for the dual value."""
+
+
+@dataclass(frozen=True)
+class HeldFeatures:
+    """Features in memory."""
+
+    Phi: Floats  # (n, m)
+    Y: Floats  # (n, C)
+    weights: Floats  # (n,)
+
+    def row_sums(self, V: Floats) -> tuple[Floats, Floats]:
+        """Return loss and slopes."""
+        return row_sums(self.Phi, self.Y, self.weights, V)
+
+    def bound_sums(self, V: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return sums for the dual value."""
+        return bound_sums(self.Phi, self.Y, self.weights, V)
+
+    def curvature(self, V: Floats | None) -> list[Floats]:  # -> t of (m + 1, m + 1)
+        """Return minus the second derivatives in every function by itself; at equal latent values if V is None.
+
+        For two classes this is the whole Hessian of the loss. For more, the curvature of a row is moved halfway to the mean
+        of the rows: a sample is fitted too closely, and steps with its own small curvatures would be too long.
+        """
+        t = 1 if self.Y.shape[1] == 2 else self.Y.shape[1]
+        share = np.average(self.Y, axis=0, weights=self.weights)
+        if V is None:
+            level = float(share @ (1.0 - share)) / (2.0 if t == 1 else t)
+            return [self._moments(level * self.weights)] * t
+        P = np.exp(log_softmax(both_columns(self.Phi @ V[:-1] + V[-1])))[:, -t:]
+        D = P * (1.0 - P)
+        if t > 1:
+            D = 0.5 * (D + D.mean(axis=0))
+        return [self._moments(self.weights * d) for d in D.T]
+
+    def _moments(self, W: Floats) -> Floats:  # (n,) -> (m + 1, m + 1)
+        """Return sum_i W_i (phi_i, 1) (phi_i, 1)'."""
+        m = self.Phi.shape[1]
+        H = np.zeros((m + 1, m + 1), order="F")
+        for rows in row_blocks(len(W), BLOCK_ROWS):
+            scaled, root = np.empty((rows.stop - rows.start, m + 1)), np.sqrt(W[rows])
+            np.multiply(self.Phi[rows], root[:, None], out=scaled[:, :-1])
+            scaled[:, -1] = root
+            H = blas.dsyrk(1.0, scaled.T, beta=1.0, c=H, lower=1, overwrite_c=1)
+        return np.asarray(H + np.tril(H, -1).T)
+
+
+def fit_features(
+    rows: FeatureSums, sample: HeldFeatures, C: float, *, intercept: bool, tol: float, max_iter: int
 ) -> LinearLogistic:
-    """Minimize the objective by Newton's method with step halving.
+    """Minimize the objective over `rows`, of which only sums are needed; `sample` are these rows or weighted ones of them.
 
-    Two classes: the (m, m) Hessian is factored. More: its system is solved by conjugate gradients, preconditioned with the
-    Hessian of a quadratic loss.
+    Two classes in memory are solved by Newton's method. Otherwise the sample is solved first, and L-BFGS over all rows is
+    preconditioned with its second derivatives.
 
-    >>> Phi, Y = np.array([[1.0], [-1.0]]), np.eye(2)[[1, 0]]
-    >>> fit = fit_linear(Phi, Y, np.ones(2), 1.0, intercept=True, tol=1e-12, max_iter=50)
+    >>> rows = HeldFeatures(np.array([[1.0], [-1.0]]), np.eye(2)[[1, 0]], np.ones(2))
+    >>> fit = fit_features(rows, rows, 1.0, intercept=True, tol=1e-12, max_iter=50)
     >>> bool(np.isclose(fit.V[0, 0], 2.0 / (1.0 + np.exp(fit.V[0, 0]))))  # V / C = Phi'(y - p)
     True
     """
-    n, m = Phi.shape
-    t = 1 if Y.shape[1] == 2 else Y.shape[1]
-    V, b, F = np.zeros((m, t)), np.zeros(t), np.zeros((n, t))
-    value = loss_of(F, Y, weights)
-    solve = _direct if t == 1 else _Preconditioned(Phi, Y, weights, C, intercept)
-    converged, message, n_iter = False, f"stopped after {max_iter} steps", 0
-    while n_iter < max_iter and not converged:
-        n_iter += 1
-        G, P = slopes_of(F, Y, weights)
-        gradient = np.vstack([Phi.T @ G - V / C, G.sum(axis=0) * intercept])
-        step = solve(Phi, P, weights, C, intercept, gradient)
-        dF, share = Phi @ step[:-1] + step[-1], 1.0
-        while True:
-            trial = V + share * step[:-1], b + share * step[-1], F + share * dF
-            reached = loss_of(trial[2], Y, weights) + 0.5 * float(np.sum(trial[0] ** 2)) / C
-            if reached <= value or share < 1e-10:
+    t, m = 1 if sample.Y.shape[1] == 2 else sample.Y.shape[1], sample.Phi.shape[1]
+    goal, own = _Objective(rows, C, m, intercept), _Objective(sample, C, m, intercept)
+    zero = np.zeros((m + 1, t))
+    if t == 1:
+        found = _newton(own, sample, zero, tol if rows is sample else PART_TOL, max_iter)
+        if rows is sample:
+            return found
+        start = found.whole
+    else:
+        first = goal.inverses(sample.curvature(None))
+        start = _ascent(own, first, zero, max(tol, PART_TOL), LBFGS_STEPS * max_iter).x
+    blocks = sample.curvature(start if t * m * m <= BLOCK_NUMBERS else None)
+    end = _ascent(goal, goal.inverses(blocks), start, PROMISED * tol, LBFGS_STEPS * max_iter)
+    b = end.x[-1] - (end.x[-1].mean() if t > 1 else 0.0)
+    return LinearLogistic(end.x[:-1], b, end.converged, max(1, end.n_iter), end.message)
+
+
+class _Objective:
+    """Minus the objective, to be maximized over V (m + 1, t)."""
+
+    def __init__(self, rows: FeatureSums, C: float, m: int, intercept: bool) -> None:
+        self.rows, self.intercept = rows, intercept
+        self.ridge = np.append(np.full(m, 1.0 / C), 0.0)[:, None]
+
+    def __call__(self, V: Floats) -> tuple[float, Floats]:
+        loss, slopes = self.rows.row_sums(V)
+        slopes = slopes - self.ridge * V
+        slopes[-1] *= self.intercept
+        return -float(loss[0]) - 0.5 * float(np.sum(self.ridge * V**2)), slopes
+
+    def whole(self, H: Floats) -> Floats:
+        """Add the penalty to second derivatives of the loss; without intercept its step is 0."""
+        H = H + np.diag(self.ridge[:, 0])
+        H[-1, -1] *= 1.0 + 1e-12
+        if not self.intercept:
+            H[-1], H[:, -1], H[-1, -1] = 0.0, 0.0, 1.0
+        return np.asarray(H)
+
+    def inverses(self, blocks: list[Floats]) -> list[Floats]:
+        """Return the inverses of the blocks with the penalty; equal blocks share one."""
+        known: dict[int, Floats] = {}
+        for H in blocks:
+            if id(H) not in known:
+                known[id(H)] = np.asarray(la.inv(self.whole(H), check_finite=False))
+        return [known[id(H)] for H in blocks]
+
+
+def _ascent(objective: _Objective, inverses: list[Floats], V: Floats, tol: float, max_iter: int) -> Ascended:
+    def precondition(q: Floats) -> tuple[Floats, Floats]:
+        d = np.column_stack([inverse @ q[:, c] for c, inverse in enumerate(inverses)])
+        return d, d
+
+    return ascend_preconditioned(lambda V, _: objective(V), precondition, V, V, tol=tol, max_iter=max_iter)
+
+
+def _newton(objective: _Objective, rows: HeldFeatures, V: Floats, tol: float, max_iter: int) -> LinearLogistic:
+    """Maximize for two classes by Newton's method with step halving."""
+    value, slopes = objective(V)
+    for n_iter in range(1, max_iter + 1):
+        step = np.asarray(la.solve(objective.whole(rows.curvature(V)[0]), slopes, assume_a="pos", check_finite=False))
+        done = 0.5 * float(np.sum(slopes * step)) <= tol * (1.0 + abs(value))
+        least = value - 1e-12 * (1.0 + abs(value)) * done
+        for _ in range(HALVINGS):
+            reached, there = objective(V + step)
+            if reached >= least:
                 break
-            share *= 0.5
-        if not reached <= value:
-            message, converged = "no shorter step gains anything", True
-            break
-        gain, (V, b, F), value = value - reached, trial, reached
-        if share == 1.0 and gain <= tol * (1.0 + abs(value)):
-            converged, message = True, f"a step gained less than {tol:g}"
-    return LinearLogistic(V, b, F, converged, n_iter, message)
+            step = 0.5 * step
+        else:
+            return LinearLogistic(V[:-1], V[-1], True, n_iter, "no shorter step gains anything")
+        V, value, slopes = V + step, reached, there
+        if done:
+            return LinearLogistic(V[:-1], V[-1], True, n_iter, f"a step promised to gain less than {tol:g}")
+    return LinearLogistic(V[:-1], V[-1], False, max_iter, f"stopped after {max_iter} steps")
 
 
-def _direct(Phi: Floats, P: Floats, weights: Floats, C: float, intercept: bool, gradient: Floats) -> Floats:
-    """Return the Newton step of two classes from the factored Hessian."""
-    W = weights * P[:, 0] * P[:, 1]
-    m = Phi.shape[1]
-    H = np.empty((m + 1, m + 1))
-    scaled = Phi * np.sqrt(W)[:, None]
-    H[:m, :m] = scaled.T @ scaled
-    H[np.arange(m), np.arange(m)] += 1.0 / C
-    H[m, :m] = H[:m, m] = Phi.T @ W
-    H[m, m] = W.sum() + 1e-12 * float(weights.sum())
-    if not intercept:
-        H[m], H[:, m], H[m, m] = 0.0, 0.0, 1.0
-    return np.asarray(la.solve(H, gradient, assume_a="pos", check_finite=False))
-
-
-class _Preconditioned:
-    """Newton steps of many classes by conjugate gradients; the factor of the preconditioner is shared by all steps."""
-
-    def __init__(self, Phi: Floats, Y: Floats, weights: Floats, C: float, intercept: bool) -> None:
-        share = np.average(Y, axis=0, weights=weights)
-        level = float(share @ (1.0 - share)) / len(share)  # the mean curvature of a class before the fit
-        scaled = Phi * np.sqrt(level * weights)[:, None]
-        H = scaled.T @ scaled
-        H[np.diag_indices_from(H)] += 1.0 / C
-        self.factor = la.cho_factor(H, overwrite_a=True, check_finite=False)
-        self.level = level * float(weights.sum()) if intercept else 1.0
-
-    def __call__(self, Phi: Floats, P: Floats, weights: Floats, C: float, intercept: bool, gradient: Floats) -> Floats:
-        def product(S: Floats) -> Floats:
-            D = Phi @ S[:-1] + S[-1]
-            PD = weights[:, None] * (P * (D - np.sum(P * D, axis=1, keepdims=True)))
-            return np.vstack([Phi.T @ PD + S[:-1] / C, PD.sum(axis=0) * intercept + 1e-12 * S[-1]])
-
-        def precondition(R: Floats) -> Floats:
-            return np.vstack([la.cho_solve(self.factor, R[:-1], check_finite=False), R[-1] / self.level * intercept])
-
-        x, r = np.zeros_like(gradient), gradient.copy()
-        z = precondition(r)
-        p, rz = z, float(np.sum(r * z))
-        first = rz
-        for _ in range(INNER):
-            if rz <= 1e-6 * first:
-                break
-            Hp = product(p)
-            length = rz / float(np.sum(p * Hp))
-            x, r = x + length * p, r - length * Hp
-            z = precondition(r)
-            p, rz = z + (float(np.sum(r * z)) / rz) * p, float(np.sum(r * z))
-        return x
+def feature_objectives(rows: FeatureSums, found: LinearLogistic, C: float, intercept: bool) -> tuple[float, float]:
+    """Return the primal objective and a dual value; a step in the intercepts makes the slopes sum to zero."""
+    V = found.whole
+    (loss, entropy), slopes, H = rows.bound_sums(V)
+    primal = float(loss) + 0.5 * float(np.sum(found.V**2)) / C
+    if intercept:
+        V[-1] += np.linalg.lstsq(H, slopes[-1], rcond=1e-13)[0]
+        (_, entropy), slopes, _ = rows.bound_sums(V)
+    return primal, float(entropy) - 0.5 * C * float(np.sum(slopes[:-1] ** 2))
 
 
 def one_hot(codes: Array, n_classes: int) -> Floats:  # (n,) -> (n, C)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -191,3 +192,51 @@ def test_the_route_is_planned() -> None:
 def test_bad_input_is_named(model, y: np.ndarray, message: str) -> None:
     with pytest.raises(InputError, match=message):
         model.fit(X, y)
+
+
+def _in_chunks(X: np.ndarray, y: np.ndarray, w: np.ndarray, rows: int = 130) -> object:
+    parts = [slice(i, i + rows) for i in range(0, len(X), rows)]
+    return mercer.chunks(lambda: ((X[part], y[part], w[part]) for part in parts))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_chunks_give_the_model_of_rows_in_memory(
+    n_classes: int, class_weight: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mercer.estimators.logistic.landmarks.FEWEST", 100)  # both use a sample
+    monkeypatch.setattr("mercer.estimators.logistic.landmarks.ROWS_PER_LANDMARK", 8)
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(600, 2))
+    t = np.digitize(A[:, 0] * A[:, 1] + 0.3 * rng.normal(size=600), [0.0, 0.5][: n_classes - 1])
+    w = rng.integers(1, 3, 600).astype(float)
+    model = KernelLogisticRegression(K, C=3.0, solver="nystroem", n_components=20, class_weight=class_weight, tol=1e-12)
+    whole, parts = clone(model).fit(A, t, sample_weight=w), clone(model).fit(_in_chunks(A, t, w))
+    plain = clone(model).set_params(solver="exact").fit(A, t, sample_weight=w)
+    np.testing.assert_allclose(parts.predict_proba(A), whole.predict_proba(A), atol=1e-5)
+    assert parts.primal_objective_ == pytest.approx(whole.primal_objective_, rel=1e-9)
+    for found in (whole, parts):
+        assert abs(found.duality_gap_) < 1e-6 * found.primal_objective_
+        assert found.primal_objective_ >= plain.primal_objective_ - 1e-6  # landmarks span less
+    zero = w * (np.arange(600) % 7 > 0)
+    none = clone(model).fit(_in_chunks(A, t, zero))
+    assert abs(none.duality_gap_) < 1e-6 * none.primal_objective_
+
+
+def test_the_search_on_chunks_uses_a_sample_and_says_so() -> None:
+    rng = np.random.default_rng(6)
+    A = rng.normal(size=(500, 2))
+    t, w = np.where(A[:, 0] > 0, "b", "a"), np.ones(500)
+    found = KernelLogisticRegressionCV(K, Cs=[0.1, 10.0], n_components=30).fit(_in_chunks(A, t, w))
+    assert found.best_C_ == 10.0
+    assert "500 of 500 rows" in found.surface_.how
+    assert found.score(A, t) > 0.95
+    with pytest.raises(InputError, match="leave cv=None"):
+        KernelLogisticRegressionCV(K, cv=3).fit(_in_chunks(A, t, w))
+    with pytest.raises(InputError, match="solver='exact' needs all rows in memory"):
+        KernelLogisticRegression(K, solver="exact").fit(_in_chunks(A, t, w))
+    with pytest.raises(InputError, match="an iterator is read once"):
+        KernelLogisticRegression(K).fit(mercer.chunks(iter([(A, t, w)])))
+    route = mercer.plan(KernelLogisticRegression(K), _in_chunks(A, t, w)).route
+    assert route.solver == "nystroem"
+    assert route.passes > 10

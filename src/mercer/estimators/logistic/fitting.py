@@ -14,12 +14,11 @@ from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.base import TrainingSet
 from mercer.grams import gram
-from mercer.grams.low_rank import landmark_features
 from mercer.inputs import Rows
 from mercer.inputs.labels import class_weights, classes_of, encode
 from mercer.kernels.base import Kernel
 from mercer.linalg.likelihoods import Logit, log_softmax
-from mercer.linalg.logistic import both_columns, fit_linear, objectives, one_hot
+from mercer.linalg.logistic import both_columns, objectives, one_hot
 from mercer.linalg.newton import Mode, find_mode, held_out_latent
 from mercer.linalg.softmax import SoftmaxMode, find_softmax_mode, held_out_softmax
 from mercer.selection.surface import PenaltyAxis, Splits, Surface, statistics
@@ -102,25 +101,6 @@ def solve_dual(
     if Y.shape[1] == 2:
         return find_mode(K, Logit(), Y[:, 1], weights=weights, intercept=intercept, start=start, tol=tol, max_iter=max_iter)
     return find_softmax_mode(K, Y, weights=weights, intercept=intercept, start=start, tol=tol, max_iter=max_iter)
-
-
-def fit_landmarks(
-    kernel: Kernel, X: Any, labels: ClassRows, C: float, count: int, rng: np.random.Generator, *,
-    intercept: bool, tol: float, max_iter: int,
-) -> LogisticFit:  # fmt: skip
-    """Fit in the span of landmarks: the features L^-1 k(S, x) are explicit, and the function is an expansion on S."""
-    rows = labels.used
-    kept = Rows(X).take(rows).data if len(rows) < len(labels.codes) else X
-    features, _ = landmark_features(kernel, kept, count, rng)
-    Phi = features(kept)
-    Y, w = one_hot(labels.codes[rows], len(labels.classes)), labels.weights[rows]
-    found = fit_linear(Phi, Y, w, C, intercept=intercept, tol=tol, max_iter=max_iter)
-    penalty = 0.5 * float(np.sum(found.V**2)) / C
-    primal, below = objectives(found.F, Y, w, penalty, lambda G: C * float(np.sum((Phi.T @ G) ** 2)), intercept)
-    return LogisticFit(
-        kernel, features.landmarks, labels.classes, features.expansion(found.V), found.intercept, primal, below,
-        found.converged, found.n_iter, found.message,
-    )  # fmt: skip
 
 
 def probabilities(F: Floats) -> Floats:  # (n,) or (n, t) -> (n, C)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,16 +21,21 @@ from mercer.estimators.logistic.fitting import (
     LogisticFit,
     accuracy_rows,
     fit_exact,
-    fit_landmarks,
     log_loss_rows,
     logistic_surface,
     probabilities,
 )
+from mercer.estimators.logistic.landmarks import BLOCK_ROWS, ChunkClasses, fit_chunks, fit_landmarks, sample_size
 from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin, by_refits
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.dual_function import DualFunction
-from mercer.inputs.labels import read_labels
+from mercer.grams.low_rank import draw_rows, rows_drawn
+from mercer.inputs import Rows
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.labels import read_chunk_labels, read_labels
+from mercer.linalg.logistic import BLOCK_NUMBERS
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.surface import Surface, choose_point, cost_axis, length_scale_paths, read_grid, read_splits, tabulate
@@ -46,13 +52,29 @@ STEPS = 8
 #: A surface is computed on at most this many rows, with two classes and with more; larger data are sampled by seed.
 SURFACE_ROWS, SURFACE_ROWS_OF_MANY = 2000, 500
 
+#: Evaluations of the slopes over all rows in a typical fit on landmarks, each one pass over chunks.
+SLOPES = 12
+
 SOLVERS = ("auto", "exact", "nystroem")
+
+PLAIN = "KernelLogisticRegression"
 
 SCORES = {"neg_log_loss": log_loss_rows, "accuracy": accuracy_rows}
 
 
+def _sample_numbers(n: int, m: int, k: int) -> int:
+    """Return how many numbers the sample's features and second derivatives hold."""
+    return 2 * sample_size(n, m) * m + 3 * m * m * (k if k * m * m <= BLOCK_NUMBERS else 1)
+
+
+def _sample_seconds(n: int, m: int, k: int) -> float:
+    return STEPS * 2.0 * sample_size(n, m) * m * m * (1 if k == 1 else 0.2 * k) / gemm_rate()
+
+
 class LogisticModel(ClassifierMixin, SetMixin, DualModel):
     """Abstract: a fitted kernel logistic regression."""
+
+    _takes_chunks = True
 
     _stored: ClassVar[dict[str, str]] = {
         "classes_": "labels (C,)",
@@ -130,8 +152,9 @@ class LogisticModel(ClassifierMixin, SetMixin, DualModel):
             "one Gram matrix; Newton's method factors a matrix of its size per class in every step",
         )  # fmt: skip
         landmarks = Route(
-            "nystroem", 8 * (3 * n * m + 3 * m * m + 8 * n * k), (STEPS * 2.0 * n * m * m * k) / gemm_rate()
-            + float(n) * m / entry_rate(), f"{m} landmarks: Newton's method on explicit features", exact=False,
+            "nystroem", 8 * (2 * n * m + 8 * n * k + _sample_numbers(n, m, k)), _sample_seconds(n, m, k)
+            + SLOPES * 4.0 * n * m * k / gemm_rate() + float(n) * m / entry_rate(),
+            f"{m} landmarks: kernel values with all rows, second derivatives of a sample", exact=False,
         )  # fmt: skip
         if self._given_kernel().given or self.solver == "exact":
             return (exact,)
@@ -140,13 +163,41 @@ class LogisticModel(ClassifierMixin, SetMixin, DualModel):
         few = n <= (EXACT_ROWS if k == 1 else EXACT_ROWS_OF_MANY)
         return (exact, landmarks) if few else (landmarks, exact)
 
-    def _fitted(self, data: TrainingSet, labels: ClassRows, kernel: Any, C: float, route: Route) -> LogisticFit:
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_chunk_labels, type(self).__name__)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        what = type(self).__name__
+        if self.solver == "exact":
+            raise InputError(f"{what}: solver='exact' needs all rows in memory; chunks are fitted by 'nystroem'.")
+        if rows.once:
+            raise InputError(f"{what} reads the chunks several times, and an iterator is read once; give a function.")
+        n, k, width = shape.n, max(1, shape.n_targets), shape.width
+        m = min(n, LANDMARKS if self.n_components is None else int(self.n_components))
+        most = max(rows.lengths or (1,))
+        drawn = max(rows_drawn(n, m), sample_size(n, m))
+        needed = 16 * most * width + 8 * (drawn * (m + width) + _sample_numbers(n, m, k) + 2 * min(most, BLOCK_ROWS) * m)
+        seconds = SLOPES * n * (float(m) / entry_rate() + 2.0 * m * (width + 2 * k) / gemm_rate()) + _sample_seconds(n, m, k)
+        passes = rows.passes_before(self._given_kernel()) + 3 + SLOPES + 2
+        reason = f"{m} landmarks, {len(rows.lengths or ())} chunks; more than two classes take some 30 passes more"
+        return (Route("nystroem", needed, seconds, reason, False, passes),)
+
+    def _fitted(self, data: TrainingSet, labels: Any, kernel: Any, C: float, route: Route) -> LogisticFit:
         settings: dict[str, Any] = {"intercept": self.fit_intercept, "tol": self.tol, "max_iter": self.max_iter}
         if route.solver == "exact":
             return fit_exact(kernel, data.X, labels, C, **settings)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        m = min(len(labels.used), LANDMARKS if self.n_components is None else int(self.n_components))
-        return fit_landmarks(kernel, data.X, labels, C, m, np.random.default_rng(seed), **settings)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        most = LANDMARKS if self.n_components is None else int(self.n_components)
+        if data.chunked:
+            return fit_chunks(kernel, data.X, labels, C, min(data.n, most), rng, **settings)
+        return fit_landmarks(kernel, data.X, labels, C, min(len(labels.used), most), rng, **settings)
+
+    def _labels(self, data: TrainingSet) -> ClassRows | ChunkClasses:
+        """Return the classes and weights of the rows; a pass finds those of chunks."""
+        what = type(self).__name__
+        if data.chunked:
+            return ChunkClasses.of(what, data.X, self.class_weight)
+        return ClassRows.of(what, data, self.class_weight)
 
     def _keep(self, found: LogisticFit) -> None:
         self.classes_, self.X_fit_ = found.classes, found.X
@@ -249,7 +300,10 @@ class KernelLogisticRegression(LogisticModel):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelLogisticRegression:
-        """Fit to rows X with class labels y; a weight of 2 counts as two copies of the row, 0 leaves it out."""
+        """Fit to rows X with class labels y; a weight of 2 counts as two copies of the row, 0 leaves it out.
+
+        Rows in chunks (mercer.chunks, Dask collections) have their labels with them, and are fitted on landmarks.
+        """
         fitted: KernelLogisticRegression = self._fit(X, y, sample_weight)
         return fitted
 
@@ -258,8 +312,7 @@ class KernelLogisticRegression(LogisticModel):
         super()._check_parameters()
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> LogisticFit:
-        labels = ClassRows.of(type(self).__name__, data, self.class_weight)
-        return self._fitted(data, labels, data.kernel, float(self.C), route)
+        return self._fitted(data, self._labels(data), data.kernel, float(self.C), route)
 
     def _store(self, data: TrainingSet, solution: LogisticFit) -> None:
         self._keep(solution)
@@ -368,11 +421,29 @@ class KernelLogisticRegressionCV(LogisticModel):
             check_choice(type(self).__name__, "scoring", self.scoring, SCORES)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ChosenLogistic:
-        labels = ClassRows.of(type(self).__name__, data, self.class_weight)
-        found = self._explore(data, labels, meter)
+        labels = self._labels(data)
+        if isinstance(labels, ClassRows):
+            found = self._explore(data, labels, meter)
+        else:
+            sample = self._sampled(data, len(labels.classes))
+            found = self._explore(sample, ClassRows.of(type(self).__name__, sample, self.class_weight), meter)
+            found = replace(found, how=f"{found.how}, on {sample.n} of {data.n} rows")
         row, column = choose_point(found, self.rule)
         fit = self._fitted(data, labels, found.kernels[row], float(found.Cs[column]), route)
         return ChosenLogistic(found, (row, column), fit)
+
+    def _sampled(self, data: TrainingSet, n_classes: int) -> TrainingSet:
+        """Return the rows of chunks on which the surface is computed."""
+        what, most = type(self).__name__, SURFACE_ROWS if n_classes == 2 else SURFACE_ROWS_OF_MANY
+        if self.cv is not None:
+            raise InputError(f"{what} on chunks chooses by approximate leave-one-out on a sample; leave cv=None.")
+        drawn = data.X.take(draw_rows(data.X, most, np.random.default_rng(0)))
+        sample = TrainingSet(
+            drawn.X, drawn.y, drawn.weights, data.kernel, Rows(drawn.X, weights=drawn.weights), {"groups": None}
+        )
+        if len(np.unique(drawn.y if drawn.weights is None else drawn.y[drawn.weights > 0])) < n_classes:
+            raise InputError(f"{what}: a sample of {most} rows lacks one of the {n_classes} classes; give C to {PLAIN}.")
+        return sample
 
     def _explore(self, data: TrainingSet, labels: ClassRows, meter: Meter) -> Surface:
         k = len(labels.classes)
