@@ -170,6 +170,19 @@ def added_terms(kernel: Kernel) -> tuple[Kernel, ...]:
     return (kernel,)
 
 
+def unscaled(kernel: Kernel) -> tuple[float, Kernel]:
+    """Return the overall factor of a kernel, and the kernel without it.
+
+    >>> from mercer import Linear
+    >>> unscaled(2.0 * Linear())
+    (2.0, Linear())
+    """
+    if not isinstance(kernel, Scaled):
+        return 1.0, kernel
+    factor, inner = unscaled(kernel.inner)
+    return kernel.scale * factor, inner
+
+
 @node
 @dataclass(frozen=True, repr=False)
 class Product(Combination):

@@ -212,9 +212,9 @@ def symmetric_pullback(found: Evaluation, weights: Tile, values: Tile | None, si
 
     def term(rows: slice, cols: slice) -> Floats:
         tile = pair.tile(rows, cols)
-        if values is not None and symmetric:
-            tile.know(kernel, values(rows, cols))
         below = rows.start > cols.start  # only for functions that are not known to be symmetric
+        if values is not None:
+            tile.know(kernel, values(cols, rows).T if below else values(rows, cols))
         return kernel._pullback(tile, weights(cols, rows).T if below else weights(rows, cols))
 
     return tiles.total(term, found.shape, size, symmetric=symmetric)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mercer import Gaussian, GaussianProcessRegressor, Linear, Periodic
+from mercer import Function, Gaussian, GaussianProcessClassifier, GaussianProcessRegressor, Linear, Periodic
 from mercer.datasets import load_co2
 from mercer.estimators.gp.starts import best_period
 
@@ -78,3 +79,28 @@ def test_starts_of_terms_need_a_sum_with_scales_and_a_fitted_noise() -> None:
     assert not any(label.startswith("term") for label in labels((2.0 * Gaussian(3.0)) * (1.0 * Linear())))
     assert not any(label.startswith("term") for label in labels(1.0 * Linear() + 2.0 * Gaussian(3.0), noise=0.1))
     assert labels(1.0 * Linear() + 2.0 * Gaussian(3.0), n_restarts=0) == ["as written"]
+
+
+def _counted() -> tuple[list[int], Function]:
+    values: list[int] = []
+
+    def bell(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        values.append(len(X) * len(Z))
+        return np.exp(-0.5 * ((X[:, None] - Z[None]) ** 2).sum(-1))
+
+    return values, Function(bell)
+
+
+@pytest.mark.parametrize("model", [GaussianProcessRegressor, GaussianProcessClassifier])
+def test_a_function_is_not_evaluated_again_while_its_scale_is_fitted(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=30)
+    target = y if model is GaussianProcessRegressor else (y > 0).astype(int)
+    values, kernel = _counted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a function without a proof
+        found = model(kernel).fit(X, target)
+    assert sum(values) <= 3 * 30 * 30  # the search, the diagnosis, and diagonals
+    known = model(Gaussian(1.0), fixed=("length_scale",)).fit(X, target)
+    assert found.log_marginal_likelihood_value_ == pytest.approx(known.log_marginal_likelihood_value_, abs=1e-4)

@@ -13,10 +13,12 @@ from mercer.arrays import Floats
 from mercer.estimators.gp.problem import EngineSettings, GPProblem
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
+from mercer.kernels.algebra import unscaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
 from mercer.linalg.cholesky import Factor, cholesky
 from mercer.linalg.evidence import Evidence, log_marginal_likelihood, remaining_variance
+from mercer.linalg.triangular import mirror_upper
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
@@ -44,6 +46,7 @@ class ExactEngine:
         self._rows: Rows | None = None
         self._buffer: Floats | None = None
         self._of = of  # rows of the whole, if this engine evaluates a part of them
+        self._last: tuple[float, Kernel, Floats] | None = None  # scale and kernel of the buffer, and its diagonal
 
     def prepare(self, problem: GPProblem, kernel: Kernel, noise: float) -> None:
         """Do nothing: this engine makes no choices."""
@@ -61,21 +64,30 @@ class ExactEngine:
     def posterior(self, problem: GPProblem, kernel: Kernel, noise: float) -> ExactPosterior:
         """Return the process conditioned on the columns; it then owns the n x n array."""
         K = self._gram(self._evaluation(problem, kernel))
-        self._buffer = None
+        self._buffer = self._last = None
         return condition(problem, kernel, noise, cholesky(K, problem.variances(noise), overwrite=True))
 
     def _evaluation(self, problem: GPProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):
             rows = self._rows = as_rows(problem.X)  # all kernels share what the first one encoded
-            self._buffer = None
+            self._buffer = self._last = None
         else:
             rows = self._rows.branch()
         return Evaluation(kernel, rows, compiled=worth(max(problem.n, self._of) ** 2, PER_ENTRY))
 
     def _gram(self, found: Evaluation) -> Floats:
-        if self._buffer is None:
-            self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
-        return tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
+        """Return the Gram matrix in the buffer; if only the scale changed, from the triangle that a factor leaves alone."""
+        scale, kernel = unscaled(found.kernel)
+        if self._buffer is not None and self._last is not None and self._last[1] == kernel and self._last[0] > 0:
+            before, _, diagonal = self._last
+            mirror_upper(self._buffer.T, diagonal)
+            self._buffer *= scale / before
+        else:
+            if self._buffer is None:
+                self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
+            tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
+        self._last = scale, kernel, self._buffer.diagonal().copy()
+        return self._buffer
 
 
 def condition(problem: GPProblem, kernel: Kernel, noise: float, factor: Factor) -> ExactPosterior:

@@ -24,6 +24,7 @@ from mercer.estimators.components import Conditioned, TermComponents
 from mercer.estimators.gp.exact import PER_ENTRY, REMEDY
 from mercer.grams import GramOperator, gram
 from mercer.inputs import Rows, as_rows, count
+from mercer.kernels.algebra import unscaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
 from mercer.linalg.cholesky import Factor, cholesky
@@ -130,6 +131,7 @@ class LaplaceEngine:
         self._buffer: Floats | None = None
         self._start: Any = None
         self._of = of
+        self._scaled: tuple[float, Kernel] | None = None  # scale and kernel of the buffer
         self._last: tuple[Kernel, Any, Mode | SoftmaxMode] | None = None  # the factors of this mode may be consumed
 
     def prepare(self, problem: LatentProblem, kernel: Kernel, noise: Any) -> None:
@@ -138,9 +140,7 @@ class LaplaceEngine:
     def mode(self, problem: LatentProblem, kernel: Kernel, values: Any) -> tuple[Mode | SoftmaxMode, Floats, Evaluation]:
         """Return the mode at a setting, the Gram matrix and its evaluation."""
         found = self._evaluation(problem, kernel)
-        if self._buffer is None:
-            self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
-        K = tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
+        K = self._gram(found)
         mode: Mode | SoftmaxMode
         if problem.kind == "classes" and problem.levels > 2:
             Y = one_hot(np.asarray(problem.y, dtype=np.intp), problem.levels)
@@ -156,6 +156,18 @@ class LaplaceEngine:
         if mode.converged:
             self._start = mode.f if isinstance(mode, Mode) else mode.F
         return mode, K, found
+
+    def _gram(self, found: Evaluation) -> Floats:
+        """Return the Gram matrix in the buffer, which is multiplied if only the scale changed."""
+        scale, kernel = unscaled(found.kernel)
+        if self._buffer is not None and self._scaled is not None and self._scaled[1] == kernel and self._scaled[0] > 0:
+            self._buffer *= scale / self._scaled[0]
+        else:
+            if self._buffer is None:
+                self._buffer = allocate(found.shape, np.float64, "the Gram matrix", REMEDY)
+            tiles.fill(found.block, self._buffer, found.symmetric, strip=found.strip)
+        self._scaled = scale, kernel
+        return self._buffer
 
     def evidence(self, problem: LatentProblem, kernel: Kernel, noise: Any, gradient: bool) -> Evidence:
         """Return Laplace's log marginal likelihood, and its gradient with respect to all logarithms."""
@@ -178,7 +190,7 @@ class LaplaceEngine:
         if self._last is None or self._last[0] != kernel or not np.array_equal(self._last[1], noise, equal_nan=True):
             self.evidence(problem, kernel, noise, False)
         assert self._last is not None
-        mode, self._buffer = self._last[2], None
+        mode, self._buffer, self._scaled = self._last[2], None, None
         if isinstance(mode, SoftmaxMode):
             return SoftmaxPosterior(kernel, problem.X, mode.dual, mode.D), mode
         return LaplacePosterior(kernel, problem.X, mode.dual, mode.intercept, mode.W, mode.with_intercept), mode
@@ -186,7 +198,7 @@ class LaplaceEngine:
     def _evaluation(self, problem: LatentProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):
             rows = self._rows = as_rows(problem.X)  # all kernels share what the first one encoded
-            self._buffer = self._start = None
+            self._buffer = self._start = self._scaled = None
         else:
             rows = self._rows.branch()
         return Evaluation(kernel, rows, compiled=worth(max(problem.n, self._of) ** 2, PER_ENTRY))
