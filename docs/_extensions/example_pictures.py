@@ -67,6 +67,7 @@ ORDER = [
     "gp_molecules",
     "common_subgraphs",
     "molecules",
+    "serve_model",
 ]
 
 #: Arguments that make a long one short, as in tests/lectures/test_every_example.py.

@@ -104,3 +104,28 @@ def test_a_file_without_groups_is_read_as_one_group() -> None:
 
     found = make_record(Calibration, {"scores": np.arange(1.0, 20.0), "spread": None, "center": 0.0})
     assert np.all(found.radius(np.zeros(3), 0.9) == 18.0)
+
+
+def test_local_intervals_on_request(tmp_path):
+    """Held-out rows are kept for them; the kernel of the shifts is one on the encoded rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 4.0, (300, 1))
+    y = X[:, 0] + (0.1 + X[:, 0]) * rng.normal(size=300)
+    model = mercer.TableRegressor(kernel=mercer.Gaussian(1.0)).fit(X[:200], y[:200])
+    for shift in (None, mercer.Gaussian(0.5)):
+        low, high = model.predict_interval(X[200:], 0.8, method="local", shift=shift).T
+        inside = (low <= y[200:]) & (y[200:] <= high)
+        assert 0.68 < inside.mean() < 0.92
+        assert np.corrcoef(high - low, X[200:, 0])[0, 1] > 0.5
+    mercer.save(model, tmp_path / "m")
+    again = mercer.load(tmp_path / "m").predict_interval(X[200:210], 0.8, method="local")
+    np.testing.assert_allclose(again, model.predict_interval(X[200:210], 0.8, method="local"), rtol=1e-12)
+    with pytest.raises(InputError, match='shift= is for method="local"'):
+        model.predict_interval(X, shift=mercer.Gaussian(1.0))
+    with pytest.raises(InputError, match="method"):
+        model.predict_interval(X, method="jackknife")
+    with pytest.raises(InputError, match=r"coverage 0.999 needs at least 999 calibration rows"):
+        model.predict_interval(X, 0.999, method="local")
+    weighted = mercer.TableRegressor(kernel=mercer.Gaussian(1.0)).fit(X[:60], y[:60], sample_weight=X[:60, 0] + 1.0)
+    with pytest.raises(InputError, match="fitted with sample_weight"):
+        weighted.predict_interval(X, method="local")

@@ -88,3 +88,28 @@ def test_equal_rows_and_kernels_of_finite_rank():
     for group in (0.0, 1.0):
         found = path.cutoff(1e6 * (groups[:, 0] == group).astype(float), 1e6, 0.9)
         np.testing.assert_allclose(found, conformal_radius(scores[groups[:, 0] == group], 0.9), rtol=1e-3)
+
+
+def test_the_finite_sample_identity_of_the_dual():
+    """Every row in turn is the new one: it is covered with probability tau - eta_i over random cuts, and under weights
+    k(x, .) the coverage differs from tau by the penalty's share, -sum_i eta_i k(x, x_i), with eta of one fit on all rows."""
+    X, new, kernel, scores = problem(30, 5)
+    tau, C = 0.8, 3.0
+    whole = mercer.KernelQuantileRegressor(kernel, quantile=tau, C=C, tol=1e-12).fit(X, scores)  # a solver without a path
+    eta = np.zeros(30)
+    eta[whole.support_] = whole.dual_coef_.ravel() / C
+    cuts = np.linspace(tau - 1, tau, 2001)[:-1] + 0.5 / 2000
+    covered = np.empty(30)
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        path = QuantilePath.fit(C * kernel(X[rest]), scores[rest], tau)
+        column = C * kernel(X[rest], X[[i]])[:, 0]
+        low, high = 0, len(cuts)  # the cutoff rises with the cut: count the cuts that cover
+        while low < high:
+            middle = (low + high) // 2
+            below = scores[i] > path.cutoff(column, C, cuts[middle]) + 1e-9
+            low, high = (middle + 1, high) if below else (low, middle)
+        covered[i] = 1.0 - low / len(cuts)
+    np.testing.assert_allclose(covered, tau - eta, atol=1e-3)
+    weights = kernel(new, X)
+    np.testing.assert_allclose(weights @ (covered - tau), -weights @ eta, atol=1e-3 * weights.sum(axis=1).max())

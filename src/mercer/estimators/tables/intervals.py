@@ -17,6 +17,8 @@ from scipy.special import chdtri
 from mercer.arrays import Floats
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_radius
+from mercer.estimators.local_intervals import calibrate as calibrate_near
+from mercer.estimators.local_intervals import check_rows
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.learned_metrics import with_length_scale
 from mercer.estimators.tables.search import some
@@ -46,6 +48,7 @@ class Calibration:
         "center": "float",
         "predictions": "None | float (m,)",
         "groups": "int > 0 < m+1",
+        "rows": "None | absent | rows m",
         "weights": "None | absent | float (m,)",
     }
 
@@ -55,6 +58,7 @@ class Calibration:
     predictions: Floats | None = None  # (m,) held-out predictions; None: the quantile does not depend on them
     groups: int = 1
     weights: Floats | None = None  # (m,) of the residuals; None if all are equal
+    rows: Any = None  # (m rows) encoded rows of the scores; None in files of older versions
 
     def width(self, Z: Any) -> Floats:  # -> (n,)
         """Return the expected spread at new rows, in units of its mean."""
@@ -67,6 +71,19 @@ class Calibration:
         if self.predictions is None:
             return np.full(len(predictions), conformal_radius(self.scores, coverage, self.weights))
         return grouped(self.scores, self.predictions, self.groups, predictions, coverage, self.weights)
+
+    def local_radius(self, Z: Any, coverage: float, shift: Any) -> Floats:  # (n rows) -> (n,)
+        """Return thresholds of the scores near each new row, in units of the spread there; `shift` None: its kernel."""
+        if self.rows is None or self.weights is not None:
+            why = "was written by an older version" if self.rows is None else "was fitted with sample_weight"
+            raise InputError(
+                f'method="local": the model {why} and keeps no rows for it; use ConformalRegressor(model, shift) with '
+                "calibration rows."
+            )
+        own = Laplacian("median") if self.spread is None else self.spread.kernel
+        check_rows('TableRegressor: method="local"', len(self.scores), coverage)
+        found = calibrate_near(own if shift is None else shift, self.rows, self.scores, "auto", coverage, outside=False)
+        return found.thresholds(Z, coverage)
 
 
 def grouped(
@@ -93,7 +110,7 @@ def calibrate(
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
-        return Calibration(sizes, None, 0.0, weights=weights)
+        return Calibration(sizes, None, 0.0, weights=weights, rows=Z.data)
     logs = np.log(sizes + 0.1 * typical)[:, None]
     if kernel is None:
         kernel = with_length_scale(Laplacian("median"), Z, logs, None, weights)[0]
@@ -104,7 +121,7 @@ def calibrate(
     spread = DualFunction(kernel, Z.data, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
     groups = _groups(scores, predictions)
-    return Calibration(scores, spread, center, predictions if groups > 1 else None, groups, weights)
+    return Calibration(scores, spread, center, predictions if groups > 1 else None, groups, weights, Z.data)
 
 
 def _varies(sizes: Floats, spread: Floats) -> bool:

@@ -136,7 +136,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
         """Return the predicted number for every row."""
         return self.scores(self.new_inputs(X))[:, 0]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:  # -> (n, 2)
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, method: str | None = None, shift: Any = None
+    ) -> Floats:  # -> (n, 2)
         """Return an interval for the target at every new row, (n, 2), wider where the residuals were larger.
 
         Intervals are conformal, with residuals divided by the spread expected at their row and quantiles among rows with
@@ -144,8 +146,20 @@ class TableRegressor(RegressorMixin, TableEstimator):
         out of the fit, under a metric learned without its fold (or, with more rows than are searched, of rows that no
         metric has seen). Leave-one-out under the final metric would be too small, because the metric has seen every target.
         A fit without the whole fold would be too large, because it has seen fewer rows. Coverage is approximate.
+
+        method : None or "local"
+            "local": thresholds that vary with a kernel on the encoded rows, `shift`, by default that of the spread.
         """
+        name = type(self).__name__
+        if method is not None:
+            check_choice(name, "method", method, ("local",))
+        elif shift is not None:
+            raise InputError(f'{name}: shift= is for method="local"; got method=None.')
         inputs = self.new_inputs(X)
+        if method == "local":
+            rows, centers = inputs[self.spread_scaling], self.scores(inputs)[:, 0]
+            radii = self._calibration.local_radius(rows.data, coverage, shift) * self._calibration.width(rows)
+            return np.column_stack([centers - radii, centers + radii])
         return self.intervals(inputs, self.scores(inputs)[:, 0], coverage)
 
     def intervals(self, inputs: dict[str, Rows], centers: Floats, coverage: float) -> Floats:  # (n,) -> (n, 2)
