@@ -150,6 +150,12 @@ EXCUSES: list[Excuse] = [
         _PROBABILITY,
     ),
     (
+        '    n_iter = estimator(kernel="linear").fit(X, y).n_iter_\n',
+        '    nu = {"nu": 0.6} if estimator is svm.NuSVC else {}\n'
+        '    n_iter = estimator(kernel="linear", **nu).fit(X, y).n_iter_\n',
+        "at nu=0.5 the optimum of classes 0 and 2 of 4 is 0: see test_nu_svc_refuses_a_problem_of_scikit_learns_tests",
+    ),
+    (
         "    assert not np.all(pred == np.argmax(dv, axis=1))\n",
         "",
         "a decision of 0 goes to the first class, in votes and in decision values: no such tie",

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +23,7 @@ from benchmarks.svm_quality import broken, compare, dual_objective, main, pair_c
 from mercer.errors import InputError
 from mercer.estimators.svm.decision import _decided, screened_classes, sums_per_class, worth_screening
 from mercer.estimators.svm.one_vs_one import one_against_rest, pair_values, pairs, votes
+from mercer.selection.folds import class_folds
 
 G = mercer.Gaussian.from_gamma(0.3)
 
@@ -617,3 +619,63 @@ def test_a_nu_without_margin_is_refused_and_every_other_fit_is_exact(nu: float) 
                 assert model.fit_status_ == 0
                 assert model.duality_gap_ <= 1e-2 * abs(model.dual_objective_)
     assert 0 < refused < 18
+
+
+def means_can_meet(X, y, nu):  # whether weighted means of the two classes with weights <= 2 / (nu n) can coincide
+    plus = y == 1
+    half = nu * len(y) / 2
+    A = np.vstack([np.where(plus, 1.0, -1.0) * X.T, plus, ~plus])
+    found = linprog(np.zeros(len(y)), A_eq=A, b_eq=[0.0] * X.shape[1] + [half, half], bounds=(0, 1))
+    return found.status == 0
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6])
+def test_nu_svc_refuses_every_problem_whose_optimum_is_zero(factor):
+    refused = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(6, 60)), int(rng.integers(1, 4))
+        X = rng.normal(size=(n, d)) if seed % 2 else rng.integers(-2, 3, (n, d)).astype(float)
+        y = rng.integers(0, 2, n)
+        y[:2] = 0, 1
+        nu = 2 * min(y.mean(), 1 - y.mean()) * rng.uniform(0.2, 0.95)
+        model = mercer.NuSVC(factor * mercer.Linear(), nu=nu, tol=10.0 ** rng.integers(-8, -2))
+        if means_can_meet(X, y, nu):
+            refused += 1
+            with pytest.raises(InputError, match="leaves no margin"):
+                model.fit(X, y)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                model.fit(X, y)
+            assert model.duality_gap_ <= abs(model.dual_objective_)
+    assert 30 < refused < 60
+
+
+def test_nu_svc_refuses_a_problem_of_scikit_learns_tests():
+    """At nu = 0.5 weighted means of two classes coincide; LIBSVM's coefficients grow without bound as tol decreases."""
+    X, y = make_classification(n_classes=4, n_informative=4, random_state=42)
+    X, y = X[y % 2 == 0], y[y % 2 == 0] // 2
+    assert means_can_meet(X, y, 0.5)
+    assert not means_can_meet(X, y, 0.6)
+    loose, fine = (np.abs(svm.NuSVC(kernel="linear", tol=tol).fit(X, y).dual_coef_).max() for tol in (1e-2, 1e-4))
+    assert fine > 10 * loose
+    with pytest.raises(InputError, match=r"nu=0.5 leaves no margin.* larger nu \(at most 0.98"):
+        mercer.NuSVC(mercer.Linear(), nu=0.5).fit(X, y)
+    assert mercer.NuSVC(mercer.Linear(), nu=0.6).fit(X, y).fit_status_ == 0
+
+
+def test_a_fold_of_nu_svc_without_margin_takes_the_largest_nu():
+    """The whole problem has a margin; a fold of it may have none, and probabilities are given all the same."""
+    X, y = make_classification(n_classes=4, n_informative=4, random_state=42)
+    X, y = X[y % 2 == 0], y[y % 2 == 0] // 2
+    model = mercer.NuSVC(mercer.Linear(), nu=0.55, random_state=0).fit(X, y)
+    assert any(means_can_meet(X[kept], y[kept], 0.55) for kept in class_fold_rows(X, y))
+    p = model.predict_proba(X)
+    assert np.isfinite(p).all()
+    assert (p.argmax(axis=1) == model.predict(X)).all()
+
+
+def class_fold_rows(X, y):  # rows of each fold on which probabilities are calibrated
+    folds = class_folds(y, 5, 0, X)
+    return [folds != fold for fold in range(5)]

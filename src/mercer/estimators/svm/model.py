@@ -118,7 +118,12 @@ class Solver:
 
     def further(self, tol: float) -> tuple[float, int] | None:
         """The finer tolerance of few rows without limits, see `refinement`."""
-        return refinement(self.rows.n, tol, limited=self.settings.max_iter >= 0 or self.deadline is not None)
+        return refinement(self.rows.n, tol, limited=self.limited)
+
+    @property
+    def limited(self) -> bool:
+        """Whether the number of steps or the time is limited."""
+        return self.settings.max_iter >= 0 or self.deadline is not None
 
     def limits(self) -> dict[str, Any]:
         """What is left of the limits, for `solve_box`."""

@@ -27,6 +27,7 @@ from mercer.linalg.box_qp.problems import (
     SupportFunction,
     Tick,
     classification,
+    duality_gap,
     largest_nu,
     nu_classification,
     squared_norm,
@@ -333,6 +334,9 @@ class SoftMargin:
         return self
 
 
+#: A margin whose square is 0 in floats, and the multiple of ||w||^2 that the gap of a fit limited by the user may be.
+TINY, LIMITED = 1e-150, 1e3
+
 #: How often the tolerance is refined: it must be a part of the squared distance, which is known only at the end.
 ROUNDS = 12
 
@@ -359,13 +363,12 @@ class HardMargin:
 
     def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
         """Find the nearest points of the two convex hulls, each time more exactly until their distance is known to tol."""
-        rounding, radius2 = float(np.finfo(solver.rows.dtype).eps), float(solver.rows.diag()[rows].max())
-        known = weights > 0
+        radius2, known = float(solver.rows.diag()[rows].max()), weights > 0
         plus, minus = (signs > 0) & known, (signs < 0) & known
         start = np.zeros(len(signs))
         start[np.argmax(plus)] = start[np.argmax(minus)] = 1.0
         problem = BoxProblem(signs, np.zeros(len(signs)), known.astype(np.float64), start, rows, True)
-        floor, fine, steps = 20.0 * rounding * radius2, 0.05 * radius2, 0
+        floor, fine, steps = smallest_distance2(solver, rows), 0.05 * radius2, 0
         for _ in range(ROUNDS):
             solution = solver(problem, fine)
             steps += solution.n_iter
@@ -388,11 +391,38 @@ class HardMargin:
         )  # fmt: skip
 
 
+def smallest_distance2(solver: Solver, rows: Array) -> float:
+    """Squared distance of two weighted means in feature space below which it may be rounding of the kernel values."""
+    return 20.0 * float(np.finfo(solver.rows.dtype).eps) * float(solver.rows.diag()[rows].max())
+
+
 def _no_margin(what: str) -> str:
     return (
         f"{what}: C = inf allows no margin errors, but the classes are not separable in the feature space of this kernel "
         "(the convex hulls of the classes meet, within the rounding of kernel values). Give a finite C, or a richer kernel."
     )
+
+
+def _known_margin(solver: Solver, problem: BoxProblem, rows: Array) -> SupportFunction | None:
+    """Solve the problem of NuSVC more and more exactly until ||w|| is known not to be 0; None if it may be 0.
+
+    w / half is the difference of two weighted means in feature space, and 1/2 ||w||^2 minus the gap is a lower bound of the
+    optimum. If it stays below 0, or if ||w||^2 is within the rounding of kernel values, a function divided by the margin
+    would be noise.
+    """
+    half = float(problem.start.sum()) / 2.0
+    floor = smallest_distance2(solver, rows) * half**2
+    # below the rounding of gradients no tolerance can be reached; a fit that the user has limited keeps a rough function
+    fine, steps, rough = max(solver.settings.tol, floor / (20.0 * half)), 0, LIMITED if solver.limited else 0.5
+    for _ in range(ROUNDS):
+        solution = solver(problem, fine)
+        steps += solution.n_iter
+        norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
+        if not solution.converged or gap <= 0.5 * norm2 or norm2 <= floor:
+            break
+        problem, fine = replace(problem, start=solution.value), 0.1 * fine
+    known = norm2 > floor and gap <= rough * norm2 and solution.scale > TINY
+    return support_function(problem, replace(solution, n_iter=steps), rows) if known else None
 
 
 @dataclass(frozen=True)
@@ -408,10 +438,22 @@ class NuMargin:
         return weights
 
     def fit(self, solver: Solver, signs: Array, rows: Array, weights: Array) -> SupportFunction:
-        """Solve one box problem with the sums of both signs fixed."""
-        nu = min(self.nu, largest_nu(signs, weights)) if self.capped else self.nu
-        problem = nu_classification(signs, weights, nu, rows)
-        return support_function(problem, solver(problem), rows)
+        """Solve one box problem with the sums of both signs fixed; raise if its optimum is 0.
+
+        In a fold with optimum 0 the largest feasible nu is used instead: the distance of the weighted means grows with nu.
+        """
+        largest = largest_nu(signs, weights)
+        nu = min(self.nu, largest) if self.capped else self.nu
+        found = _known_margin(solver, nu_classification(signs, weights, nu, rows), rows)
+        if found is None and self.capped:
+            found = _known_margin(solver, nu_classification(signs, weights, largest, rows), rows)
+        if found is None:
+            raise InputError(
+                f"NuSVC: nu={nu:g} leaves no margin: the optimum is 0, because weighted means of the two classes coincide "
+                f"within the rounding of kernel values. Choose a larger nu (at most {largest:.6g} here), another kernel, or "
+                "SVC. If the margin is tiny but not 0, set tol=1e-5 or less, which stores kernel values in float64."
+            )
+        return found
 
     def for_fold(self) -> NuMargin:
         """Capped at what the rows of the fold allow."""

@@ -249,10 +249,6 @@ def duality_gap(problem: BoxProblem, solution: BoxSolution) -> float:
     return float(below @ a + above[above > 0] @ room[above > 0])
 
 
-#: A margin whose square is no number; and how many times ||w||^2 the duality gap may be before ||w|| is nothing but noise.
-TINY, NOISE = 1e-150, 1e3
-
-
 def squared_norm(problem: BoxProblem, solution: BoxSolution) -> float:
     """||w||^2 = a'Qa, from the gradient."""
     return max(float(solution.value @ (solution.gradient - problem.linear)), 0.0)
@@ -262,20 +258,11 @@ def support_function(problem: BoxProblem, solution: BoxSolution, rows: Array) ->
     """The function of a classification or of a single class, nu forms divided by their margin."""
     norm2, gap = squared_norm(problem, solution), duality_gap(problem, solution)
     r = solution.scale if problem.split else 1.0
-    # ||w||^2 far below the gap is the distance of two hulls that meet: what is divided by it is noise
-    if problem.split and not (r > TINY and gap <= NOISE * norm2):
-        raise InputError(
-            "NuSVC: no margin is left at this nu (weighted means of the two classes coincide, or differ by less than tol "
-            "can tell); take a smaller nu, a smaller tol, or SVC."
-        )
-    converged, message = solution.converged, solution.message
-    if problem.split and converged and gap > 0.5 * norm2:
-        converged, message = False, f"the margin {r:.1e} is smaller than tol can tell (gap {gap:.1e}, norm^2 {norm2:.1e})"
     coef = problem.signs * solution.value / r
     outputs = (problem.signs * (solution.gradient - problem.linear) - solution.offset) / r
     return SupportFunction(
         rows, coef, -solution.offset / r, math.sqrt(norm2) / r, -solution.objective / r**2, gap / r**2,
-        converged, solution.n_iter, message, outputs, r,
+        solution.converged, solution.n_iter, solution.message, outputs, r,
     )  # fmt: skip
 
 
