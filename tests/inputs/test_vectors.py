@@ -180,3 +180,28 @@ def test_the_callers_data_are_never_written(make: Any, dtype: Any) -> None:
     (Linear() + 1.0).diag(data)
     difference = abs(before - data)
     assert difference.max() == 0
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.array([[0, 1], [2, LARGE]]),
+        np.array([[0, 1], [2, LARGE]], dtype=np.uint64),
+        -np.array([[0, 1], [2, LARGE]]),
+        [[0, 1], [2, LARGE]],
+        pd.DataFrame({"a": [0.5, 1.5], "b": [1, LARGE]}),
+        sp.csr_array(np.array([[0, 1], [2, LARGE]])),
+    ],
+    ids=["int64", "uint64", "negative", "list", "frame", "sparse"],
+)
+def test_integers_that_float64_would_change_are_refused(data: Any) -> None:
+    with pytest.raises(InputError, match=r"integer -?9007199254740993 .* rounds to -?9007199254740992.*Subtract an offset"):
+        Gaussian()(data)
+
+
+def test_large_integers_that_float64_holds_are_read() -> None:
+    assert Linear()(np.array([[2**60]]))[0, 0] == 2.0**120
+    assert Gaussian()(np.array([[2**60], [2**60 + 1]]) - 2**60)[0, 1] == np.exp(-0.5)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mercer.errors import InputError
-from mercer.numeric.points import Points, manhattan_distances, squared_distances
+from mercer.numeric.points import Points, center, manhattan_distances, squared_distances
 
 
 def distances(A: Points, B: Points, refine: bool = True, compiled: bool = False) -> Any:
@@ -48,7 +48,7 @@ def test_refined_distances_are_good_to_all_digits(d: int, offset: float, compile
     assert np.allclose(found[near], true[near], rtol=1e-6, atol=1e-30)
 
 
-def test_two_collections_share_one_mean() -> None:
+def test_two_collections_share_one_center() -> None:
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(30, 5)) + 1e6, rng.normal(size=(8, 5)) + 1e6
     for A, B in ((X, Z), (Z, X)):
@@ -145,3 +145,39 @@ def test_a_few_rows_that_overflow_are_refused() -> None:
     left, right = Points(np.array([[1e160, 0.0]])).align(Points(np.array([[-1e160, 0.0], [1.0, 1.0]])))
     with pytest.raises(InputError, match="overflow when squared"):
         distances(left, right)
+
+
+@pytest.mark.parametrize("d", [2, 12])
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e9])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_an_outlier_does_not_cost_other_rows_their_digits(d: int, size: float, scaled: bool) -> None:
+    """In float32 a center that the outlier moves would round every other row by eps times the center."""
+    X = np.random.default_rng(0).normal(size=(200, d)).astype(np.float32)
+    X[0] = size
+    scale = np.linspace(0.7, 1.7, d) if scaled else None
+    points, eps = Points(X, scale), float(np.finfo(np.float32).eps)
+    rows = X.astype(np.float64) / (1.0 if scale is None else scale)
+    squares, sums = exact(rows, rows)[1:, 1:], np.abs(rows[:, None] - rows).sum(axis=2)[1:, 1:]
+    reach = (rows[1:] ** 2).sum(axis=1).max()
+    # a product of d + 2 terms, each at most 2 reach, and the rounding of shifted and scaled rows
+    assert np.abs(distances(points, points)[1:, 1:] - squares).max() <= 4 * (d + 6) * eps * reach
+    every = slice(0, 200)
+    assert np.abs(manhattan_distances(points, every, points, every)[1:, 1:] - sums).max() <= 4 * (d + 2) * eps * sums.max()
+
+
+def test_two_distant_clusters_keep_their_differences() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
+    X[30:] += 1e4
+    points, every = Points(X), slice(0, 60)
+    eps = float(np.finfo(np.float32).eps)
+    assert (np.abs(distances(points, points) - exact(X, X)) <= 4 * eps * exact(X, X)).all()
+    sums = np.abs(X[:, None].astype(float) - X).sum(axis=2)
+    assert (np.abs(manhattan_distances(points, every, points, every) - sums) <= 2 * eps * sums).all()
+
+
+def test_the_center_of_whole_numbers_is_whole_and_no_outlier_moves_it() -> None:
+    X = np.random.default_rng(0).integers(0, 9, (5000, 3)).astype(np.float32)
+    X[::7] = 1e12
+    found = center(X)
+    assert (found == np.round(found)).all()
+    assert (found < 9).all()

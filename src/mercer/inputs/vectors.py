@@ -100,10 +100,32 @@ def check_dense(array: Array, name: str) -> Array:
     if array.ndim != 2:
         raise InputError(f"{name} has {array.ndim} dimensions and shape {array.shape}; a collection of vectors is (n, d).")
     check_size(array.shape, name)
+    _refuse_rounding(array, name)
     keep = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     result = np.ascontiguousarray(array, dtype=np.float32 if keep else np.float64)
     check_finite(result, name)
     return result
+
+
+#: float64 holds all integers up to this number.
+EXACT_INTEGERS = 2**53
+
+
+def _refuse_rounding(values: Array, name: str) -> None:  # (n, d) or (n,)
+    """Raise if float64 would change an integer: rows that differ by less than the rounding would become equal."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
+        return
+    if int(values.max()) <= EXACT_INTEGERS and int(values.min()) >= -EXACT_INTEGERS:
+        return
+    for index in np.argwhere((values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS)):
+        value = int(values[tuple(index)])
+        if int(float(value)) != value:
+            where = ", ".join(f"{word} {i}" for word, i in zip(("row", "column"), index, strict=False))
+            raise InputError(
+                f"{name} has the integer {value} at {where}, which float64 rounds to {int(float(value))}; integers must be "
+                f"exact, as they are up to 2^53. Subtract an offset first, e.g. {name} - {name}.min(axis=0), or accept the "
+                f"rounding with {name}.astype(float)."
+            )
 
 
 def refuse_text(X: Any, name: str) -> None:
@@ -130,6 +152,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     if X.ndim != 2:
         raise InputError(f"{name} is a sparse array of shape {X.shape}; a collection of vectors is (n, d).")
     check_size(X.shape, name)
+    _refuse_rounding(X.data if X.format in ("csr", "csc", "coo") else sp.coo_array(X).data, f"{name}.data")
     keep = X.dtype.kind == "f" and X.dtype.itemsize <= 4
     result = sp.csr_array(X, dtype=np.float32 if keep else np.float64)
     if not result.has_canonical_format:
@@ -223,5 +246,6 @@ def _from_frame(frame: Any, name: str, finite: bool = True) -> Array:
                 "kinds use TableRegressor, TableClassifier or the kernel mercer.frame_kernel(X); or choose numeric "
                 "columns with k.on(…)."
             )
+        _refuse_rounding(values, f"{name}[{column!r}]")
     whole = np.asarray(frame.to_numpy())
     return check_dense(whole, name) if finite else whole.astype(np.float64)

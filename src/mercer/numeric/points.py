@@ -1,4 +1,4 @@
-"""Points: vectors encoded for distances, with a common mean removed, because large offsets would cost digits.
+"""Points: vectors encoded for distances, with a common center removed, because large offsets would cost digits.
 
 ||x - z||^2 = ||x||^2 + ||z||^2 - 2 x'z is one matrix product of the augmented rows [x, ||x||^2, 1] and [-2z, 1, ||z||^2].
 Its rounding error is a few eps (||x||^2 + ||z||^2), harmless for a pair that is far apart and ruinous for near
@@ -54,7 +54,7 @@ FEW_ROWS = 2
 
 
 class Points(FloatRows):
-    """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common mean.
+    """A collection of vectors, scaled per column (`scale`, for ARD) and shifted by a common center.
 
     The shifted and augmented form is computed on first use: a single new row is compared without it.
     """
@@ -90,6 +90,12 @@ class Points(FloatRows):
         return self.form.array
 
     @property
+    def plain(self) -> Any:  # (n, d)
+        """Rows whose differences are accurate: the given ones, because a shift rounds; if scaled, the shifted ones."""
+        array = self.array  # raises if values overflow
+        return self.raw if self.scale is None else array
+
+    @property
     def norms(self) -> Floats:  # (n,)
         """Their squared lengths."""
         return self.form.norms
@@ -119,8 +125,26 @@ class Points(FloatRows):
         return Points(left, self.scale, first), first
 
 
+#: The center of many rows is that of about this many, evenly spaced.
+CENTER_ROWS = 100
+
+
+def center(raw: Array) -> Array:  # (n, d) -> (d,)
+    """The lower median of every column: a value of the data, which few outliers cannot move.
+
+    Subtracting it rounds by at most eps / 2 of the distance from it: a mean moved by one outlier would cost all other rows
+    their digits. Whole numbers stay whole.
+
+    >>> center(np.array([[1.0], [2.0], [3.0], [1e9]])).tolist()
+    [2.0]
+    """
+    sample = raw[:: max(1, len(raw) // CENTER_ROWS)]
+    middle = (len(sample) - 1) // 2
+    return np.asarray(np.partition(sample, middle, axis=0)[middle])
+
+
 class _Form:
-    """Rows shifted by their mean, or by that of the others, and augmented for one product."""
+    """Rows shifted by their center, or by that of the others, and augmented for one product."""
 
     __slots__ = ("array", "left", "norms", "reach", "right", "shift")
 
@@ -129,8 +153,7 @@ class _Form:
             self.shift = None
             self.array = raw if scale is None else (raw @ sp.diags_array(1.0 / scale)).tocsr().astype(raw.dtype)
         else:
-            # the shift is rounded to the dtype, so that subtracting it is exact for values that lie close together
-            self.shift = raw.mean(axis=0, dtype=np.float64).astype(raw.dtype) if shift is None else shift
+            self.shift = center(raw) if shift is None else shift
             self.array = raw - self.shift
             if scale is not None:
                 self.array *= (1.0 / scale).astype(raw.dtype)
@@ -164,7 +187,7 @@ def squared_distances(
         return _by_rows(A, rows, B, cols) if len(A) <= len(B) else _by_rows(B, cols, A, rows).T
     left, right = A.form.left, B.form.right
     if left is None and not sp.issparse(A.array):
-        return _by_columns(A.array[rows], B.array[cols])
+        return _by_columns(A.plain[rows], B.plain[cols])
     if left is not None and right is not None:
         values = left[rows] @ right[cols].T
     else:
@@ -179,7 +202,9 @@ def squared_distances(
     if compiled and left is not None:
         from mercer.numeric._compiled_points import recompute_below
 
-        recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), A.array[rows], B.array[cols])
+        # contiguous in any case, so that one compiled form is enough
+        a, b = np.ascontiguousarray(A.plain[rows]), np.ascontiguousarray(B.plain[cols])
+        recompute_below(values, limits.astype(values.dtype), others.astype(values.dtype), a, b)
     else:
         _recompute_below(values, limits, others, _rows_for_differences(A, rows), _rows_for_differences(B, cols))
     return values
@@ -230,7 +255,7 @@ def _recompute_below(values: Array, limits: Array, others: Array, a: Any, b: Any
 
 
 def _rows_for_differences(points: Points, rows: slice) -> Any:
-    block = points.array[rows]
+    block = points.plain[rows]
     return dense(block) if sp.issparse(block) and block.shape[1] <= DENSE_WIDTH else block
 
 
@@ -238,7 +263,7 @@ def manhattan_distances(A: Points, rows: slice, B: Points, cols: slice) -> Array
     """Return sum_k |a_ik - b_jk| / scale_k for two slices."""
     from mercer.numeric._compiled_points import manhattan
 
-    a, b = A.array[rows], B.array[cols]
+    a, b = A.plain[rows], B.plain[cols]
     out = np.empty((len(a), len(b)), a.dtype)
     # the loop runs along columns of b, so that neighboring results are neighbors in memory and the compiler vectorizes
     manhattan(a, np.ascontiguousarray(b.T), out)
@@ -249,7 +274,7 @@ def power_sums(A: Points, rows: slice, B: Points, cols: slice, norm: float) -> A
     """Return sum_k (|a_ik - b_jk| / scale_k)^norm for two slices."""
     from mercer.numeric._compiled_points import power_sums as fill
 
-    a, b = A.array[rows], B.array[cols]
+    a, b = A.plain[rows], B.plain[cols]
     out = np.empty((len(a), len(b)), a.dtype)
     fill(a, np.ascontiguousarray(b.T), norm, out)
     return out
