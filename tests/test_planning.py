@@ -1,11 +1,14 @@
 """Plans: routes, budgets and the words they are told in."""
 
+import time
+
 import numpy as np
 import pytest
 
 from mercer import Gaussian, Graph, KernelRidge, KernelRidgeCV, Polynomial, Spectrum, VertexHistogram, plan
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.planning import Route, choose_route, format_seconds
+from mercer.numeric.threads import blas_threads, one_blas_thread
+from mercer.planning import Route, _quickest, choose_route, format_seconds, gemm_rate
 
 
 def test_the_first_route_that_fits_is_taken() -> None:
@@ -44,3 +47,22 @@ def test_only_estimators_of_ours_have_routes() -> None:
 
 def test_durations() -> None:
     assert [format_seconds(s) for s in (0.5, 59.0, 120.0, 9000.0)] == ["0.5 s", "59 s", "2.0 min", "2.5 h"]
+
+
+@pytest.mark.skipif(time.get_clock_info("thread_time").resolution > 1e-6, reason="the clock of processor time is coarse")
+def test_the_speed_of_the_machine_does_not_count_time_spent_waiting() -> None:
+    """Other processes interrupt every run here for 3 ms; the processor time of the run is what it would take alone."""
+
+    def interrupted() -> None:
+        time.sleep(3e-3)
+
+    assert _quickest(interrupted) < 1.5e-3
+
+
+def test_the_rate_counts_the_threads_of_blas() -> None:
+    with one_blas_thread():
+        held = blas_threads()  # those that are given back afterwards
+    assert held == blas_threads()
+    gemm_rate.cache_clear()
+    assert gemm_rate() > 0
+    assert blas_threads() == held

@@ -74,6 +74,13 @@ def one_blas_thread() -> Iterator[None]:
                 _limiter = []
 
 
+def blas_threads() -> int:
+    """The number of threads that a large matrix product uses."""
+    with _lock:
+        held = [number for _, number in _limiter] if _holders else [library.num_threads for library in _blas()]
+    return max(1, min(cpu_count(), max(held, default=1)))
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Do what follows on the calling thread alone, BLAS included.
