@@ -283,6 +283,20 @@ def test_functions_that_cancel_are_not_refuted_by_their_own_noise(function: Any)
             assert find_counterexample(Function(function), X + center) is None, (scale, center)
 
 
+def test_a_value_that_is_rounding_at_all_neighbors_is_not_a_counterexample() -> None:
+    """<x,z> without its part along b is 0 in one dimension; the same rounding occurs again one unit away."""
+    b = np.array([[0.41714623]])
+
+    def orthogonal(X: Any, Z: Any) -> Any:
+        X, Z = np.asarray(X), np.asarray(Z)
+        return X @ Z.T - (X @ b.T) * (b @ Z.T) / (b @ b.T)
+
+    rng, kernel = np.random.default_rng(0), Function(orthogonal)
+    for _ in range(400):
+        x = rng.normal(size=(1, 1)) * 10.0 ** rng.uniform(3, 6)
+        assert find_counterexample(kernel, x) is None, x
+
+
 def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.01).certificate().status == "invalid"
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"

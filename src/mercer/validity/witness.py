@@ -164,6 +164,10 @@ LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 #: may hold constants of that size that cancel, such as the 1 of exp(u) - 1.
 HALF_THE_DIGITS, CONSTANT = math.sqrt(DOUBLE), 1.0
 
+#: A function that cannot be observed is evaluated at this many neighbors, up to REACH rounding units away. At a distance of one
+#: unit the same roundings often occur again, and a value that is nothing but rounding looks stable.
+NEIGHBORS, REACH = 16, 1000
+
 #: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
 ENCLOSED_ENTRIES = 400_000
 
@@ -320,8 +324,12 @@ def _outlasts(kernel: Kernel, points: Any, weights: Floats, value: float, size: 
     moderate = -value > LARGE * size and _largest(points) <= MODERATE[noise.unit]
     # a function may jump if points move: a large violation at moderate points is accepted without moving them
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and not moderate:
-        moved = [points * (1.0 + noise.unit * noise.rng.choice([-1.0, 1.0], points.shape)) for _ in range(TRIALS)]
-        spread = max(spread, *[abs(_sum(kernel, at, weights) - value) for at in moved])
+        trials, reach = (NEIGHBORS, REACH) if noise.functions else (TRIALS, 1)
+        steps = [
+            noise.rng.choice([-1.0, 1.0], points.shape) * noise.rng.integers(1, reach + 1, points.shape)
+            for _ in range(trials)
+        ]
+        spread = max(spread, *[abs(_sum(kernel, points * (1.0 + noise.unit * step), weights) - value) for step in steps])
     return -value > SPREAD * spread
 
 
