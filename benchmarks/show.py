@@ -63,7 +63,6 @@ SHOWS = {
         "clusters, correlations, thinning and coresets: rates, inertia, agreement, memory, races",
         *(f"benchmarks.structure {part}" for part in PARTS),
     ),
-    "novelty": _modules("NoveltyDetector on thirty sets beside 26 published detectors", "benchmarks.novelty_quality"),
     "pace": _modules("seconds of one plan in several processes on a busy machine", "benchmarks.plan_pace"),
     "pca": _modules("denoising, features and novelty scores of kernel PCA beside published ones", "benchmarks.pca_quality"),
     "plan": _modules("memory estimates of plan against the measured peak, for every route", "benchmarks.plan_memory"),
