@@ -164,8 +164,8 @@ LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 #: may hold constants of that size that cancel, such as the 1 of exp(u) - 1.
 HALF_THE_DIGITS, CONSTANT = math.sqrt(DOUBLE), 1.0
 
-#: A function that cannot be observed is evaluated at this many neighbors, up to REACH rounding units away. At a distance of one
-#: unit the same roundings often occur again, and a value that is nothing but rounding looks stable.
+#: A function that cannot be observed is evaluated at this many neighbors, up to REACH rounding units away. At a distance of
+#: one unit the same roundings often occur again, and a value that is nothing but rounding looks stable.
 NEIGHBORS, REACH = 16, 1000
 
 #: Coordinates times entries of K beyond which nothing is enclosed: it would take seconds.
