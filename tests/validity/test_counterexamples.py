@@ -297,6 +297,14 @@ def test_a_value_that_is_rounding_at_all_neighbors_is_not_a_counterexample() -> 
         assert find_counterexample(kernel, x) is None, x
 
 
+@pytest.mark.parametrize("size", [1e307, 1.2e308, 1.7e308])
+@pytest.mark.parametrize("given", [False, True])
+def test_values_near_the_largest_float_are_searched(size: float, given: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(8, 2)) if given else None
+    with np.errstate(all="ignore"):
+        find_counterexample(Function(lambda X, Z: size * np.tanh(X @ Z.T + 1.0)), X)  # raises nothing
+
+
 def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.01).certificate().status == "invalid"
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"

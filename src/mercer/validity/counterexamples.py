@@ -346,7 +346,7 @@ MULTIPLES = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 def scaled(K: Floats) -> Floats:
     """D S D with S the symmetric part of K and a diagonal near 1: psd exactly when S is, but free of its scale."""
-    S = (K + K.T) / 2.0
+    S = K / 2.0 + K.T / 2.0  # a sum of values near the largest float would overflow
     diag = np.abs(np.diagonal(S))
     root = np.sqrt(np.maximum(diag, max(1e-10 * np.abs(S).max(initial=0.0), 1e-300)))
     return S / np.outer(root, root)
@@ -354,7 +354,7 @@ def scaled(K: Floats) -> Floats:
 
 def lowest(K: Floats) -> tuple[float, Floats]:
     """The smallest eigenvalue of the scaled matrix, and the vector c that makes c'Kc negative if it is."""
-    S = (K + K.T) / 2.0
+    S = K / 2.0 + K.T / 2.0
     eigenvalues, vectors = np.linalg.eigh(scaled(K))
     root = np.sqrt(np.maximum(np.abs(np.diagonal(S)), max(1e-10 * np.abs(S).max(initial=0.0), 1e-300)))
     return float(eigenvalues[0]), vectors[:, 0] / root
@@ -382,6 +382,8 @@ def reduced(K: Floats) -> list[int]:
 
 def simple_vectors(v: Floats, K: Floats) -> Iterator[Floats]:
     """Vectors of small whole numbers near v with c'Kc clearly below 0, the simplest first, and then v itself."""
+    if not np.isfinite(v).all() or not v.any():  # values at the end of the range of floats
+        return
     v = v / np.abs(v).max()
     v = v if v[np.flatnonzero(v)[0]] > 0 else -v
     target = 0.3 * _rayleigh(v, K)
