@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,18 @@ def test_the_column_list_and_the_report_say_molecules(tmp_path: Path) -> None:
     assert code == 0, text
     assert "is read as molecules (SMILES); --text smiles reads it as text" in text
     assert "left out by --skip-bad: 1 cell of 'smiles'" in text and "substructures" in text
-    assert "molecule" in (tmp_path / "m" / "report.html").read_text()
+    page = (tmp_path / "m" / "report.html").read_text()
+    assert "molecule" in page and "Which parts decide?" in page and page.count("mercer-explanation") == 4
+    code, text = _run("explain", tmp_path / "m", path, "--row", 3, "--html", tmp_path / "row.html")
+    assert code == 0 and f"  {SMILES[2]}" in text and "atom 0 (C)" in text and "descriptors" in text
+    assert "<svg" in (tmp_path / "row.html").read_text()
+    code, text = _run("explain", tmp_path / "m", path, "--row", 3, "--json")
+    facts = json.loads(text)
+    assert sum(facts["contributions"]) + facts["intercept"] + facts["descriptors"] == pytest.approx(facts["prediction"])
+    code, text = _run("explain", tmp_path / "m")
+    assert code == 0 and "training rows" in text and "weight" in text
+    code, text = _run("explain", tmp_path / "m", path)
+    assert code != 0 and "DATA --row N, or neither" in text
     new = tmp_path / "new.csv"
     new.write_text("smiles\nCCCO\nC1CC\nCCCCCCCCCCCC\nCCO\nOCCO\n")
     code, text = _run("suggest", tmp_path / "m", new, "--n", 2)

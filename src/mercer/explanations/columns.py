@@ -40,6 +40,7 @@ class ColumnExplanation:
     label : what was explained, such as "class 'spam'"
     against : "background of 100 rows" or "baseline"
     errors : (d,) array of standard errors if the values were sampled, None if they are exact
+    rows_size : sum of the absolute contributions of all rows, of which `example_shares` are shares
     """
 
     names: tuple[str, ...]
@@ -50,6 +51,15 @@ class ColumnExplanation:
     label: str
     against: str
     errors: Floats | None = None
+    rows_size: float = 0.0
+
+    def example_shares(self) -> tuple[tuple[int, float], ...]:
+        """Return (row, share) of `examples`: contributions as signed shares of the absolute contributions of all rows.
+
+        With a small penalty the contributions of single rows are large and cancel, so that only their shares can be read.
+        """
+        size = max(self.rows_size, sum(abs(value) for _, value in self.examples)) or 1.0
+        return tuple((row, value / size) for row, value in self.examples)
 
     def top(self, n: int = SHOWN) -> tuple[tuple[str, float], ...]:
         """Return the n columns with the largest contributions of either sign."""
@@ -62,7 +72,7 @@ class ColumnExplanation:
         )
         width = max((len(name) for name, _ in self.top()), default=0)
         lines = [f"  {name:<{width}} {value:+.4g}" for name, value in self.top()]
-        rows = ", ".join(f"{row} ({value:+.3g})" for row, value in self.examples[:5])
+        rows = ", ".join(f"{row} ({100 * share:+.2g} %)" for row, share in self.example_shares()[:5])
         return "\n".join([head, *lines, f"  most influential rows: {rows}"])
 
 
@@ -90,10 +100,11 @@ def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list
             for column, share in shares.items():
                 contributions[columns.index(column)] += share
         size = float(np.abs(contributions).sum()) + abs(base)
+        examples, rows_size = _examples(expansion, new)
         check_linear(expansion, base + float(contributions.sum()), size, type(model).__name__)
         found.append(
             ColumnExplanation(
-                names, contributions, expansion.value, base, _examples(expansion, new), expansion.label, against
+                names, contributions, expansion.value, base, examples, expansion.label, against, rows_size=rows_size
             )
         )
     return found
@@ -136,11 +147,12 @@ class ColumnProduct:
         return np.stack([np.asarray(k(rows, self.rest), dtype=np.float64) for k in self.kernels])
 
 
-def _examples(expansion: Output, new: Any) -> tuple[tuple[int, float], ...]:
+def _examples(expansion: Output, new: Any) -> tuple[tuple[tuple[int, float], ...], float]:
+    """Return the rows with the largest contributions, and the sum of the absolute contributions of all rows."""
     function = expansion.function
     parts = function.dual * np.asarray(function.kernel(function.X, new), dtype=np.float64)[:, 0]
     order = np.argsort(-np.abs(parts), kind="stable")[:SHOWN]
-    return tuple((int(i), float(parts[i])) for i in order)
+    return tuple((int(i), float(parts[i])) for i in order), float(np.abs(parts).sum())
 
 
 def _columns(rows: Any) -> list[Column]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import plural
-from mercer.explanations.strings import Contributions, explanation_fragment, signed
+from mercer.explanations.strings import Contributions, Weigh, explanation_fragment, signed
 from mercer.inputs import Graph
-from mercer.kernels.base import Kernel
-from mercer.kernels.features import Summand
+from mercer.kernels.features import Occurrence, Summand
 from mercer.markup.html import text
 from mercer.markup.svg import contribution_color, element, standalone
 from mercer.numeric.encodings import projected
@@ -36,6 +35,13 @@ class Places:
         if len(known) < PLACES:
             known.append(nodes)
 
+    def join(self, other: Places) -> None:
+        """Add the places that another object has found."""
+        for name, places in other._found.items():
+            for nodes in places:
+                if nodes not in self._found.get(name, ()):
+                    self.add(name, nodes)
+
     def parts(self, letters: Contributions) -> tuple[SubgraphPart, ...]:
         """Return all features by size of contribution, with their places."""
         return tuple(
@@ -44,40 +50,63 @@ class Places:
         )
 
 
-def term_nodes(known: Summand, here: Summand, coefficients: Floats, places: Places) -> Contributions:
+def term_nodes(
+    known: Summand, here: Summand, coefficients: Floats, places: Places, weigh: Weigh | None = None
+) -> Contributions:
+    """Return the contributions to one term of a kernel on graphs; see `term_positions`."""
+    graph = here.rows.graphs()[0]
+    found = list(known.kernel.occurrences(graph) or ())
+    return term_positions(Placed(graph, graph.n_nodes, found, _named), known, here, coefficients, places, weigh)
+
+
+class Placed(NamedTuple):
+    """An object of n nodes or atoms, its features with their places, and how features are named."""
+
+    thing: Any
+    n: int
+    occurrences: list[Occurrence]
+    name: Callable[[Occurrence], str]
+
+
+def term_positions(
+    placed: Placed, known: Summand, here: Summand, coefficients: Floats, places: Places, weigh: Weigh | None
+) -> Contributions:
     """Return the contributions to one term of the kernel.
 
-    `known` is the term on the training rows, `here` on the explained graph, `coefficients` (n,) belong to the rows.
+    `known` is the term on the training rows, `here` on the explained object, `coefficients` (n,) belong to the rows.
     """
-    kernel, factor = known.kernel, float(here.factor[0])
-    graph = here.rows.graphs()[0]
-    occurrences = list(kernel.occurrences(graph) or ())
+    occurrences = placed.occurrences
     if not occurrences:  # too small to contain a feature
-        return Contributions(graph, np.zeros(graph.n_nodes), 0.0, ())
+        return Contributions(placed.thing, np.zeros(placed.n), 0.0, ())
     number: dict[Hashable, int] = {}
     which = np.array([number.setdefault(one.feature, len(number)) for one in occurrences])
-    weights = _weights(kernel, known, here, coefficients, number)
-    parts = factor * np.array([one.weight for one in occurrences]) * weights[which]
-    contributions = np.zeros(graph.n_nodes)
+    weights = (weigh or projected_weights)(known, here, coefficients, list(number))
+    parts = float(here.factor[0]) * np.array([one.weight for one in occurrences]) * weights[which]
+    contributions = np.zeros(placed.n)
     for one, part in zip(occurrences, parts.tolist(), strict=True):
         contributions[list(one.positions)] += part / len(one.positions)
-        places.add(str(one.feature), one.positions)
+    names = [placed.name(occurrences[i]) for i in np.unique(which, return_index=True)[1]]
+    for one, feature in zip(occurrences, which.tolist(), strict=True):
+        places.add(names[feature], one.positions)
     totals, counts = np.bincount(which, parts), np.bincount(which)
-    names = [str(feature) for feature in number]
     features = tuple(zip(names, totals.tolist(), weights.tolist(), counts.tolist(), strict=True))
-    return Contributions(graph, contributions, 0.0, features)
+    return Contributions(placed.thing, contributions, 0.0, features)
 
 
-def _weights(kernel: Kernel, known: Summand, here: Summand, coefficients: Floats, wanted: dict[Hashable, int]) -> Floats:
+def _named(one: Occurrence) -> str:
+    return str(one.feature)
+
+
+def projected_weights(known: Summand, here: Summand, coefficients: Floats, wanted: list[Hashable]) -> Floats:
     """Return w_f = sum_i a_i g(x_i) phi_f(x_i) for the features of the explained graph."""
-    features = kernel.features
+    features = known.kernel.features
     assert features is not None  # a kernel whose features have places has features
-    mine = kernel.encode(here.rows)
+    mine = known.kernel.encode(here.rows)
     column = {name: i for i, name in enumerate(features.names(mine))}
     a, weights = coefficients * known.factor, np.zeros(len(column))
     for start in range(0, len(known.rows), CHUNK):
         rows = slice(start, min(start + CHUNK, len(known.rows)))
-        theirs = projected(kernel.encode(known.rows.take(rows)), mine)
+        theirs = projected(known.kernel.encode(known.rows.take(rows)), mine)
         weights += np.asarray(features.matrix(theirs, True).T @ a[rows]).ravel()
     return np.array([weights[column[feature]] for feature in wanted])
 

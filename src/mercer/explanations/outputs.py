@@ -12,6 +12,7 @@ import numpy as np
 from mercer.arrays import Floats
 from mercer.errors import InputError, describe
 from mercer.grams.dual_function import DualFunction, HasDualFunction
+from mercer.inputs import Rows
 
 
 @runtime_checkable
@@ -53,6 +54,15 @@ def expand(model: Any, new: Any, target: Any = None) -> Output:
     if not np.isfinite(a).all():
         raise InputError(f"{name}: the dual coefficients are not known (alpha = 0 in the primal); fit with alpha > 0.")
     return Output(DualFunction(model.kernel_, X, a, float(b)), float(value), label)
+
+
+def with_nonzero(function: DualFunction) -> DualFunction:
+    """Return a function of one target without the rows whose coefficient is 0, unless all are."""
+    kept = np.flatnonzero(function.dual != 0)
+    if len(kept) in (0, len(function.dual)):
+        return function
+    rows = Rows(function.X, "X_fit_").take(kept)
+    return DualFunction(function.kernel, rows.data, function.dual[kept], function.intercept)
 
 
 def check_linear(expansion: Output, found: float, size: float, name: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.errors import InputError, plural
-from mercer.inputs import Graph
 from mercer.kernels.base import Kernel
 from mercer.kernels.features import Occurrence, Summand
 from mercer.markup.html import text as escaped
@@ -20,6 +19,9 @@ from mercer.markup.svg import contribution_color
 from mercer.numeric.encodings import align
 
 Text = str | tuple[Hashable, ...]
+
+#: From a term on the training rows, on the explained object, coefficients (n,) and features to the weights of the features.
+Weigh = Callable[[Summand, Summand, Floats, list[Hashable]], Floats]
 
 #: Training rows whose features are counted at a time.
 CHUNK = 128
@@ -29,30 +31,42 @@ CHUNK = 128
 class Contributions:
     """The sum over terms <w_t, phi_t(x)>, split by position (letter or node) and by feature."""
 
-    text: Text | Graph | None  # None: a term that is not about parts of the object
-    contributions: Floats  # (length,) of letters or nodes
-    base: float  # what belongs to no position
+    text: Any  # str, tuple of tokens, Graph or Molecule; None: a term that is not about parts of the object
+    contributions: Floats  # (length,) of letters, nodes or atoms
+    base: float  # constants
     features: tuple[tuple[str, float, float, int], ...]  # name, contribution, weight, how often it occurs
+    whole: float = 0.0  # of properties of the object as a whole, such as descriptors of a molecule
 
     @property
     def total(self) -> float:
         """Sum of all contributions."""
-        return float(self.contributions.sum()) + self.base
+        return float(self.contributions.sum()) + self.base + self.whole
 
     @property
     def size(self) -> float:
         """Sum of the absolute contributions of features, as the scale of rounding errors."""
-        return float(sum(abs(part) for _, part, _, _ in self.features)) + abs(self.base)
+        return float(sum(abs(part) for _, part, _, _ in self.features)) + abs(self.base) + abs(self.whole)
+
+    def times(self, factor: float) -> Contributions:
+        """Return all contributions and weights times a number."""
+        features = tuple((name, factor * part, factor * weight, count) for name, part, weight, count in self.features)
+        return replace(
+            self, contributions=factor * self.contributions, base=factor * self.base, features=features,
+            whole=factor * self.whole,
+        )  # fmt: skip
 
     def plus(self, other: Contributions, kernel: Kernel) -> Contributions:
         """Return the sum of two terms, which must be about the same object."""
-        if None not in (self.text, other.text) and self.text != other.text:
+        both = self.text is not None and other.text is not None
+        if both and (type(self.text) is not type(other.text) or self.text != other.text):
             raise InputError(
                 f"explain: {kernel} is about another object than the terms before it; explain one object at a time."
             )
         first, second = (self, other) if self.text is not None else (other, self)
         contributions = first.contributions if second.text is None else first.contributions + second.contributions
-        return Contributions(first.text, contributions, self.base + other.base, self.features + other.features)
+        return Contributions(
+            first.text, contributions, self.base + other.base, self.features + other.features, self.whole + other.whole
+        )
 
     def substrings(self) -> tuple[Substring, ...]:
         """Return the features by size of contribution, largest first; equal names in several terms are added up."""
@@ -68,22 +82,19 @@ class Contributions:
         return tuple(sorted(merged.values(), key=lambda one: (-abs(one.contribution), one.name)))
 
 
-def term_letters(known: Summand, here: Summand, coefficients: Floats) -> Contributions:
+def term_letters(known: Summand, here: Summand, coefficients: Floats, weigh: Weigh | None = None) -> Contributions:
     """Return the contributions to one term of the kernel.
 
     `known` is the term on the training rows, `here` on the explained string, `coefficients` (n,) belong to the rows.
     """
     kernel, factor = known.kernel, float(here.factor[0])
-    if kernel.domains != {"strings"}:
-        base = _without_letters(known, here, coefficients)
-        return Contributions(None, np.zeros(0), base, ())
     text = here.rows.strings()[0]
     occurrences = list(kernel.occurrences(text) or ())
     if not occurrences:  # too short to contain a feature
         return Contributions(text, np.zeros(len(text)), 0.0, ())
     number: dict[Hashable, int] = {}
     which = np.array([number.setdefault(one.feature, len(number)) for one in occurrences])
-    weights = feature_weights(known, here, coefficients, list(number))
+    weights = (weigh or feature_weights)(known, here, coefficients, list(number))
     parts = factor * np.array([one.weight for one in occurrences]) * weights[which]
     contributions = np.zeros(len(text))
     for one, part in zip(occurrences, parts.tolist(), strict=True):
@@ -94,10 +105,11 @@ def term_letters(known: Summand, here: Summand, coefficients: Floats) -> Contrib
     return Contributions(text, contributions, 0.0, features)
 
 
-def _without_letters(known: Summand, here: Summand, coefficients: Floats) -> float:
+def term_constant(known: Summand, here: Summand, coefficients: Floats) -> Contributions:
     """Return the value of a term whose features belong to the whole object, such as a constant."""
     here_is = {one.feature: one.weight for one in known.kernel.occurrences(None) or ()}
-    return float(here.factor[0] * sum(w * w for w in here_is.values()) * (coefficients @ known.factor))
+    base = float(here.factor[0] * sum(w * w for w in here_is.values()) * (coefficients @ known.factor))
+    return Contributions(None, np.zeros(0), base, ())
 
 
 def feature_weights(known: Summand, here: Summand, coefficients: Floats, wanted: list[Hashable]) -> Floats:

@@ -78,7 +78,7 @@ class Rows:
 
     def graphs(self) -> list[Graph]:
         """The collection as graphs."""
-        items = self._items("graphs")
+        items = self.items("graphs")
         return self.remember("graphs", lambda: [as_graph(g, f"{self.name}[{i}]") for i, g in enumerate(items)])
 
     def molecules(self) -> list[Any]:
@@ -144,7 +144,7 @@ class Rows:
         return np.flatnonzero(index) if index.dtype == bool else np.where(index < 0, index + len(self), index)
 
     def _strings(self) -> list[str] | list[tuple[Hashable, ...]]:
-        items = self._items("strings")
+        items = self.items("strings")
         if all(isinstance(item, str) for item in items):
             return [str(item) for item in items]
         strings = isinstance(items[0], str)
@@ -156,7 +156,7 @@ class Rows:
     def _molecules(self) -> list[Any]:
         known: dict[str, Any] = {}
         found = []
-        for position, item in enumerate(self._items("molecules")):
+        for position, item in enumerate(self.items("molecules")):
             molecule = known.get(item) if isinstance(item, str) else None
             if molecule is None:
                 molecule = as_molecule(item, f"{self.name}[{position}]")
@@ -165,7 +165,7 @@ class Rows:
             found.append(molecule)
         return found
 
-    def _items(self, kind: str) -> list[Any]:
+    def items(self, kind: str) -> list[Any]:
         """Return the rows as objects, from a list, a series, a one-dimensional array, or a frame of one column."""
         data = self.data
         if is_frame(data):

@@ -256,6 +256,11 @@ class Kernel(Operators, abc.ABC):
         return self._summands(as_rows(X))
 
     @final
+    def quotient(self, X: Any, x: Any) -> tuple[Kernel, Floats] | None:
+        """Return k' and q with k(x_i, x) = q_i k'(x_i, x) for one object x; None for kernels that divide no other kernel."""
+        return self._quotient(as_rows(X), as_rows(x, "x"))
+
+    @final
     def occurrences(self, item: Any) -> Iterator[Occurrence] | None:
         """Return the features of one object with their positions in it; None if features have no names and positions."""
         return self._occurrences(item)
@@ -412,6 +417,10 @@ class Kernel(Operators, abc.ABC):
     def _summands(self, rows: Rows) -> list[Summand]:
         """The terms that this kernel adds up, k(x, z) = sum_t g_t(x) k_t(x, z) g_t(z), each with its g_t on the rows."""
         return [Summand(self, rows, np.ones(len(rows)))]
+
+    def _quotient(self, rows: Rows, one: Rows) -> tuple[Kernel, Floats] | None:
+        """The kernel that this one divides, and the factors (n,) at one object."""
+        return None
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence] | None:
         """Where the features of an object sit in it; None if features have no names and places."""

@@ -171,6 +171,7 @@ class Occurrence(NamedTuple):
     feature: Hashable  # as feature names call it
     positions: tuple[int, ...]  # of the letters that make it; none for a feature of the object as a whole
     weight: float
+    example: tuple[int, ...] = ()  # one place, if the feature is about several places at once
 
 
 @dataclass(frozen=True)

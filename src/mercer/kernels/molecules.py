@@ -38,7 +38,7 @@ _KEPT: dict[Hashable, dict[str, Any]] = {}
 
 def kept_per_molecule(setting: Hashable, rows: Rows, make: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Return what `make` computes for each molecule; for SMILES texts that were asked for before, as it was then."""
-    items = rows._items("molecules")
+    items = rows.items("molecules")
     if not all(isinstance(item, str) for item in items):
         return make(rows.molecules())
     kept = _KEPT.setdefault(setting, {})
@@ -162,13 +162,10 @@ class CircularSubstructures(CountKernel):
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         """Every substructure of a molecule with the atoms it covers; atoms of repeated ones share them."""
         for key, places in self._places(item).items():
-            times = len(places)
-            if not self.counts:
-                atoms = tuple(sorted({atom for place in places for atom in place}))
-                yield Occurrence(key, atoms, 1.0)
-                continue
-            for t in range(1, times + 1):
-                yield Occurrence(f"{key} x{t}", tuple(sorted({atom for place in places for atom in place})), 1.0)
+            atoms = tuple(sorted({atom for place in places for atom in place}))
+            features = [f"{key} x{t}" for t in range(1, len(places) + 1)] if self.counts else [key]
+            for feature in features:
+                yield Occurrence(feature, atoms, 1.0, places[0])
 
     def _places(self, item: Any) -> dict[int, list[tuple[int, ...]]]:
         """The atoms of each occurrence of each identifier in one molecule."""

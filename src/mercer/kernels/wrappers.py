@@ -204,6 +204,11 @@ class Tanimoto(Wrapper):
         at_right = self.inner._diag_pullback(gather(B, pair.cols), scaled.sum(axis=0))
         return inside - at_left - at_right
 
+    def _quotient(self, rows: Rows, one: Rows) -> tuple[Kernel, Floats]:
+        values = np.asarray(self.inner(rows, one), dtype=np.float64)[:, 0]
+        union = self.inner.diag(rows) + self.inner.diag(one)[0] - values
+        return self.inner, np.divide(1.0, union, out=np.zeros(len(values)), where=union > 0)
+
     def _why_no_features(self) -> str:
         return ": Nystroem approximates it; the features of the inner kernel, if it has any, are not its own"
 

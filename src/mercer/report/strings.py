@@ -1,11 +1,11 @@
-"""Explanations of predictions on strings as one HTML page without further files."""
+"""Explanations of predictions on strings, graphs and molecules as one HTML page without further files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mercer.errors import InputError
-from mercer.explanations import StringExplanation
+from mercer.explanations import GraphExplanation, ModelExplanation, MoleculeExplanation, StringExplanation
 from mercer.markup.html import text
 from mercer.markup.svg import NEGATIVE, POSITIVE
 
@@ -16,7 +16,10 @@ STYLE = (
 )
 
 
-def explanation_page(explanations: Sequence[StringExplanation], *, title: str, headings: Sequence[str] = ()) -> str:
+Explanation = StringExplanation | GraphExplanation | MoleculeExplanation | ModelExplanation
+
+
+def explanation_page(explanations: Sequence[Explanation], *, title: str, headings: Sequence[str] = ()) -> str:
     """Return an HTML page with one section per explanation; all text is escaped.
 
     >>> from mercer import KernelRidge, Spectrum, explain

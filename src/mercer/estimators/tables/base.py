@@ -297,13 +297,28 @@ class TableEstimator(BaseEstimator):
     def explain_columns(self, X: Any, target: Any, background: Any) -> list[Any]:
         """Return the prediction of every row of X as a sum over columns, for `mercer.explain`."""
         from mercer.estimators.tables.explanation import explain_rows
+        from mercer.estimators.tables.object_explanation import by_objects
 
         if isinstance(background, str):
             raise InputError(
                 f"explain: for {type(self).__name__} background is a table of rows, or None; got {background!r}."
             )
+        inputs = self.new_inputs(X)
+        found = by_objects(self, inputs, target) if background is None else None
+        if found is not None:
+            return list(found)
         rest = None if background is None else self.new_inputs(background)
-        return explain_rows(self, [column.name for column in self._used], self.new_inputs(X), target, rest)
+        return explain_rows(self, self.used_columns(), inputs, target, rest)
+
+    def explain_model(self, target: Any) -> Any:
+        """Return the features of a model with a single column of text, graphs or molecules, for `mercer.explain`."""
+        from mercer.estimators.tables.object_explanation import of_model
+
+        return of_model(self, target)
+
+    def used_columns(self) -> list[str]:
+        """Return the names of the columns that the model uses."""
+        return [column.name for column in self._used]
 
     # -- the same choices on other rows ----------------------------------------------------------------------------------
 

@@ -68,6 +68,7 @@ def _one(
     contributions, variance, base = np.zeros(len(names)), np.zeros(len(names)), 0.0
     ways: dict[str, int] = {}
     parts: dict[int, float] = {}
+    rows_size = 0.0
     for member in model.members_:
         groups = [model.places(member.scaling, name) for name in names]
         rest = _background(member, background)
@@ -76,13 +77,15 @@ def _one(
         variance += (member.weight * found.errors) ** 2
         base += member.weight * found.base
         ways[found.how] = found.background
-        for place, value in _examples(member, row[member.scaling], output).items():
+        examples, size = _examples(member, row[member.scaling], output)
+        rows_size += member.weight * size
+        for place, value in examples.items():
             parts[place] = parts.get(place, 0.0) + member.weight * value
     order = sorted(parts, key=lambda place: (-abs(parts[place]), place))[:SHOWN]
     against = "; ".join(f"mean over {rows} training rows, {how}" for how, rows in ways.items())
     return ColumnExplanation(
         tuple(names), contributions, float(scores[output]), base, tuple((place, parts[place]) for place in order), label,
-        against, np.sqrt(variance) if variance.any() else None,
+        against, np.sqrt(variance) if variance.any() else None, rows_size,
     )  # fmt: skip
 
 
@@ -192,12 +195,12 @@ def _orders(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
     return Shares(gains.mean(axis=0), float(starts.mean()), spread, f"{2 * pairs} {ORDERS}", min(pairs, len(rest)))
 
 
-def _examples(member: Member, x: Any, output: int) -> dict[int, float]:
-    """Return what each training row of the member adds to the prediction, in units of the target."""
+def _examples(member: Member, x: Any, output: int) -> tuple[dict[int, float], float]:
+    """Return what training rows of the member add to the prediction, in units of the target, and their absolute sum."""
     parts = member.model.dual[:, output] * np.asarray(member.model.kernel(member.model.X, x), dtype=np.float64)[:, 0]
     scale = float(member.transform.spread[output])
     if len(member.transform.power):  # by the slope of the transform at the prediction
         f = member.model.predict(x)
         scale = float((member.transform.backward(f + 1e-4) - member.transform.backward(f - 1e-4))[0, output] / 2e-4)
     order, numbers = np.argsort(-np.abs(parts), kind="stable")[: 4 * SHOWN], member.model.numbers()
-    return {int(numbers[i]): scale * float(parts[i]) for i in order}
+    return {int(numbers[i]): scale * float(parts[i]) for i in order}, abs(scale) * float(np.abs(parts).sum())

@@ -82,7 +82,7 @@ class Categorical(Kernel):
     domain = "categories"
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember("categories", lambda: Codes.of(as_categories(rows._items("categories"), rows.name)))
+        return rows.remember("categories", lambda: Codes.of(as_categories(rows.items("categories"), rows.name)))
 
     def _block(self, pair: Pair) -> Array:
         equal = np.equal.outer(pair.A.codes[pair.rows], pair.B.codes[pair.cols])
@@ -143,7 +143,7 @@ class Ordered(Kernel):
 
     def _ranks(self, rows: Rows) -> Floats:
         number = {level: float(i) for i, level in enumerate(self.levels)}
-        cells = as_categories(rows._items("levels"), rows.name)
+        cells = as_categories(rows.items("levels"), rows.name)
         unknown = [cell for cell in cells if cell not in number]
         if unknown:
             known = ", ".join(map(repr, self.levels[:8]))
@@ -190,7 +190,7 @@ class Dated(View):
         return frozenset({"any"})
 
     def view(self, rows: Rows) -> Rows:
-        return rows.remember("days", lambda: Rows(as_days(rows._items("dates"), rows.name), f"days of {rows.name}"))
+        return rows.remember("days", lambda: Rows(as_days(rows.items("dates"), rows.name), f"days of {rows.name}"))
 
     def _derivation(self) -> Derivation:
         return Derivation("k(phi(x), phi(z))", "phi(x) is the number of days since 1970-01-01", (self.inner,))
@@ -226,7 +226,7 @@ class Missing(Wrapper):
     def __post_init__(self) -> None:
         if self.rule not in (MEAN, INDICATOR):
             raise InputError(f"missing: rule is {MEAN!r} or {INDICATOR!r}; got {self.rule!r}.")
-        if missing_cells(Rows(self.sample.data)._items("cells")).any():
+        if missing_cells(Rows(self.sample.data).items("cells")).any():
             raise InputError("missing: the sample holds observed values only; it has holes itself.")
 
     def width(self) -> None:
@@ -245,9 +245,9 @@ class Missing(Wrapper):
         return rows.remember(("filled", self.sample), lambda: self._fill(rows))
 
     def _fill(self, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-        cells = rows._items("cells with holes")
+        cells = rows.items("cells with holes")
         holes = missing_cells(cells)
-        stand_in = Rows(self.sample.data)._items("cells")[0]
+        stand_in = Rows(self.sample.data).items("cells")[0]
         numbers = isinstance(self.sample.data, np.ndarray) and self.sample.data.dtype.kind in "fiu"
         whole: list[Any] = [stand_in if hole else cell for cell, hole in zip(cells, holes, strict=True)]
         try:
@@ -337,7 +337,7 @@ def missing(sample: Any, rule: str, inner: Kernel) -> Missing:
     """The node for `k.missing(sample, rule)`; one number per row becomes a column."""
     if isinstance(sample, Sample):
         return Missing(sample, rule, inner=inner)
-    cells = Rows(sample, "the sample")._items("observed cells")
+    cells = Rows(sample, "the sample").items("observed cells")
     cells = [cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell for cell in cells]
     if all(isinstance(cell, (int, float, np.number)) and not isinstance(cell, bool) for cell in cells):
         return Missing(Sample(np.array(cells, dtype=np.float64)[:, None]), rule, inner=inner)

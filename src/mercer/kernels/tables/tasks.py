@@ -126,7 +126,7 @@ class Tasks(Kernel):
         return B / np.outer(sd, sd)
 
     def _cells(self, rows: Rows) -> list[Hashable]:
-        return as_categories(rows._items("names of tasks"), rows.name)
+        return as_categories(rows.items("names of tasks"), rows.name)
 
     def _encode(self, rows: Rows) -> Encoding:
         return rows.remember(("tasks", self.names), lambda: self._codes(rows))

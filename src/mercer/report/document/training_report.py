@@ -32,6 +32,7 @@ from mercer.planning import format_seconds
 from mercer.report.document.columns import columns_section
 from mercer.report.document.held_out import apart_section, classes_section, predictions_section
 from mercer.report.document.model import model_section
+from mercer.report.document.objects import objects_section
 from mercer.report.document.report_data import ReportData
 from mercer.workflow.doctor import WARNING, Finding, examine
 from mercer.workflow.inspection import MEASURED, influences
@@ -51,6 +52,7 @@ def training_report(training: Training) -> str:
         predictions_section(data) if data.classes is None else classes_section(data),
         *apart_section(data),
         columns_section(data),
+        *objects_section(data),
         _rows_section(data),
         model_section(data),
         _cost_section(data),
