@@ -55,6 +55,7 @@ KERNELS: list[Kernel] = [
     GappedSpectrum(2, gaps=2),
     GappedSpectrum(2, gaps=1, reverse_complement=True),
     WeightedDegree(3),
+    WeightedDegree(2, shift=2).tanimoto(),
     AllSubstrings(0.5, longest=4),
     Spectrum(2).normalized(),
     2.0 * Spectrum(2) + GappedSpectrum(2, gaps=1).normalized() + 3.0,
@@ -299,7 +300,7 @@ def test_what_comes_in_is_checked() -> None:
     with pytest.raises(InputError, match="got int 3"):
         explain(3, DNA[0])
     model = mercer.KernelRidge(Spectrum(2)).fit(DNA, TARGET)
-    for wrong in (DNA[:2], None, 3, b"ACGT"):
+    for wrong in (DNA[:2], 3, b"ACGT"):
         with pytest.raises(InputError, match="give one string"):
             explain(model, wrong)
     vectors = mercer.KernelRidge(mercer.Exponential(1.0)).fit([[1.0, 0.0], [2.0, 1.0]], [1.0, 2.0])

@@ -146,7 +146,8 @@ def feature_text(one: Occurrence, text: Text) -> str:
     feature: Any = one.feature
     if isinstance(feature, str):
         return feature
-    if len(one.positions) and feature == (one.positions[0], text[one.positions[0] : one.positions[-1] + 1]):
+    placed = len(one.positions) and isinstance(feature, tuple) and len(feature) == 2 and isinstance(feature[0], int)
+    if placed and feature[1] == text[one.positions[0] : one.positions[-1] + 1]:
         return f"{_written(feature[1])}@{feature[0] + 1}"
     return _written(feature)
 

@@ -227,12 +227,15 @@ def all_substrings(s: Sequence[Any], t: Sequence[Any], decay: float = 0.5, longe
     return math.fsum(decay**n * sum(u == v for u in _windows(s, n) for v in _windows(t, n)) for n in lengths)
 
 
-def weighted_degree(s: Sequence[Any], t: Sequence[Any], degree: int = 3) -> float:
-    """sum over lengths d of b_d times the number of places where both have the same d letters."""
+def weighted_degree(s: Sequence[Any], t: Sequence[Any], degree: int = 3, shift: int = 0) -> float:
+    """sum over lengths d of b_d times the number of places where both have the same d letters, or near places."""
     terms = []
     for d in range(1, degree + 1):
-        equal = sum(u == v for u, v in zip(_windows(s, d), _windows(t, d), strict=False))
-        terms.append(2.0 * (degree - d + 1) / (degree * (degree + 1)) * equal)
+        for i, u in enumerate(_windows(s, d)):
+            for j, v in enumerate(_windows(t, d)):
+                if abs(i - j) <= shift and u == v:
+                    nearness = 1.0 if i == j else 0.5 / (abs(i - j) + 1)
+                    terms.append(2.0 * (degree - d + 1) / (degree * (degree + 1)) * nearness)
     return math.fsum(terms)
 
 

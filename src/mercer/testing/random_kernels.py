@@ -267,8 +267,9 @@ def _all_substrings(rng: np.random.Generator, width: int) -> Grown:
 
 
 def _weighted_degree(rng: np.random.Generator, width: int) -> Grown:
-    degree = int(rng.integers(1, 5))
-    return Grown(WeightedDegree(degree), partial(naive.weighted_degree, degree=degree), 12.0)
+    degree, shift = int(rng.integers(1, 5)), int(rng.integers(0, 3))
+    twin = partial(naive.weighted_degree, degree=degree, shift=shift)
+    return Grown(WeightedDegree(degree, shift=shift), twin, 36.0)
 
 
 def _vertex_histogram(rng: np.random.Generator, width: int) -> Grown:

@@ -179,6 +179,11 @@ def test_the_alphabet_of_a_mismatch_kernel() -> None:
     assert Mismatch(2).resolve(protein) == Mismatch(2, alphabet=amino)
     assert (Mismatch(2) + 1.0).resolve(dna) == Mismatch(2, alphabet="ACGT") + 1.0
     assert KernelRidge(Mismatch(2)).fit(protein, [0.0, 1.0]).kernel_ == Mismatch(2, alphabet=amino)
+    read = ["ACGTNACGTACG", "GATTACARGATTACA"]  # N and R are amino acids too, but nine tenths of the letters are bases
+    assert Mismatch(2).resolve(read) == Mismatch(2, alphabet="ACGT")
+    assert np.array_equal(Mismatch(2)(read)[0, 1], Mismatch(2, alphabet="ACGT")(["ACGT#ACGTACG"], ["GATTACA#GATTACA"])[0, 0])
+    unsure = ["MKVXLLDEFGHIKMKVLLDEFGHIK", "ACDBEFGHIKLMNPQRSTVWZ*"]
+    assert Mismatch(2).resolve(unsure) == Mismatch(2, alphabet=amino)
     with pytest.raises(InputError, match=r"neither DNA nor proteins \('1'\).*give it: alphabet="):
         Mismatch(2)(["AC1"])
     with pytest.raises(InputError, match="neither DNA nor proteins \\('g', 't'\\)"):

@@ -31,8 +31,12 @@ from mercer.kernels.strings.windows import (
 )
 from mercer.numeric.sparse_products import KeyedRows
 
-#: Alphabets that `Mismatch` takes by itself.
-ALPHABETS = ("ACGT", "acgt", "ACDEFGHIKLMNPQRSTVWY", "acdefghiklmnpqrstvwy")
+#: Alphabets that `Mismatch` takes by itself, each with the codes of uncertain, rare or missing letters (IUPAC).
+BASES, AMINO_ACIDS = ("ACGT", "RYSWKMBDHVN-"), ("ACDEFGHIKLMNPQRSTVWY", "XBZJUO*-")
+ALPHABETS = (BASES, ("acgt", BASES[1].lower()), AMINO_ACIDS, (AMINO_ACIDS[0].lower(), AMINO_ACIDS[1].lower()))
+
+#: Share of letters that must belong to an alphabet itself if codes occur: N is a code of DNA and an amino acid.
+PLAIN = 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +111,8 @@ class Mismatch(SubstringKernel):
     """The mismatch kernel: phi_u(x) counts the windows of x that differ from u in at most `mismatches` letters.
 
     u runs over all words of length p of the alphabet, so the values depend on its size (Leslie et al. 2004). A string
-    shorter than p has no window: its values are 0. A window with a letter outside the alphabet is left out.
+    shorter than p has no window: its values are 0. A window with a letter outside the alphabet is left out. This is the
+    rule for codes of uncertain letters too: X, B, Z, J, U, O of proteins, N, R, Y, … of DNA, gaps and stops.
 
     Parameters
     ----------
@@ -117,7 +122,8 @@ class Mismatch(SubstringKernel):
         How many letters may differ.
     alphabet : str or sequence of tokens, optional
         If not given, the first of the four bases and the 20 amino acids (upper or lower case) that has all letters of
-        the collection; estimators take it from the training data. Other strings need it written out.
+        the collection, or all but IUPAC codes and at least 90 % of the letters; estimators take it from the training data.
+        Other strings need it written out.
     reverse_complement : bool, default False
         For DNA whose strand is unknown: a word and its reverse complement are one feature.
 
@@ -146,11 +152,13 @@ class Mismatch(SubstringKernel):
         return mismatch_table(letters, chosen, self.p, self.mismatches, self.reverse_complement)
 
     def _alphabet_of(self, letters: Letters) -> str:
-        occurring = set(letters.alphabet)
-        for known in ALPHABETS:
-            if occurring <= set(known):
+        counts = np.bincount(letters.codes, minlength=len(letters.alphabet))
+        occurs = {letter: int(count) for letter, count in zip(letters.alphabet, counts, strict=True) if count}
+        for known, codes in ALPHABETS:
+            plain = sum(count for letter, count in occurs.items() if letter in known)
+            if occurs.keys() <= set(known) or (occurs.keys() <= set(known + codes) and plain >= PLAIN * len(letters.codes)):
                 return known
-        odd = sorted(map(repr, occurring - set(ALPHABETS[2])))
+        odd = sorted(map(repr, occurs.keys() - set(AMINO_ACIDS[0] + AMINO_ACIDS[1])))
         raise InputError(
             f"Mismatch: the strings are neither DNA nor proteins ({', '.join(odd[:5])}), and values "
             "depend on the alphabet; give it: alphabet='ACGT' (windows with other letters are left out)."
