@@ -87,6 +87,7 @@ from mercer.kernels.stationary import RationalQuadratic as RationalQuadratic
 from mercer.kernels.strings.all_substrings import AllSubstrings as AllSubstrings
 from mercer.kernels.strings.gapped import GappedSpectrum as GappedSpectrum
 from mercer.kernels.strings.gapped import Mismatch as Mismatch
+from mercer.kernels.strings.local_alignment import LocalAlignment as LocalAlignment
 from mercer.kernels.strings.spectrum import Spectrum as Spectrum
 from mercer.kernels.strings.subsequence import Subsequence as Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree as WeightedDegree

@@ -28,7 +28,15 @@ LEAVES = {
     "vectors": SPARSE | {"Laplacian", "Periodic", "PowerExponential", "On"},
     "finite": FINITE | {"On"},
     "sparse": SPARSE | {"On"},
-    "strings": {"Spectrum", "GappedSpectrum", "Mismatch", "Subsequence", "AllSubstrings", "WeightedDegree"},
+    "strings": {
+        "Spectrum",
+        "GappedSpectrum",
+        "Mismatch",
+        "Subsequence",
+        "LocalAlignment",
+        "AllSubstrings",
+        "WeightedDegree",
+    },
     "graphs": {
         *("VertexHistogram", "EdgeHistogram", "WeisfeilerLehman", "WLOptimalAssignment", "ShortestPath", "Graphlet"),
         "RandomWalk",

@@ -221,6 +221,27 @@ def subsequence(s: Sequence[Any], t: Sequence[Any], p: int, decay: float = 0.5) 
     return math.fsum(value * found[1].get(u, 0.0) for u, value in found[0].items())
 
 
+def local_alignment(
+    s: Sequence[Any], t: Sequence[Any], beta: float, score: Callable[[Any, Any], float], gap_open: float, gap_extend: float
+) -> float:
+    """The sum over all local alignments, which are pairs of places that rise in both strings, of exp(beta score)."""
+
+    def cost(places: tuple[int, ...]) -> float:
+        gaps = [after - before - 1 for before, after in itertools.pairwise(places)]
+        return sum(gap_open + (gap - 1) * gap_extend for gap in gaps if gap)
+
+    def total(x: Sequence[Any], z: Sequence[Any]) -> float:
+        terms = [1.0]
+        for size in range(1, min(len(x), len(z)) + 1):
+            for left in itertools.combinations(range(len(x)), size):
+                for right in itertools.combinations(range(len(z)), size):
+                    aligned = sum(score(x[i], z[j]) for i, j in zip(left, right, strict=True))
+                    terms.append(math.exp(beta * (aligned - cost(left) - cost(right))))
+        return math.fsum(terms)
+
+    return total(s, t) / math.sqrt(total(s, s) * total(t, t))
+
+
 def all_substrings(s: Sequence[Any], t: Sequence[Any], decay: float = 0.5, longest: int | None = None) -> float:
     """sum over pairs of equal substrings of decay^length."""
     lengths = range(1, min(len(s), len(t), longest or len(s)) + 1)

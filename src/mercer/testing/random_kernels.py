@@ -33,6 +33,7 @@ from mercer.kernels.graphs import (
 from mercer.kernels.stationary import Exponential, Gaussian, Laplacian, Matern, PowerExponential, RationalQuadratic
 from mercer.kernels.strings.all_substrings import AllSubstrings
 from mercer.kernels.strings.gapped import GappedSpectrum, Mismatch
+from mercer.kernels.strings.local_alignment import LocalAlignment
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.strings.subsequence import Subsequence
 from mercer.kernels.strings.weighted_degree import WeightedDegree
@@ -260,6 +261,16 @@ def _subsequence(rng: np.random.Generator, width: int) -> Grown:
     return Grown(Subsequence(p, decay=decay), partial(naive.subsequence, p=p, decay=decay), 100.0)
 
 
+def _local_alignment(rng: np.random.Generator, width: int) -> Grown:
+    beta, gap = float(rng.choice([0.05, 0.2])), float(rng.choice([1.0, 5.0]))
+    twin = partial(naive.local_alignment, beta=beta, score=_equal_letters, gap_open=gap, gap_extend=1.0)
+    return Grown(LocalAlignment(beta, gap_open=gap), twin, 1.0)
+
+
+def _equal_letters(a: Any, b: Any) -> float:
+    return 5.0 if a == b else -4.0
+
+
 def _all_substrings(rng: np.random.Generator, width: int) -> Grown:
     decay, longest = float(rng.choice([0.3, 0.5, 1.0])), (None, 2, 5)[int(rng.integers(3))]
     twin = partial(naive.all_substrings, decay=decay, longest=longest)
@@ -311,7 +322,7 @@ LEAVES: dict[str, tuple[Callable[[np.random.Generator, int], Grown], ...]] = {
     "finite": _FINITE,
     "sparse": _SPARSE,
     "strings": (
-        *(_spectrum, _blended, _gapped, _mismatch, _subsequence, _all_substrings, _weighted_degree),
+        *(_spectrum, _blended, _gapped, _mismatch, _subsequence, _local_alignment, _all_substrings, _weighted_degree),
         *(_spectrum, _spectrum, _constant),
     ),
     "graphs": (

@@ -155,7 +155,7 @@ class Mismatch(SubstringKernel):
         counts = np.bincount(letters.codes, minlength=len(letters.alphabet))
         occurs = {letter: int(count) for letter, count in zip(letters.alphabet, counts, strict=True) if count}
         for known, codes in ALPHABETS:
-            plain = sum(count for letter, count in occurs.items() if letter in known)
+            plain = sum(occurs.get(letter, 0) for letter in known)
             if occurs.keys() <= set(known) or (occurs.keys() <= set(known + codes) and plain >= PLAIN * len(letters.codes)):
                 return known
         odd = sorted(map(repr, occurs.keys() - set(AMINO_ACIDS[0] + AMINO_ACIDS[1])))
