@@ -308,17 +308,13 @@ class TableEstimator(BaseEstimator):
         if found is not None:
             return list(found)
         rest = None if background is None else self.new_inputs(background)
-        return explain_rows(self, self.used_columns(), inputs, target, rest)
+        return explain_rows(self, [column.name for column in self._used], inputs, target, rest)
 
     def explain_model(self, target: Any) -> Any:
         """Return the features of a model with a single column of text, graphs or molecules, for `mercer.explain`."""
         from mercer.estimators.tables.object_explanation import of_model
 
         return of_model(self, target)
-
-    def used_columns(self) -> list[str]:
-        """Return the names of the columns that the model uses."""
-        return [column.name for column in self._used]
 
     # -- the same choices on other rows ----------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def of_model(model: TableEstimator, target: Any) -> ModelExplanation:
 
 
 def _about_objects(model: TableEstimator) -> bool:
-    return all(counts_features(member.model.kernel) for member in model.members_) and len(model.used_columns()) == 1
+    return all(counts_features(member.model.kernel) for member in model.members_) and len(model.used_columns) == 1
 
 
 class _Part:
