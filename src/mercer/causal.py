@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from mercer.independence.residuals import LANDMARKS, Conditioning, Regression, c
 from mercer.independence.variables import Variable, read_variable
 from mercer.inputs import is_frame
 from mercer.numeric.threads import one_blas_thread
+
+#: Landmarks with which kernel and metric of a regression are chosen; its residuals use all rows or all landmarks.
+SEARCH_LANDMARKS = 64
 
 
 class TableCITest:
@@ -68,8 +72,10 @@ class TableCITest:
         self._data, self._kernels = data, dict(kernels or {})
         self._null, self._n_draws, self._seed, self._memory = null, n_draws, random_state, memory
         self._problem = Problem(len(data), "auto", n_landmarks, False, np.random.default_rng(random_state))
+        self._problem.keep_multipliers(n_draws, null)
         self._features: dict[int, Floats] = {}
-        self._conditionings: OrderedDict[tuple[int, ...], Conditioning] = OrderedDict()
+        self._columns: dict[int, Variable] = {}
+        self._conditionings: OrderedDict[tuple[int, ...], _Given] = OrderedDict()
         self._regressions: OrderedDict[tuple[int, tuple[int, ...]], Regression] = OrderedDict()
         self.n_regressions = 0  # fitted up to now
 
@@ -86,14 +92,16 @@ class TableCITest:
                 f"TableCITest: {x!r}, {y!r} and the columns given ({', '.join(map(repr, given))}) must be different columns."
             )
         with one_blas_thread():
-            z = self._variable(others, "Z") if others else None
-            if z is not None:
-                check_variables(self._variable((first,), "X"), self._variable((second,), "Y"), z)
+            given_z = self._given(others) if others else None
+            if given_z is not None:
+                x, y = (replace(self._column(place), name=name) for place, name in ((first, "X"), (second, "Y")))
+                check_variables(x, y, given_z.conditioning.variable)
             fitted = [self._regression(place, others) for place in (first, second)]
             # the draws depend on the question only, not on the questions before it
             self._problem.rng = np.random.default_rng([self._seed, first, second, *others])
             residuals = [one.residuals for one in fitted]
-            return self._problem.compare(residuals[0], residuals[1], z, fitted, self._null, self._n_draws, [])
+            weights = None if given_z is None else given_z.weights
+            return self._problem.compare(residuals[0], residuals[1], weights, fitted, self._null, self._n_draws, [])
 
     def _place(self, column: Any) -> int:
         try:
@@ -115,9 +123,14 @@ class TableCITest:
             part = list(part[names[0]])
         return read_variable(part, name, kernel, "TableCITest")
 
+    def _column(self, place: int) -> Variable:
+        if place not in self._columns:
+            self._columns[place] = self._variable((place,), f"column {self.columns[place]!r}")
+        return self._columns[place]
+
     def _features_of(self, place: int) -> Floats:
         if place not in self._features:
-            variable = self._variable((place,), f"column {self.columns[place]!r}")
+            variable = self._column(place)
             if variable.vectors is not None and variable.vectors.shape[1] == 0:
                 raise InputError(f"TableCITest: column {self.columns[place]!r} is constant. Remove it from the table.")
             self._features[place] = self._problem.features(variable)
@@ -128,21 +141,30 @@ class TableCITest:
         if key not in self._regressions:
             features = self._features_of(place)
             self.n_regressions += bool(others)
-            fitted = self._conditioning(others).regress(features) if others else constant_fit(features)
+            fitted = self._given(others).conditioning.regress(features) if others else constant_fit(features)
             self._regressions[key] = fitted
             while len(self._regressions) > 2 and sum(map(_bytes, self._regressions.values())) > self._memory:
                 self._regressions.popitem(last=False)
         self._regressions.move_to_end(key)
         return self._regressions[key]
 
-    def _conditioning(self, others: tuple[int, ...]) -> Conditioning:
+    def _given(self, others: tuple[int, ...]) -> _Given:
         if others not in self._conditionings:
             self._problem.rng = np.random.default_rng([self._seed, *others])
-            self._conditionings[others] = self._problem.conditioning(self._variable(others, "Z"))
+            z = self._variable(others, "Z")
+            self._conditionings[others] = _Given(self._problem.conditioning(z, SEARCH_LANDMARKS), self._problem.weights(z))
             while len(self._conditionings) > 16:
                 self._conditionings.popitem(last=False)
         self._conditionings.move_to_end(others)
         return self._conditionings[others]
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """A set of conditioning columns: the regressions on it, and its weights in the statistic."""
+
+    conditioning: Conditioning
+    weights: Floats | None
 
 
 def _bytes(one: Regression) -> int:

@@ -18,7 +18,7 @@ leave-one-out. No test of conditional independence keeps its level for every dis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,7 +161,7 @@ def ci_test(
         conditioning = problem.conditioning(z)
         fitted = [conditioning.regress(phi[problem.training]) for phi in features]
         residuals = [problem.residuals(conditioning, one, phi) for one, phi in zip(fitted, features, strict=True)]
-        return problem.compare(residuals[0], residuals[1], z, fitted, null, n_draws, warnings)
+        return problem.compare(residuals[0], residuals[1], problem.weights(z), fitted, null, n_draws, warnings)
 
 
 def check_variables(x: Variable, y: Variable, z: Variable) -> list[str]:
@@ -222,14 +222,15 @@ class Problem:
         self.matrix = exact or len(self.tested) <= MATRIX_ROWS
         self.name = "all rows as landmarks" if exact else f"{n_landmarks} landmarks"
         self.name += f", regressions on one half of {n} rows" * split
+        self._kept: list[Array] | None = None
 
     def features(self, variable: Variable) -> Floats:  # -> (n, r)
         """Return the features of a variable that are regressed on Z."""
         return variable.features(np.arange(self.n) if self.landmarks is None else self.landmarks)
 
-    def conditioning(self, z: Variable) -> Conditioning:
+    def conditioning(self, z: Variable, n_search: int | None = None) -> Conditioning:
         """Return Z, ready for regressions on the training rows."""
-        return Conditioning(z, self.training, self.landmarks, self.rng)
+        return Conditioning(z, self.training, self.landmarks, self.rng, n_search)
 
     def residuals(self, conditioning: Conditioning, fitted: Regression, features: Floats) -> Floats:
         """Return the residuals of features at the tested rows."""
@@ -241,17 +242,17 @@ class Problem:
         self,
         ex: Floats,
         ey: Floats,
-        z: Variable | None,
+        weights: Floats | None,
         fitted: list[Regression],
         null: str,
         n_draws: int,
         warnings: list[str],
     ) -> CITestResult:
-        """Return the test of two sets of residuals; without Z, of unconditional independence."""
+        """Return the test of two sets of residuals with `weights` of Z; without weights, of unconditional independence."""
         if self.matrix:
-            products: Products = MatrixProducts(ex, ey, self._gram(z))
+            products: Products = MatrixProducts(ex, ey, weights)
         else:
-            products = SketchedProducts(ex, ey, self._weights(z), self.rng)
+            products = SketchedProducts(ex, ey, weights, self.rng)
         if not (np.isfinite(products.statistic) and products.diagonal.sum() > 0):
             raise NumericalError("ci_test: kernel values on these data are NaN, infinite or all zero. Scale the data.")
         draws = None
@@ -259,7 +260,7 @@ class Problem:
         if null == "gamma":
             pvalue = products.gamma_pvalue(ratio)
         else:
-            draws = ratio * products.draw(n_draws, null, self.rng)
+            draws = ratio * products.draw(self._kept or self._multipliers(n_draws, null))
             pvalue = float(1 + np.count_nonzero(draws >= products.statistic * (1.0 - 1e-6))) / (1 + n_draws)
         reports = tuple(_report(name, one) for name, one in zip("XY", fitted, strict=True))
         effective = float(products.diagonal.sum() ** 2 / np.square(products.diagonal).sum())
@@ -269,14 +270,31 @@ class Problem:
             products.statistic, pvalue, (reports[0], reports[1]), draws, how, tuple(warnings), len(self.tested)
         )
 
-    def _gram(self, z: Variable | None) -> Floats | None:
-        return None if z is None or not z.kernels else z.gram(self.tested, self.tested)
-
-    def _weights(self, z: Variable | None) -> Floats | None:
-        """Return features of Z at the tested rows, not centered."""
-        if z is None or not z.kernels or self.landmarks is None:
+    def weights(self, z: Variable) -> Floats | None:
+        """Return C at the tested rows: its Gram matrix, or features for many rows; None if Z is constant."""
+        if not z.kernels:
             return None
+        if self.matrix:
+            return z.gram(self.tested, self.tested)
+        assert self.landmarks is not None
         return z.gram(self.tested, self.landmarks) @ inverse_root(z.gram(self.landmarks, self.landmarks))
+
+    def keep_multipliers(self, count: int, null: str) -> None:
+        """Draw the random multipliers once for all comparisons, unless they are large or not needed."""
+        if self.matrix and null != "gamma":
+            self._kept = list(self._multipliers(count, null))
+
+    def _multipliers(self, count: int, null: str) -> Iterator[Array]:
+        """Yield random signs or normal numbers, (rows, draws), a part of the draws at a time."""
+        for start in range(0, count, DRAWS_AT_A_TIME):
+            size = (len(self.tested), min(DRAWS_AT_A_TIME, count - start))
+            if null == "wild":
+                q = self.rng.integers(0, 2, size, dtype=np.int8).astype(np.float32)
+                q *= 2.0
+                q -= 1.0
+                yield q
+            else:
+                yield self.rng.standard_normal(size, dtype=np.float32)
 
 
 _NULLS = {"wild": "random signs", "spectral": "weighted chi-squared variables", "gamma": "gamma approximation"}
@@ -296,19 +314,9 @@ class Products:
         """Return the sum of squares of the entries."""
         raise NotImplementedError
 
-    def draw(self, count: int, null: str, rng: np.random.Generator) -> Floats:
-        """Return draws of the statistic under independence."""
-        n, out = len(self.diagonal), []
-        for start in range(0, count, DRAWS_AT_A_TIME):
-            size = (n, min(DRAWS_AT_A_TIME, count - start))
-            if null == "wild":
-                q = rng.integers(0, 2, size, dtype=np.int8).astype(np.float32)
-                q *= 2.0
-                q -= 1.0
-            else:
-                q = rng.standard_normal(size, dtype=np.float32)
-            out.append(self.quadratic(q))
-        return np.concatenate(out) / n
+    def draw(self, multipliers: Iterable[Array]) -> Floats:
+        """Return draws of the statistic under independence, one for each column of the multipliers."""
+        return np.concatenate([self.quadratic(q) for q in multipliers]) / len(self.diagonal)
 
     def gamma_pvalue(self, ratio: float) -> float:
         """Return the tail of the gamma distribution with the mean and variance of `ratio` times the null distribution."""

@@ -65,30 +65,40 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Eigenvectors U (n, k) and eigenvalues s of a centered Gram matrix; U s is k(., L) dual, centered."""
+    """Eigenvectors U (n, k) and eigenvalues s of a centered Gram matrix; U s is k(., L) dual, centered.
+
+    `dual` is None if L are all rows: it would be U with the eigenvectors of eigenvalue 0, which U leaves out.
+    """
 
     U: Floats
     s: Floats
-    dual: Floats  # (m, k)
+    dual: Floats | None  # (m, k)
     squares: Floats  # U * U
 
     def smallest_error(self, phi: Floats, powers: tuple[float, ...]) -> tuple[float, float]:
         """Return the smallest leave-one-out error over penalties 10^power, and the penalty."""
         inner = self.U.T @ phi
-        coarse = [(self.error(phi, inner, 10.0**power), power) for power in powers]
-        error, power = min(coarse)
-        error, power = min((error, power), *((self.error(phi, inner, 10.0**p), p) for p in (power - 0.5, power + 0.5)))
+        error, power = min(zip(self.errors(phi, inner, powers), powers, strict=True))
+        beside = power - 0.5, power + 0.5
+        error, power = min((error, power), *zip(self.errors(phi, inner, beside), beside, strict=True))
         return error, 10.0**power
 
-    def error(self, phi: Floats, inner: Floats, alpha: float) -> float:
-        """Return the sum of squared leave-one-out residuals."""
-        shrink = self.s / (self.s + alpha)
+    def errors(self, phi: Floats, inner: Floats, powers: tuple[float, ...]) -> list[float]:
+        """Return the sum of squared leave-one-out residuals for each penalty."""
+        shrink = self.s[:, None] / (self.s[:, None] + np.power(10.0, powers))  # (k, penalties)
         kept = np.maximum(1.0 - 1.0 / len(phi) - self.squares @ shrink, 1e-9)
-        residuals = phi - self.U @ (shrink[:, None] * inner)
-        return float((np.einsum("ij,ij->i", residuals, residuals) / kept**2).sum())
+        found = []
+        for column, share in zip(shrink.T, kept.T, strict=True):
+            residuals = self.U @ (column[:, None] * inner)
+            np.subtract(phi, residuals, out=residuals)
+            np.square(residuals, out=residuals)
+            found.append(float((1.0 / share**2) @ residuals.sum(axis=1)))
+        return found
 
     def coefficients(self, phi: Floats, alpha: float) -> Floats:  # -> (m, r)
         """Return c with fitted values k(., L) c minus their mean."""
+        if self.dual is None:
+            return self.residuals(phi, alpha) / alpha
         return np.asarray(self.dual @ ((self.U.T @ phi) / (self.s + alpha)[:, None]))
 
     def residuals(self, phi: Floats, alpha: float) -> Floats:
@@ -101,7 +111,9 @@ def decompose(gram: Floats, inner: Floats | None) -> Decomposition:  # (n, m), (
     if inner is None:
         means = gram.mean(axis=0)
         s, U = np.linalg.eigh(gram - means - means[:, None] + means.mean())
-        return Decomposition(U, np.maximum(s, 0.0), U, U * U)
+        first = int(np.searchsorted(s, 4.0 * np.finfo(np.float64).eps * s[-1]))  # smaller ones are rounding errors
+        s, U = s[first:], U[:, first:]
+        return Decomposition(U, s, None, U * U)
     whitening = inverse_root(inner)
     features = gram @ whitening
     features -= features.mean(axis=0)
@@ -115,14 +127,34 @@ def decompose(gram: Floats, inner: Floats | None) -> Decomposition:  # (n, m), (
 class Conditioning:
     """A conditioning variable with the decompositions that regressions on it share.
 
-    `rows` are the rows that regressions are fitted to, `landmarks` some of them, or None for all.
+    `rows` are the rows that regressions are fitted to, `landmarks` some of them, or None for all. Kernel and metric are
+    chosen with the same landmarks, or with `n_search` of them if it is given.
     """
 
-    def __init__(self, variable: Variable, rows: Indices, landmarks: Indices | None, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        variable: Variable,
+        rows: Indices,
+        landmarks: Indices | None,
+        rng: np.random.Generator,
+        n_search: int | None = None,
+    ) -> None:
         self.variable, self.rows, self.landmarks = variable, rows, landmarks
         few = len(rows) <= SEARCH_ROWS
         self.searched = np.arange(len(rows)) if few else np.sort(rng.choice(len(rows), SEARCH_ROWS, replace=False))
+        self._nodes = self._search_landmarks(n_search, rng)
         self._shared: list[tuple[Regression, Decomposition]] | None = None
+        self._fits: dict[tuple[Kernel | None, float | None], Decomposition] = {}  # on all rows, without a metric
+
+    def _search_landmarks(self, count: int | None, rng: np.random.Generator) -> Indices | None:
+        """Return the landmarks of the search, None for all rows."""
+        whole = self.landmarks is None and len(self.searched) == len(self.rows)
+        near = self.rows[self.searched] if self.landmarks is None else self.landmarks
+        if count is not None and count < len(near):
+            return np.sort(rng.choice(near, count, replace=False))
+        if whole or self.landmarks is not None:
+            return self.landmarks
+        return near[:: max(1, len(near) // LANDMARKS)]
 
     def regress(self, features: Floats) -> Regression:  # (n, r), of `rows`
         """Return the regression of features with the smallest leave-one-out error."""
@@ -151,7 +183,7 @@ class Conditioning:
         if not np.isfinite(fitted.alpha):
             return np.tile(center, (len(new), 1))
         near = self.rows if self.landmarks is None else self.landmarks
-        known = decompose(*self._grams(fitted, self.rows))
+        known = self._known(fitted)
         coefficients = known.coefficients(features - center, fitted.alpha)
         values = self._values(fitted, np.concatenate([self.rows, new]), near) @ coefficients
         return np.asarray(values[len(self.rows) :] - values[: len(self.rows)].mean(axis=0) + center)
@@ -159,31 +191,32 @@ class Conditioning:
     def _candidates(self) -> list[tuple[Regression, Decomposition]]:
         """Return the kernels of the first search with their decompositions, computed once."""
         if self._shared is None:
-            rows = self.rows[self.searched]
             if self.variable.vectors is None:
                 forms = [Regression(kernel, None, None, 0.0, np.inf, np.empty(0)) for kernel in self.variable.kernels]
             else:
                 forms = self._scales(np.eye(self.variable.vectors.shape[1]), FACTORS)
-            self._shared = self._decomposed(forms, rows)
+            self._shared = self._decomposed(forms)
         return self._shared
 
     def _scales(self, transform: Floats, factors: tuple[float, ...]) -> list[Regression]:
         assert self.variable.vectors is not None
-        near = self._landmarks_of(self.rows[self.searched])
-        distances = np.sqrt(_squared_distances(self.variable.vectors[near] @ transform, None))
-        distances = distances[distances > 1e-9 * distances.max(initial=0.0)]
-        median = float(np.median(distances)) if len(distances) else 1.0
+        near = self.rows[self.searched] if self._nodes is None else self._nodes
+        squares = _squared_distances(self.variable.vectors[near] @ transform, None)
+        squares = squares[squares > 1e-18 * squares.max(initial=0.0)]
+        median = float(np.sqrt(np.median(squares))) if len(squares) else 1.0
         return [Regression(None, factor * median, transform, 0.0, np.inf, np.empty(0)) for factor in factors]
 
-    def _decomposed(self, forms: list[Regression], rows: Indices) -> list[tuple[Regression, Decomposition]]:
+    def _decomposed(self, forms: list[Regression]) -> list[tuple[Regression, Decomposition]]:
+        """Return forms with one transform and the decompositions of their Gram matrices on the searched rows."""
+        rows = self.rows[self.searched]
         if forms[0].transform is None:
-            return [(form, decompose(*self._grams(form, rows))) for form in forms]
+            return [(form, decompose(*self._grams(form, rows, self._nodes))) for form in forms]
         assert self.variable.vectors is not None
         Z = self.variable.vectors[rows] @ forms[0].transform  # distances are shared by all length scales
-        if self.landmarks is None and len(rows) == len(self.rows):
+        if self._nodes is None:
             squares, inner = _squared_distances(Z, None), None
         else:
-            L = self.variable.vectors[self._landmarks_of(rows)] @ forms[0].transform
+            L = self.variable.vectors[self._nodes] @ forms[0].transform
             squares, inner = _squared_distances(Z, L), _squared_distances(L, None)
         found = []
         for form in forms:
@@ -212,10 +245,8 @@ class Conditioning:
         if not np.isfinite(form.alpha) or form.transform is None or form.length_scale is None:
             return None
         assert self.variable.vectors is not None
-        rows = self.rows[self.searched]
-        whole = self.landmarks is None and len(rows) == len(self.rows)
-        Z = self.variable.vectors[rows] @ form.transform
-        L = Z if whole else self.variable.vectors[self._landmarks_of(rows)] @ form.transform
+        Z = self.variable.vectors[self.rows[self.searched]] @ form.transform
+        L = Z if self._nodes is None else self.variable.vectors[self._nodes] @ form.transform
         K = np.exp((-0.5 / form.length_scale**2) * _squared_distances(Z, L))
         coefficients = known.coefficients(part, form.alpha)  # (m, r)
         count, width = coefficients.shape
@@ -227,7 +258,7 @@ class Conditioning:
         if not values[-1] > 0:
             return None
         root = (vectors * np.sqrt(np.maximum(values, 0.0) / values[-1])) @ vectors.T
-        return self._decomposed(self._scales(form.transform @ root, FACTORS[1:4]), rows)
+        return self._decomposed(self._scales(form.transform @ root, FACTORS[1:4]))
 
     def _fit(self, form: Regression, phi: Floats) -> Regression:
         """Return the chosen regression fitted to all rows, with the penalty chosen on all rows."""
@@ -235,9 +266,7 @@ class Conditioning:
         if not np.isfinite(form.alpha):
             count = len(phi)
             return replace(form, residuals=phi, unexplained=(count / (count - 1)) ** 2)
-        known = next((one for other, one in self._shared or [] if _same(other, form)), None)
-        if known is None or len(known.U) != len(phi):
-            known = decompose(*self._grams(form, self.rows))
+        known = self._known(form)
         power = float(np.log10(form.alpha))
         error, alpha = known.smallest_error(phi, (power - 1.0, power, power + 1.0))
         shrink = known.s / (known.s + alpha)
@@ -246,17 +275,23 @@ class Conditioning:
             form, alpha=alpha, unexplained=error / total, residuals=known.residuals(phi, alpha), smoother=smoother
         )
 
-    def _grams(self, form: Regression, rows: Indices) -> tuple[Floats, Floats | None]:
-        if self.landmarks is None and len(rows) == len(self.rows):
-            return self._values(form, rows, rows), None
-        near = self._landmarks_of(rows)
-        return self._values(form, rows, near), self._values(form, near, near)
+    def _known(self, form: Regression) -> Decomposition:
+        """Return the decomposition of a form on all rows; the ones that several targets may share are kept."""
+        shared = next((one for other, one in self._shared or [] if _same(other, form)), None)
+        if shared is None:  # a metric of one target
+            return decompose(*self._grams(form, self.rows, self.landmarks))
+        if self._nodes is self.landmarks and len(self.searched) == len(self.rows):
+            return shared
+        key = form.kernel, form.length_scale
+        if key not in self._fits:
+            self._fits[key] = decompose(*self._grams(form, self.rows, self.landmarks))
+        return self._fits[key]
 
-    def _landmarks_of(self, rows: Indices) -> Indices:
-        """Return the landmarks; without landmarks, some of a random part of the rows."""
-        if self.landmarks is not None:
-            return self.landmarks
-        return rows if len(rows) == len(self.rows) else rows[:: max(1, len(rows) // LANDMARKS)]
+    def _grams(self, form: Regression, rows: Indices, near: Indices | None) -> tuple[Floats, Floats | None]:
+        """Return the Gram matrix of rows and landmarks, and of landmarks; None for `near` means all rows."""
+        if near is None:
+            return self._values(form, rows, rows), None
+        return self._values(form, rows, near), self._values(form, near, near)
 
     def _values(self, form: Regression, left: Indices, right: Indices) -> Floats:
         if form.transform is None or form.length_scale is None:
