@@ -10,8 +10,8 @@ def gaussian(x, length_scale):
 
 
 def scaled(x):
-    low, high = np.quantile(x, [0.25, 0.75])
-    return x / ((high - low) / 1.3489795003921634)
+    deviations = np.abs(x - np.sort(x)[(len(x) - 1) // 2])
+    return x / (np.quantile(deviations[deviations > 0], 0.75) / 1.1503493803760079)
 
 
 def median(x):

@@ -8,7 +8,7 @@ import pytest
 
 import mercer
 from mercer import hsic_test, mmd_test
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 
 UNITS = np.array([1.0, 1e4, 1e-3])
 
@@ -23,12 +23,28 @@ def samples(shift: float = 0.8, n: int = 80):
 def test_spread_of_columns():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(2.0, 3.0, 20_001), np.zeros(20_001), rng.random(20_001) < 0.1, np.full(20_001, 7.1)])
-    spread = column_spread(X)
-    assert spread[0] == pytest.approx(3.0, rel=0.03)
-    assert spread[1] == 0.0 and spread[3] == 0.0
-    assert spread[2] == pytest.approx(X[:, 2].std())
-    np.testing.assert_allclose(column_spread(X * [1e-200, 1.0, 1e200, 1.0])[[0, 2]], spread[[0, 2]] * [1e-200, 1e200])
-    np.testing.assert_allclose(column_spread(X[::-1]), spread, rtol=1e-12)
+    unit = column_deviation(X)
+    assert unit[0] == pytest.approx(3.0, rel=0.03)
+    assert unit[1] == 0.0 and unit[3] == 0.0
+    assert 1.15035 * unit[2] == pytest.approx(1.0, rel=1e-4)  # not the standard deviation 0.3 of a rare value
+    np.testing.assert_allclose(column_deviation(X * [1e-200, 1.0, 1e200, 1.0])[[0, 2]], unit[[0, 2]] * [1e-200, 1e200])
+    np.testing.assert_allclose(column_deviation(X[::-1]), unit, rtol=1e-12)
+    for column, found in zip(X[:501].T, column_deviation(X[:501]), strict=True):
+        deviations = np.abs(column - np.sort(column)[250])
+        deviations = deviations[deviations > 0]
+        assert found == pytest.approx(np.quantile(deviations, 0.75) / 1.15034938 if len(deviations) else 0.0, rel=1e-6)
+
+
+def test_a_few_outliers_and_rare_values_do_not_set_the_unit():
+    rng = np.random.default_rng(5)
+    plain = rng.normal(size=(400, 1))
+    spoiled = plain.copy()
+    spoiled[:40] = 1e9
+    assert column_deviation(spoiled)[0] == pytest.approx(column_deviation(plain)[0], rel=0.4)
+    counts = np.zeros((400, 2))
+    counts[:100, 0], counts[:2, 1] = 1.0, 1.0
+    assert column_deviation(counts)[0] == column_deviation(counts)[1] > 0
+    assert column_deviation(np.ones((1, 2))).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("method", ["exact", "features"])
@@ -75,7 +91,7 @@ def test_constant_columns_are_named():
 def test_hsic_does_not_depend_on_units():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(100, 3))
-    y = np.abs(X[:, 0]) + 0.3 * rng.normal(size=100)
+    y = np.abs(X[:, 0]) + 0.2 * rng.normal(size=100)
     options = {"n_permutations": 199, "random_state": 0}
     first, second = hsic_test(X, y[:, None], **options), hsic_test(X * UNITS, y[:, None] * 1e6, **options)
     assert second.pvalue == first.pvalue <= 0.01

@@ -19,7 +19,7 @@ from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 from mercer.twosample.samples import kind_of
 
 #: Rows whose distances set the median length scale.
@@ -93,7 +93,7 @@ def read_variable(data: Any, name: str, kernel: Any, owner: str) -> Variable:
             )
         return Variable(name, rows, (Spectrum(2).normalized(),), None)
     names, columns, indicators = _columns(rows, kind, owner)
-    spread = column_spread(columns)
+    spread = column_deviation(columns)
     spread = np.where(indicators & (spread > 0), 1.0, spread)  # two categories differ by one unit
     used = spread > 0
     ignored = tuple(one for one, use in zip(names, used, strict=True) if not use)

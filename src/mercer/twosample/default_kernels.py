@@ -21,7 +21,7 @@ from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
 from mercer.numeric.points import in_units
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 from mercer.twosample.samples import Pooled
 
 #: Largest number of rows whose distances are used.
@@ -83,7 +83,7 @@ def scales_of(rows: Array, count: int = SCALES, scale: bool = False) -> Scales: 
 
     units = None
     if scale:
-        spread = column_spread(rows)
+        spread = column_deviation(rows)
         units = tuple(spread.tolist())
         rows = np.where(spread > 0, rows / np.where(spread > 0, spread, 1.0), 0.0)
         if any(0 < one < SMALLEST or one > LARGEST for one in units):

@@ -20,7 +20,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.association import Association, of_features, of_grams
 from mercer.twosample.chunks import is_chunked
@@ -146,8 +146,8 @@ def hsic_test(
     method : "auto", "exact" or "features"
         "features" needs memory and time linear in the rows, with `n_features` landmarks for each side.
     scale : bool
-        Without a kernel, divide columns by their interquartile range / 1.349 (the standard deviation, if that is 0;
-        constant columns are ignored). P-values then do not depend on units of columns.
+        Without a kernel, divide columns by the 75 % quantile of their deviations from the median that are not 0 (constant
+        columns are ignored). P-values then do not depend on units of columns.
     blocks : int, "auto", "shifts" or None
         For rows in the order of time that depend on their neighbors. A number permutes blocks of this many neighboring
         rows of Y. "shifts" moves Y against X by a number of places, around the end. "auto" takes shifts if rows of X and of
@@ -289,7 +289,7 @@ def _default_kernels(rows: Rows, scale: bool) -> list[Kernel]:
     if not scale or sp.issparse(X):
         median = float(Gaussian("median").resolve(rows).get_params()["length_scale"])
         return [Gaussian(factor * median) for factor in FACTORS]
-    spread = column_spread(X)
+    spread = column_deviation(X)
     used = spread > 0
     scaled = X[:, used] / spread[used] if used.any() else np.zeros((len(rows), 1))
     median = float(Gaussian("median").resolve(Rows(scaled, rows.name)).get_params()["length_scale"])

@@ -92,8 +92,8 @@ def mmd_test(
     n_features : int
         Size of the approximation of method="features".
     scale : bool
-        Without a kernel, divide columns by their pooled interquartile range / 1.349 (the standard deviation, if that is 0;
-        constant columns are ignored and named in the result). P-values then do not depend on units of columns.
+        Without a kernel, divide columns by the 75 % quantile of their deviations from the pooled median that are not 0
+        (constant columns are ignored and named in the result). P-values then do not depend on units of columns.
     blocks : int, "auto" or None
         For rows in the order of time that depend on their neighbors: relabel blocks of this many neighboring rows, and
         leave pairs of rows inside one block out of the statistic. "auto" takes ten times the correlation time, and at

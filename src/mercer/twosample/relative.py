@@ -22,7 +22,7 @@ from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.numeric.encodings import dense
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 from mercer.twosample.default_kernels import IGNORED
 from mercer.twosample.result import ConfidenceInterval
 from mercer.twosample.samples import Pooled, pool
@@ -112,7 +112,7 @@ def _default(pooled: Pooled) -> Kernel:
             return Spectrum(2).normalized()
         raise InputError("relative_test: there is no default kernel for these objects. Give one, e.g. VertexHistogram().")
     data = np.asarray(dense(pooled.rows.vectors()), dtype=np.float64)
-    spread = column_spread(data)
+    spread = column_deviation(data)
     used = spread > 0
     if not used.any():
         raise InputError("relative_test: every column is constant in all three samples; there is nothing to compare.")

@@ -22,7 +22,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian, RationalQuadratic
-from mercer.numeric.spread import column_spread
+from mercer.numeric.spread import column_deviation
 
 #: Rows of the Stein kernel that are held at a time.
 ROWS_AT_A_TIME = 1024
@@ -101,7 +101,7 @@ def stein_test(
     data = np.asarray(rows.vectors(), dtype=np.float64)
     if len(data) < 2:
         raise InputError("stein_test: X has 1 row; the statistic averages over pairs of different rows.")
-    spread = column_spread(data)
+    spread = column_deviation(data)
     if not (spread > 0).all():
         raise InputError(
             f"stein_test: column {int(np.argmin(spread > 0))} of X is constant; a sample from a density varies. Remove it "
