@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from types import FunctionType
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from mercer.errors import InputError, MemoryBudgetError, warn
 from mercer.numeric.memory import budget_bytes, format_bytes, within
 from mercer.numeric.threads import blas_threads, one_blas_thread
 from mercer.registry import record
+
+Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -129,21 +132,50 @@ class Planned(Protocol):
     def _notes(self, X: Any, route: Route) -> Iterable[str]: ...
 
 
+_routes_of_tests: dict[str, Callable[[Any, Any], tuple[Route, ...]]] = {}
+
+
+def with_routes(routes: Callable[[Any, Any], tuple[Route, ...]]) -> Callable[[Test], Test]:
+    """Decorate a statistical test with its routes for (X, Y), the one that it takes first; `plan` returns them."""
+
+    def decorate(test: Test) -> Test:
+        _routes_of_tests[f"{test.__module__}.{test.__qualname__}"] = routes
+        return test
+
+    return decorate
+
+
 def plan(estimator: Any, X: Any, y: Any = None, memory: int | float | str | None = None) -> Plan:
     """Return the route that `estimator.fit(X, y)` would take, with its bytes and seconds; nothing is fitted.
+
+    For a statistical test, such as `mmd_test`, it is the route of the test of X and y with default options. Tests choose
+    by the number of operations and have no memory budget.
 
     >>> import numpy as np
     >>> import mercer
     >>> X = np.random.default_rng(0).normal(size=(2000, 5))
     >>> mercer.plan(mercer.KernelRidge(mercer.Linear()), X).route.solver
     'primal'
+    >>> mercer.plan(mercer.mmd_test, X, X[:500]).route.solver
+    'exact'
     """
+    if isinstance(estimator, FunctionType):
+        return _plan_of_test(estimator, X, y, memory)
     if not isinstance(estimator, Planned):
-        raise InputError(f"plan takes a mercer estimator; got {type(estimator).__name__}.")
+        raise InputError(f"plan takes a mercer estimator or test; got {type(estimator).__name__}.")
     budget = budget_bytes(estimator.memory if memory is None else memory)
     routes = estimator._offers(X, y)
     route = choose_route(routes, budget, type(estimator).__name__, announce=False)
     return Plan(route, routes, budget, tuple(estimator._notes(X, route)))
+
+
+def _plan_of_test(test: FunctionType, X: Any, Y: Any, memory: int | float | str | None) -> Plan:
+    routes = _routes_of_tests.get(f"{test.__module__}.{test.__qualname__}")
+    if routes is None:
+        known = ", ".join(sorted(name.rsplit(".", 1)[1] for name in _routes_of_tests)) or "mmd_test"
+        raise InputError(f"plan: {test.__name__} has no routes. Give a mercer estimator or one of the tests {known}.")
+    offered = routes(X, Y)
+    return Plan(offered[0], offered, budget_bytes(memory))
 
 
 def format_seconds(seconds: float) -> str:

@@ -7,9 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Laplacian, Linear, Polynomial, Spectrum
+from mercer import Gaussian, Laplacian, Linear, Polynomial, Spectrum, ci_test, hsic_test, plan, relative_test
+from mercer.errors import InputError
 from mercer.inputs import Rows
-from mercer.twosample import feature_blocks, mmd_test, relabeling
+from mercer.twosample import feature_blocks, mmd_test, routes
 from mercer.twosample.default_kernels import Scales, length_scales
 
 
@@ -118,8 +119,32 @@ def test_the_route_is_chosen_by_the_work(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(600, 2)), rng.normal(size=(600, 2))
     assert "all pairs" in mmd_test(X, Y, n_permutations=49, random_state=0).method
-    monkeypatch.setattr(relabeling, "EXACT_WORK", 1e6)
+    assert plan(mmd_test, X, Y).route.solver == "exact"
+    monkeypatch.setattr(routes, "EXACT_WORK", 1e6)
     assert "blocks" in mmd_test(X, Y, n_permutations=49, random_state=0).method
+    assert plan(mmd_test, X, Y).route.solver == "features"
+
+
+def test_a_plan_of_a_test_has_its_memory_and_the_other_route():
+    rng = np.random.default_rng(0)
+    X = np.zeros((100_000, 1))
+    found = plan(mmd_test, X, X)
+    assert found.route.solver == "features" and [one.solver for one in found.offered] == ["features", "exact"]
+    assert found.offered[1].seconds > 20 * found.seconds and found.bytes < 2**27
+    assert "time linear in the rows" in str(found) and "all pairs of rows" in str(found)
+    assert [plan(hsic_test, X[:n], X[:n]).route.solver for n in (4000, 4001)] == ["exact", "features"]
+    assert [plan(ci_test, X[:n]).route.solver for n in (200, 201)] == ["exact", "landmarks"]
+    A, B = rng.normal(size=(2, 300, 2))
+    mmd_test(A, B, random_state=0)
+    tracemalloc.start()
+    mmd_test(A, B, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 2 * plan(mmd_test, A, B).bytes
+    with pytest.raises(
+        InputError, match=r"relative_test has no routes. Give a mercer estimator or one of the tests .*mmd_test"
+    ):
+        plan(relative_test, X)
 
 
 @pytest.mark.slow

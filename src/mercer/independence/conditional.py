@@ -29,7 +29,9 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, NumericalError, check_choice, check_whole
 from mercer.independence.residuals import LANDMARKS, Conditioning, Regression, variance_ratio
 from mercer.independence.variables import Variable, inverse_root, read_variable
+from mercer.inputs import Rows
 from mercer.numeric.threads import one_blas_thread
+from mercer.planning import Route, gemm_rate, with_routes
 
 #: Up to this many rows, features and regressions use all rows as landmarks.
 EXACT_ROWS = 200
@@ -94,6 +96,19 @@ class CITestResult:
         return self.summary()
 
 
+def ci_routes(X: Any, _: Any) -> tuple[Route, ...]:
+    """Return the routes of `ci_test` with default options, the one it takes first."""
+    n, draws = len(Rows(X, "X")), 999
+    matrix = 2.0 * n**2 * draws / gemm_rate()
+    exact = Route("exact", 40 * n**2, 200.0 * n**3 / gemm_rate() + matrix, "all rows as landmarks, matrix of products")
+    few = f"{LANDMARKS} landmarks, "
+    middle = Route("landmarks", 32 * n**2, 3e-5 * n + matrix, few + "matrix of products", exact=False)
+    linear = Route("landmarks", int(4e6) + 5000 * n, 3e-5 * n, few + f"{SKETCH} random products of features", exact=False)
+    first = exact if n <= EXACT_ROWS else middle if n <= MATRIX_ROWS else linear
+    return first, *(one for one in (exact, middle, linear) if one is not first)
+
+
+@with_routes(ci_routes)
 def ci_test(
     X: Any,
     Y: Any,

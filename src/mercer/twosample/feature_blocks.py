@@ -51,10 +51,15 @@ class BlockLayout:
         return int(self.index.shape[1])
 
 
+def block_counts(m: int, n: int) -> tuple[int, int, int]:
+    """Return the rows of a block, and the numbers of blocks of both samples."""
+    size = max(1, min(m, n) // BLOCKS)
+    return size, min(m // size, MOST_BLOCKS), min(n // size, MOST_BLOCKS)
+
+
 def lay_out(m: int, n: int, rng: np.random.Generator) -> BlockLayout:
     """Shuffle both samples and cut them into blocks of one size."""
-    size = max(1, min(m, n) // BLOCKS)
-    first, second = min(m // size, MOST_BLOCKS), min(n // size, MOST_BLOCKS)
+    size, first, second = block_counts(m, n)
     left = rng.permutation(m)[: first * size].reshape(first, size)
     right = m + rng.permutation(n)[: second * size].reshape(second, size)
     return BlockLayout(np.concatenate([left, right]), first, second)

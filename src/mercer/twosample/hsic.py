@@ -22,6 +22,7 @@ from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.numeric.spread import column_deviation
 from mercer.numeric.threads import cpu_count, run
+from mercer.planning import with_routes
 from mercer.twosample.association import Association, of_features, of_grams
 from mercer.twosample.chunks import is_chunked
 from mercer.twosample.default_kernels import IGNORED
@@ -30,10 +31,8 @@ from mercer.twosample.feature_blocks import landmark_features
 from mercer.twosample.pvalues import by_quantiles
 from mercer.twosample.relabeling import TIES
 from mercer.twosample.result import ConfidenceInterval
+from mercer.twosample.routes import all_pairs_of_hsic, hsic_routes
 from mercer.twosample.scaled_grams import gram_in_units
-
-#: Above this many rows, features of landmarks approximate the Gram matrices.
-EXACT_ROWS = 4000
 
 #: Permutations per task of a thread.
 PERMUTATIONS_AT_A_TIME = 32
@@ -116,6 +115,7 @@ class HSICTestResult:
         ])  # fmt: skip
 
 
+@with_routes(hsic_routes)
 def hsic_test(
     X: Any,
     Y: Any,
@@ -170,7 +170,7 @@ def hsic_test(
     pairs = _pairs(kernel, kernel_y, left, right, scale)
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**63))
-    exact = method == "exact" or (method == "auto" and len(left) <= EXACT_ROWS)
+    exact = method == "exact" or (method == "auto" and all_pairs_of_hsic(len(left)))
     rule = choose_orders(blocks, pairs[len(pairs) // 2], left, right, n_permutations, seed)
     orders = None if not exact else draw_orders(seed, len(left), rule.count) if rule.name == PERMUTED else rule.all()
     columns = np.empty((len(pairs), rule.count + 1))

@@ -11,6 +11,7 @@ from mercer.errors import CapabilityError, InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Bundle, check_symmetric
 from mercer.kernels.parsing import as_kernel
+from mercer.planning import with_routes
 from mercer.twosample.chunks import chunk_test, is_chunked
 from mercer.twosample.default_kernels import Scales, as_float32, default_scales, object_kernels, scale_kernels
 from mercer.twosample.dependent_rows import (
@@ -33,6 +34,7 @@ from mercer.twosample.relabeling import (
     with_units,
 )
 from mercer.twosample.result import MMDTestResult
+from mercer.twosample.routes import mmd_routes
 from mercer.twosample.samples import Pooled, pool
 from mercer.twosample.scaled_grams import ScaledGrams, StoredGrams, refuse_underflow, widened
 
@@ -40,6 +42,7 @@ from mercer.twosample.scaled_grams import ScaledGrams, StoredGrams, refuse_under
 MOST_BLOCK_VALUES = 4e9
 
 
+@with_routes(mmd_routes)
 def mmd_test(
     X: Any,
     Y: Any,

@@ -17,14 +17,12 @@ from mercer.twosample.default_kernels import Scales, default_scales, object_kern
 from mercer.twosample.pvalues import JointPvalue, PilotMeasure, by_quantiles, by_soft_maximum, sequential, stopping_count
 from mercer.twosample.quadratic_forms import ROUNDING, Forms, ObservedSums, Permutations, QuadraticForms, Relabelings, Swaps
 from mercer.twosample.result import KernelDetail, MMDTestResult, MonteCarlo, estimate_power
+from mercer.twosample.routes import all_pairs_of_mmd
 from mercer.twosample.samples import Pooled, Samples
 from mercer.twosample.scaled_grams import ScaledGrams, StoredGrams, refuse_underflow
 
 #: Ties within this, in units of the largest kernel value, count as >=.
 TIES = 1e-12
-
-#: Largest product of kernels, pairs of rows and relabelings for which all pairs are evaluated: about ten seconds.
-EXACT_WORK = 4e12
 
 #: Relabelings of the pilot set of an aggregated test with early stopping.
 PILOT = 499
@@ -237,8 +235,7 @@ def choose_method(chosen: MMDOptions, samples: Samples, count: int) -> str:
     """Return "exact" or "features": as requested, or by the work of `count` kernels."""
     if chosen.method != "auto":
         return chosen.method
-    work = float(count) * (samples.m + samples.n) ** 2 * chosen.n_permutations
-    return "exact" if work <= EXACT_WORK else "features"
+    return "exact" if all_pairs_of_mmd(samples.m + samples.n, count, chosen.n_permutations) else "features"
 
 
 def check(chosen: MMDOptions, samples: Samples) -> None:
