@@ -51,7 +51,11 @@ def test_the_test_of_chunks_is_that_of_the_rows(options: dict[str, Any], other: 
     found = mercer.mmd_test(cut(X), cut(other), n_permutations=199, random_state=3, **options)
     assert found.pvalue == whole.pvalue and found.kernels == whole.kernels
     assert found.statistic == pytest.approx(whole.statistic, rel=1e-5, abs=1e-12)
-    np.testing.assert_allclose(found.null_distribution, whole.null_distribution, rtol=1e-4, atol=1e-6)
+    if options["kernel"] is None:  # minus logarithms of ranks / 200: two relabelings equal in float32 may exchange ranks
+        ranks = [200.0 * np.exp(-one.null_distribution) for one in (found, whole)]
+        np.testing.assert_allclose(*ranks, rtol=0.0, atol=1.0 + 1e-6)
+    else:
+        np.testing.assert_allclose(found.null_distribution, whole.null_distribution, rtol=1e-4, atol=1e-6)
     for one, two in zip(found.details, whole.details, strict=True):
         assert one.unbiased == pytest.approx(two.unbiased, abs=ROUNDING)
         assert one.biased == pytest.approx(two.biased, abs=ROUNDING)
