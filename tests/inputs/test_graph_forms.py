@@ -78,6 +78,11 @@ def test_molecules() -> None:
     assert nitro.node_labels == ("C", "N+", "O", "O-") and nitro.edge_labels == ("-", "=", "-")
     assert Graph.from_smiles("c1ccccc1").edge_labels == (":",) * 6
     assert Graph.from_smiles("C", hydrogens=True).node_labels == ("C", "H", "H", "H", "H")
+    assert Graph.from_smiles("C1CC1", rich=True).node_labels == ("C H2 ring",) * 3
+    left, right = (Graph.from_smiles(text, rich=True) for text in ("C[C@H](N)O", "C[C@@H](N)O"))
+    assert {left.node_labels[1], right.node_labels[1]} == {"C H1 R", "C H1 S"}  # type: ignore[index]
+    near, far = (Graph.from_smiles(text, rich=True) for text in (r"F/C=C\F", "F/C=C/F"))
+    assert near.edge_labels != far.edge_labels and Graph.from_smiles(r"F/C=C\F") == Graph.from_smiles("F/C=C/F")
     assert as_graph("CCO", "X[0]") == Graph.from_smiles("OCC") or VertexHistogram()(["CCO"], ["OCC"])[0, 0] == 5.0
     with pytest.raises(InputError, match="takes a SMILES text"):
         Graph.from_smiles(3)

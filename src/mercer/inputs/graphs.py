@@ -102,18 +102,20 @@ class Graph:
         return _spelled_out(self.edge_codes, self.edge_vocabulary)
 
     @classmethod
-    def from_smiles(cls, text: str, *, hydrogens: bool = False) -> Graph:
+    def from_smiles(cls, text: str, *, hydrogens: bool = False, rich: bool = False) -> Graph:
         """The graph of a molecule written in SMILES, read by RDKit (extra `graphs`).
 
         Nodes are atoms, labeled by element, in small letters where aromatic, with the charge if there is one ("C", "c",
         "N+"); edges are bonds, labeled "-", "=", "#" or ":" (aromatic). Hydrogen atoms are nodes only on request, or
-        where the text needs them, as in "[H][H]".
+        where the text needs them, as in "[H][H]". With `rich` a label also states the number of hydrogens, "ring" for atoms
+        in rings, and "R" or "S" for stereo-centers that the text states, and labels of double bonds state "E" or "Z":
+        stereo-isomers then have different graphs.
 
         >>> Graph.from_smiles("C=O")  # doctest: +SKIP
         Graph(n_nodes=2, edges=((0, 1),), node_labels=('C', 'O'), edge_labels=('=',))
         """
 
-        return cls(*molecule_graph(read_molecule(text, "Graph.from_smiles"), hydrogens)).with_smiles(text)
+        return cls(*molecule_graph(read_molecule(text, "Graph.from_smiles"), hydrogens, rich)).with_smiles(text)
 
     def with_smiles(self, text: str | None) -> Graph:
         """Return the same graph with the SMILES text that kernels on molecules read."""
@@ -388,7 +390,9 @@ def is_molecule(value: Any) -> bool:
     return type(value).__module__.startswith("rdkit.") and hasattr(value, "GetNumAtoms")
 
 
-def molecule_graph(molecule: Any, hydrogens: bool = False) -> tuple[int, list[tuple[int, int]], list[str], list[str]]:
+def molecule_graph(
+    molecule: Any, hydrogens: bool = False, rich: bool = False
+) -> tuple[int, list[tuple[int, int]], list[str], list[str]]:
     """Return number of atoms, bonds, labels of atoms and of bonds: the arguments of `Graph`."""
     if hydrogens:
         from rdkit import Chem
@@ -398,9 +402,24 @@ def molecule_graph(molecule: Any, hydrogens: bool = False) -> tuple[int, list[tu
     return (
         molecule.GetNumAtoms(),
         [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
-        [_atom(atom) for atom in molecule.GetAtoms()],
-        [BONDS.get(str(bond.GetBondType()), str(bond.GetBondType())) for bond in bonds],
+        [_rich_atom(atom) if rich else _atom(atom) for atom in molecule.GetAtoms()],
+        [_bond(bond, rich) for bond in bonds],
     )
+
+
+def _bond(bond: Any, rich: bool) -> str:
+    label = BONDS.get(str(bond.GetBondType()), str(bond.GetBondType()))
+    stereo = str(bond.GetStereo()).removeprefix("STEREO")
+    return f"{label} {stereo}" if rich and stereo in ("E", "Z") else label
+
+
+def _rich_atom(atom: Any) -> str:
+    words = [_atom(atom), f"H{atom.GetTotalNumHs()}"]
+    if atom.IsInRing():
+        words.append("ring")
+    if atom.HasProp("_CIPCode"):
+        words.append(atom.GetProp("_CIPCode"))
+    return " ".join(words)
 
 
 def _atom(atom: Any) -> str:
