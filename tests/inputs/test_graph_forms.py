@@ -80,7 +80,7 @@ def test_molecules() -> None:
     assert Graph.from_smiles("C", hydrogens=True).node_labels == ("C", "H", "H", "H", "H")
     assert Graph.from_smiles("C1CC1", rich=True).node_labels == ("C H2 ring",) * 3
     left, right = (Graph.from_smiles(text, rich=True) for text in ("C[C@H](N)O", "C[C@@H](N)O"))
-    assert {left.node_labels[1], right.node_labels[1]} == {"C H1 R", "C H1 S"}  # type: ignore[index]
+    assert {left.node_labels[1], right.node_labels[1]} == {"C H1 R", "C H1 S"}
     near, far = (Graph.from_smiles(text, rich=True) for text in (r"F/C=C\F", "F/C=C/F"))
     assert near.edge_labels != far.edge_labels and Graph.from_smiles(r"F/C=C\F") == Graph.from_smiles("F/C=C/F")
     assert as_graph("CCO", "X[0]") == Graph.from_smiles("OCC") or VertexHistogram()(["CCO"], ["OCC"])[0, 0] == 5.0
