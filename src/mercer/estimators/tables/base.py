@@ -20,6 +20,7 @@ from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encod
 from mercer.estimators.tables.fitting import Fitting, Member, Outcome
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
 from mercer.estimators.tables.layout import Layout, later_rows, latest_rows, layout_of
+from mercer.estimators.tables.logistic import LandmarkFeatures
 from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
@@ -332,10 +333,13 @@ class TableEstimator(BaseEstimator):
         inputs, Y = self.encode(some_rows(columns, rows.kept)), self._targets(y[rows.kept])
         again = []
         for member, whole in zip(self.members_, exact, strict=True):
-            model = ridge.fit(
-                member.model.kernel, inputs[member.scaling], member.transform.forward(Y), member.model.alpha,
-                None if whole else min(n, len(member.model.dual)), weights=rows.weights,
-            )  # fmt: skip
+            kernel, alpha, count = member.model.kernel, member.model.alpha, min(n, len(member.model.dual))
+            Z, targets = inputs[member.scaling], member.transform.forward(Y)
+            if member.transform.link:
+                features = LandmarkFeatures(kernel, Z, count, 0)
+                model = features.fit(targets, 1.0 / alpha, np.empty(0, dtype=np.intp), rows.weights)[0]
+            else:
+                model = ridge.fit(kernel, Z, targets, alpha, None if whole else count, weights=rows.weights)
             again.append(replace(member, model=replace(model, rows=rows.kept[model.numbers()])))
         return self.with_members(again)._redated(columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,9 @@ LIKELIHOOD_ROWS, LIKELIHOOD_STEPS = 700, 20
 
 #: Length scales per column are learned up to this many columns, full metrics and diagonal ones up to these.
 ARD_COLUMNS, FULL_COLUMNS, DIAGONAL_COLUMNS = 80, 200, 2000
+
+#: The levels of a category share a length scale: one for each would fit the noise. Matrix columns at most.
+TIED_COLUMNS = 200
 
 #: Rounds of a recursive feature machine.
 ROUNDS = 3
@@ -45,7 +48,8 @@ class Candidate:
     scaling: str  # "standard", "quantile", or "columns" for tables with missing cells, text or graphs
     method: str  # "plain", "likelihood", "full metric", "diagonal metric", "given"
     kernel: Kernel
-    transform: str = "none"  # of the target: "none" or "yeo-johnson"
+    transform: str = "none"  # of the target: "none", "yeo-johnson", "codes" or "logistic"
+    tied: tuple[int, ...] = ()  # number of the length scale of every column; empty: one each
 
     def learn(self, Z: Rows, Y: Floats, weights: Floats | None = None) -> list[LearnedKernel]:  # (n, d), (n, t), (n,)
         """Return the kernels learned from rows; a recursive feature machine gives one per round."""
@@ -54,13 +58,19 @@ class Candidate:
             return [LearnedKernel(f"{self.name}, round {i}", step.kernel, step.fit.alpha) for i, step in enumerate(found)]
         kernel, alpha = self.kernel, None
         if self.method == "likelihood":  # rows come in random order
-            kernel, alpha = _by_likelihood(kernel, Z, Y, weights)
+            kernel, alpha = self._by_likelihood(Z, Y, weights)
         elif self.method == "given" and "length_scale" not in self.kernel.get_params(deep=False):
             kernel = kernel.resolve(Z) if kernel.unresolved else kernel
         elif self.kernel.unresolved:
             kernel = with_length_scale(kernel, Z, Y, None, weights)[0]
         found_alpha = ridge.penalty(np.asarray(kernel(Z), dtype=np.float64), Y, alpha, weights)
         return [LearnedKernel(self.name, kernel, found_alpha)]
+
+    def _by_likelihood(self, Z: Rows, Y: Floats, weights: Floats | None) -> tuple[Kernel, float]:
+        part = slice(0, LIKELIHOOD_ROWS)
+        kernel, counted = _started(self.kernel, Z), None if weights is None else weights[part]
+        tied = np.array(self.tied) if len(self.tied) == len(kernel.theta) else None
+        return by_likelihood(kernel, Z.take(part), Y[part], max_iter=LIKELIHOOD_STEPS, weights=counted, tied=tied)
 
     def settled(self, parts: list[LearnedKernel]) -> LearnedKernel:
         """Return the kernel for all rows: the mean of the metrics of the folds, the geometric mean of their parameters.
@@ -77,12 +87,6 @@ class Candidate:
             M = np.mean([S**2 if S.ndim == 1 else S @ S.T for S in roots], axis=0)
             kernel = kernel.set_params(S=root(M / np.abs(M).max()))
         return LearnedKernel(parts[0].label, kernel, alpha)
-
-
-def _by_likelihood(kernel: Kernel, Z: Rows, Y: Floats, weights: Floats | None) -> tuple[Kernel, float]:
-    part = slice(0, LIKELIHOOD_ROWS)
-    counted = None if weights is None else weights[part]
-    return by_likelihood(_started(kernel, Z), Z.take(part), Y[part], max_iter=LIKELIHOOD_STEPS, weights=counted)
 
 
 def _started(kernel: Kernel, Z: Rows) -> Kernel:
@@ -112,14 +116,20 @@ def of_molecules(columns: Sequence[Column]) -> list[Candidate]:
     return found
 
 
-def candidates(width: int, mixed: Kernel | None) -> list[Candidate]:
-    """Return the candidates for a matrix of this width, most promising first; `mixed` is the kernel of a mixed table."""
+def candidates(tied: tuple[int, ...], mixed: Kernel | None) -> list[Candidate]:
+    """Return the candidates for a matrix, most promising first.
+
+    `tied` has the number of the length scale of every matrix column, `mixed` is the kernel of a mixed table.
+    """
+    width, scales = len(tied), len(set(tied))
+    own = () if scales == width else tied
     found = [] if mixed is None else [Candidate("columns", "columns", "likelihood", mixed)]
     if width == 0:
         return found
     if width > DIAGONAL_COLUMNS:
         return found + _plain()
-    if width <= ARD_COLUMNS:
+    learned = scales <= ARD_COLUMNS and width <= TIED_COLUMNS
+    if learned:
         smooth, rough, sharp = Matern(1.5, length_scale="median"), Exponential("median"), Laplacian("median")
         found += [
             Candidate("Matern 3/2", "standard", "likelihood", smooth),
@@ -132,7 +142,8 @@ def candidates(width: int, mixed: Kernel | None) -> list[Candidate]:
     if width <= FULL_COLUMNS:
         found.append(Candidate("RFM full", "standard", "full metric", PowerExponential(2.0, power=1.4)))
     found.append(Candidate("RFM diagonal", "quantile", "diagonal metric", PowerExponential(1.0, power=1.0)))
-    return found + (_plain() if width > ARD_COLUMNS else _plain()[:1])
+    found = [replace(one, tied=own) if one.method == "likelihood" and one.scaling != "columns" else one for one in found]
+    return found + (_plain()[:1] if learned else _plain())
 
 
 def _plain() -> list[Candidate]:

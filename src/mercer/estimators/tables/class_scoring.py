@@ -10,13 +10,12 @@ import numpy as np
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.tables.search import Objective
-from mercer.estimators.tables.targets import CODES, FLOORS, POWERS, probabilities
+from mercer.estimators.tables.targets import CODES, calibrated, probabilities
 
 
 def log_loss(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:  # (n, c), (n, c), (n,) -> (n,)
-    """Return -log of the probability of the true class, from scores that are regressions on class indicators."""
-    P = probabilities(F, FLOORS[1], POWERS[1])
-    return np.asarray(-np.log(np.sum(P * Y, axis=1)))
+    """Return -log of the probability of the true class, after the calibration of these scores."""
+    return np.asarray(-np.log(np.sum(probabilities(F, *calibrated(F, Y, weights)) * Y, axis=1)))
 
 
 def auc_loss(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:  # (n, c), (n, c), (n,) -> (n,)
@@ -73,7 +72,7 @@ def objective_of(scoring: Any, classes: Array) -> tuple[Objective, Floats | None
     costs = read_costs(scoring, classes)
 
     def cost_loss(F: Floats, Y: Floats, weights: Floats | None = None) -> Floats:
-        P = probabilities(F, FLOORS[1], POWERS[1])
+        P = probabilities(F, *calibrated(F, Y, weights))
         return np.asarray((Y @ costs)[np.arange(len(F)), decide(P, costs)])
 
     return Objective("classification", "cost", cost_loss, transforms=(CODES,)), costs

@@ -100,7 +100,7 @@ def _background(member: Member, given: dict[str, Rows] | None) -> Any:
 
 
 def _member(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
-    if not len(member.transform.power):
+    if member.transform.is_linear:
         try:
             return _closed(member, x, rest, groups, output)
         except CapabilityError:
@@ -199,8 +199,9 @@ def _examples(member: Member, x: Any, output: int) -> tuple[dict[int, float], fl
     """Return what training rows of the member add to the prediction, in units of the target, and their absolute sum."""
     parts = member.model.dual[:, output] * np.asarray(member.model.kernel(member.model.X, x), dtype=np.float64)[:, 0]
     scale = float(member.transform.spread[output])
-    if len(member.transform.power):  # by the slope of the transform at the prediction
+    if not member.transform.is_linear:  # by the slope of the transform at the prediction
         f = member.model.predict(x)
-        scale = float((member.transform.backward(f + 1e-4) - member.transform.backward(f - 1e-4))[0, output] / 2e-4)
+        step = 1e-4 * np.eye(f.shape[1])[output]
+        scale = float((member.transform.backward(f + step) - member.transform.backward(f - step))[0, output] / 2e-4)
     order, numbers = np.argsort(-np.abs(parts), kind="stable")[: 4 * SHOWN], member.model.numbers()
     return {int(numbers[i]): scale * float(parts[i]) for i in order}, abs(scale) * float(np.abs(parts).sum())

@@ -14,9 +14,11 @@ from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.progress import Meter
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given, of_molecules
-from mercer.estimators.tables.encoding import COLUMNS, Encoder, encode, encoders_of
+from mercer.estimators.tables.encoding import COLUMNS, Encoder, Encoding, encode, encoders_of
 from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
 from mercer.estimators.tables.layout import Layout
+from mercer.estimators.tables.logistic import LANDMARKS as LOGISTIC_LANDMARKS
+from mercer.estimators.tables.logistic import REFITTED, LandmarkFeatures, LogisticRefit, landmarks_for
 from mercer.estimators.tables.search import (
     FINALISTS,
     Attempt,
@@ -30,10 +32,10 @@ from mercer.estimators.tables.search import (
     average,
     some,
 )
-from mercer.estimators.tables.targets import YEO_JOHNSON, Transform, transform_of
+from mercer.estimators.tables.targets import LOGISTIC, YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
-from mercer.inputs.frames import DATE, MOLECULE, Column
+from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, Column
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.numeric.memory import budget_bytes
@@ -147,6 +149,8 @@ class Fitting:
             raise search.effort.nothing()
         tested = search.tables.tested
         targets = search.tables.targets[tested]
+        if self.labels is not None and self.given is None:
+            done += LogisticRefit(search, done[:REFITTED], self.seed).run()
         counted = some(search.tables.weights, tested)
         weights = average([trial.predictions[tested] for trial in done], targets, self.objective.loss, counted)
         picked = [_Picked(trial, float(w), trial.settled()) for trial, w in zip(done, weights, strict=True) if w > 0]
@@ -170,7 +174,18 @@ class Fitting:
         if alone and len(self.columns) == 1:
             return alone
         mixed = product_kernel(self.columns, self.inputs[COLUMNS].data) if self.mixed else None
-        return alone + candidates(self.inputs["standard"].data.shape[1] if "standard" in self.inputs else 0, mixed)
+        return alone + candidates(self._tied(), mixed)
+
+    def _tied(self) -> tuple[int, ...]:
+        """Return the number of the length scale of every matrix column: the levels of a category share one."""
+        encoder = self.encoders.get("standard")
+        if not isinstance(encoder, Encoding):
+            return ()
+        found: list[int] = []
+        for block in encoder.blocks:
+            first, width = (found[-1] + 1 if found else 0), len(block.names())
+            found += [first] * width if block.kind == CATEGORY else range(first, first + width)
+        return tuple(found)
 
     def searched(self, n: int, judges: Indices | None = None) -> Indices:
         """Return the rows on which candidates are compared, without judges and rows near them."""
@@ -294,13 +309,17 @@ class Fitting:
         for one in picked:  # one after the other: each may fill the memory
             candidate, state = one.trial.candidate, one.state
             transform = transform_of(candidate.transform, self.targets[rows], some(self.weights, rows))
-            Z, Y = self.inputs[candidate.scaling].take(rows), transform.forward(self.targets[rows])
-            model, residuals = ridge.fit_and_leave_out(
-                state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, some(self.weights, rows)
-            )
+            Z, w = self.inputs[candidate.scaling].take(rows), some(self.weights, rows)
+            Y = transform.forward(self.targets[rows])
+            if transform.link:
+                count = landmarks_for(len(rows), Y.shape[1], landmarks or LOGISTIC_LANDMARKS)
+                model, F = LandmarkFeatures(state.kernel, Z, count, self.seed).fit(Y, 1.0 / state.alpha, groups, w)
+            else:
+                model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, w)
+                F = Y[first:] - residuals
             model = replace(model, rows=rows[model.numbers()])
             members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
-            predictions.append(transform.backward(Y[first:] - residuals))
+            predictions.append(transform.backward(F))
         return tuple(members), predictions
 
     def _with_judges(self, rows: Indices, judges: Indices, search: CandidateSearch, picked: list[_Picked]) -> Outcome:
@@ -330,7 +349,8 @@ class Fitting:
         targets: Floats, held_out: Floats, counted: Floats | None,
     ) -> Outcome:  # fmt: skip
         weights = {id(one.trial): one.weight for one in picked}
-        trials = sorted(search.trials.values(), key=lambda trial: search.error(trial)[0])
+        others = [one.trial for one in picked if one.trial.candidate.transform == LOGISTIC]
+        trials = sorted([*search.trials.values(), *others], key=lambda trial: search.error(trial)[0])
         attempts = tuple(search.attempt(trial, weights.get(id(trial), 0.0)) for trial in trials)
         searched, w = search.tables.targets, search.tables.weights
         constant = np.broadcast_to(np.average(searched, axis=0, weights=w), searched.shape)

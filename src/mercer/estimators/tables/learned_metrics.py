@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from mercer.arrays import Floats
+from mercer.arrays import Floats, Indices
 from mercer.errors import NumericalError
 from mercer.estimators.tables import ridge
 from mercer.inputs import Rows, as_rows
@@ -125,16 +125,20 @@ class LikelihoodObjective:
     has its best scale s and its mean subtracted.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, Y: Floats, weights: Floats | None = None) -> None:  # (n, d), (n, t), (n,)
+    def __init__(
+        self, kernel: Kernel, X: Any, Y: Floats, weights: Floats | None = None, tied: Indices | None = None
+    ) -> None:  # (n, d), (n, t), (n,), (p,) the number of the free parameter of every theta
         center = Y.mean(axis=0) if weights is None else np.average(Y, axis=0, weights=weights)
         self.kernel, self.rows, self.Y, self.start = kernel, as_rows(X), Y - center, kernel.theta
+        self.tied = np.arange(len(self.start)) if tied is None else tied
+        self.sizes = np.bincount(self.tied)  # (free,) entries of theta
         self.unit = np.ones(1) if weights is None else 1.0 / weights  # (1,) or (n,) noise for alpha = 1
         # subtracted, because the stopping rule of the optimizer is relative to the value
         self.constant = 0.5 * Y.size * (1.0 + math.log(2.0 * math.pi))
         kernel.diag(self.rows)  # checks the rows once: branches share what they know
 
     def __call__(self, point: Floats) -> tuple[float, Floats]:  # (p + 1,) -> value, (p + 1,)
-        theta, alpha = point[:-1], float(np.exp(point[-1]))
+        theta, alpha = point[:-1][self.tied], float(np.exp(point[-1]))
         kernel, rows = self.kernel.with_theta(theta), self.rows.branch()
         K = np.asarray(kernel(rows), dtype=np.float64)
         try:
@@ -147,27 +151,39 @@ class LikelihoodObjective:
         if found.jitter:
             return FAILED, np.zeros(len(point))
         assert found.kernel_gradient is not None and found.noise_gradient is not None
-        away = (theta - self.start) / PRIOR
-        slope = np.append(away / PRIOR - found.kernel_gradient, -found.noise_gradient)
+        away = (point[:-1] - self.shared(self.start)) / PRIOR
+        slopes = np.bincount(self.tied, found.kernel_gradient)
+        slope = np.append(away / PRIOR - slopes, -found.noise_gradient)
         return 0.5 * float(away @ away) - found.value - self.constant, slope
+
+    def shared(self, theta: Floats) -> Floats:  # (p,) -> (free,)
+        """Return the free parameters: means of the entries that share one."""
+        return np.asarray(np.bincount(self.tied, theta) / self.sizes)
 
 
 def by_likelihood(
-    kernel: Kernel, X: Any, Y: Floats, *, max_iter: int, fixed: tuple[str, ...] = ("period",), weights: Floats | None = None
+    kernel: Kernel,
+    X: Any,
+    Y: Floats,
+    *,
+    max_iter: int,
+    fixed: tuple[str, ...] = ("period",),
+    weights: Floats | None = None,
+    tied: Indices | None = None,
 ) -> tuple[Kernel, float]:  # (n, d), (n, t)
     """Return the kernel of the largest marginal likelihood found within max_iter steps, and its alpha.
 
     Parameters named in `fixed` keep their values.
     """
-    start = kernel.theta
+    objective = LikelihoodObjective(kernel, X, Y, weights, tied)
+    start = objective.shared(kernel.theta)
     lower, upper = start + BOUNDS[0], start + BOUNDS[1]
     for i, name in enumerate(kernel.theta_names):
         if name.rpartition("__")[2].split("[")[0] in fixed:
-            lower[i] = upper[i] = start[i]
+            lower[objective.tied[i]] = upper[objective.tied[i]] = start[objective.tied[i]]
     bounds = [*zip(lower, upper, strict=True), (np.log(SMALLEST_ALPHA), np.log(LARGEST_ALPHA))]
     options = {"maxiter": max_iter, "maxfun": max_iter + max_iter // 3}
     first = np.append(start, np.log(0.05))
-    objective = LikelihoodObjective(kernel, X, Y, weights)
     best = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = best.x if np.isfinite(best.fun) and best.fun < FAILED else first
-    return kernel.with_theta(point[:-1]), float(np.exp(point[-1]))
+    return kernel.with_theta(point[:-1][objective.tied]), float(np.exp(point[-1]))

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import stats
+from scipy.special import expit
 
 from mercer.arrays import Floats
 from mercer.registry import record
 
-NONE, YEO_JOHNSON, CODES = "none", "yeo-johnson", "codes"
+NONE, YEO_JOHNSON, CODES, LOGISTIC = "none", "yeo-johnson", "codes", "logistic"
 
 #: A target with at least this absolute skewness is also tried after a Yeo-Johnson transform.
 SKEWED = 0.75
@@ -39,6 +40,12 @@ class Transform:
     spread: Floats  # (t,)
     low: Floats  # (t,) predictions are clipped to these bounds, half a range beyond the training targets
     high: Floats  # (t,)
+    link: bool = False  # scores are log-odds of each class against the rest
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether predictions are linear in the learned scores."""
+        return not len(self.power) and not self.link
 
     def forward(self, Y: Floats) -> Floats:  # (n, t)
         """Return targets as they are learned."""
@@ -47,6 +54,9 @@ class Transform:
 
     def backward(self, F: Floats) -> Floats:  # (n, t)
         """Return predictions in the units of the targets."""
+        if self.link:
+            P = expit(F)
+            return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300))
         values = F * self.spread + self.center
         if not len(self.power):
             return values
@@ -61,8 +71,9 @@ def transform_of(rule: str, Y: Floats, weights: Floats | None = None) -> Transfo
     if rule == YEO_JOHNSON:
         power = np.array([stats.yeojohnson_normmax(y) for y in Y.T])
         values = _powers(Y, power)
-    if rule == CODES:
-        return Transform(power, *np.multiply.outer([0.0, 1.0, -1e300, 1e300], np.ones(Y.shape[1])))
+    if rule in (CODES, LOGISTIC):
+        center, spread, low, high = np.multiply.outer([0.0, 1.0, -1e300, 1e300], np.ones(Y.shape[1]))
+        return Transform(power, center, spread, low, high, rule == LOGISTIC)
     center, spread = values.mean(axis=0), values.std(axis=0)
     if weights is not None:
         center = np.average(values, axis=0, weights=weights)
@@ -103,8 +114,11 @@ def calibrated(F: Floats, Y: Floats, weights: Floats | None = None) -> tuple[flo
     """Return the floor and power of the smallest log-loss on held-out scores F with indicators Y."""
     best = (np.inf, FLOORS[1], POWERS[1])
     for floor in FLOORS:
+        logs = np.log(np.maximum(F, floor))
+        logs -= logs.max(axis=1, keepdims=True)
+        true = np.sum(logs * Y, axis=1)
         for power in POWERS:
-            losses = -np.log(np.sum(probabilities(F, floor, power) * Y, axis=1))
+            losses = np.log(np.exp(power * logs).sum(axis=1)) - power * true
             loss = float(losses.mean() if weights is None else np.average(losses, weights=weights))
             best = min(best, (loss, floor, power))
     return best[1], best[2]
