@@ -25,7 +25,7 @@ LIKELIHOOD_ROWS, LIKELIHOOD_STEPS = 700, 20
 ARD_COLUMNS, FULL_COLUMNS, DIAGONAL_COLUMNS = 80, 200, 2000
 
 #: The levels of a category share a length scale: one for each would fit the noise. Matrix columns at most.
-TIED_COLUMNS = 200
+TIED_COLUMNS = 120
 
 #: Rounds of a recursive feature machine.
 ROUNDS = 3
