@@ -130,3 +130,19 @@ def test_what_cannot_be_exported_is_named():
         mercer.to_onnx(mercer.TableRegressor(kernel=mercer.Gaussian(1.0)).fit(X, X["u"]))
     with pytest.raises(NotFittedError):
         mercer.to_onnx(mercer.TableRegressor())
+
+
+def test_logistic_members_and_costs():
+    """Members whose scores are log-odds, and labels of the smallest expected cost."""
+    from dataclasses import replace
+
+    X = frame(80)[["u", "c"]]
+    y = np.where(X["u"] > 0.3, "many", "few")
+    model = mercer.TableClassifier(kernel=mercer.Gaussian(1.0), scoring=[[0.0, 1.0], [5.0, 0.0]]).fit(X, y)
+    linked = [replace(member, transform=replace(member.transform, link=True)) for member in model.members_]
+    for each in (model, model.with_members(linked)):
+        found = evaluated(each, X)
+        np.testing.assert_allclose(found["probabilities"], each.predict_proba(X), rtol=0, atol=1e-9)
+        assert (found["label"] == each.predict(X)).all()
+    P = model.predict_proba(X)
+    assert (model.predict(X) != model.classes_[P.argmax(axis=1)]).any()  # costs decide

@@ -167,6 +167,9 @@ class TableGraph:
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _backward(self, values: str, transform: Transform) -> str:
+        if transform.link:  # log-odds of each class against the rest
+            P = self.to.add("Sigmoid", values)
+            return self.to.add("Div", P, self.to.add("Max", self.to.sum(P), self.to.number(1e-300)))
         scaled = self.to.add("Mul", values, self.to.constant(transform.spread))
         values = self.to.add("Add", scaled, self.to.constant(transform.center))
         if not len(transform.power):
@@ -190,5 +193,6 @@ class TableGraph:
         raised = self.to.add("Max", scores, self.to.number(model.floor_))
         raised = self.to.add("Pow", raised, self.to.number(model.power_))
         P = self.to.add("Div", raised, self.to.sum(raised))
-        self.to.labels(self.to.add("ArgMax", P, axis=1, keepdims=0), model.classes_)
+        values = P if model.costs_ is None else self.to.add("Neg", self.to.add("MatMul", P, self.to.constant(model.costs_)))
+        self.to.labels(self.to.add("ArgMax", values, axis=1, keepdims=0), model.classes_)
         self.to.output("probabilities", P, self.to.types.DOUBLE, len(model.classes_))
