@@ -295,29 +295,27 @@ def feature_objectives(rows: FeatureSums, found: LinearLogistic, C: float, inter
     return primal, float(entropy) - 0.5 * C * float(np.sum(slopes[:-1] ** 2))
 
 
-def held_out_last(  # Phi (n, m), F (n, 1), y (n,) 0 or 1, weights (n,), groups (k,) -> (k,)
-    Phi: Floats, F: Floats, y: Floats, weights: Floats, C: float, groups: Array
-) -> Floats:
+def held_out_last(rows: HeldFeatures, found: LinearLogistic, C: float, groups: Array) -> Floats:  # (k,) -> (k,)
     """Return f at the last k rows, each left out with the rows of its group: one Newton step from the fit of two classes.
 
     With v = Phi H^-1 Phi' on the rows of a group, the slopes g = w (y - p) and W = w p (1 - p), leaving them out lowers f by
     (I - v W)^-1 v g.
 
-    >>> Phi, Y = np.array([[1.0], [-1.0], [0.5]]), np.eye(2)[[1, 0, 0]]
-    >>> fit = fit_linear(Phi, Y, np.ones(3), 1.0, intercept=True, tol=1e-12, max_iter=50)
-    >>> f = held_out_last(Phi, fit.F, Y[:, 1], np.ones(3), 1.0, np.array([0]))
-    >>> bool(f[0] > fit.F[2, 0])  # without this row of the first class
+    >>> rows = HeldFeatures(np.array([[1.0], [-1.0], [0.5]]), np.eye(2)[[1, 0, 0]], np.ones(3))
+    >>> fit = fit_features(rows, rows, 1.0, intercept=True, tol=1e-12, max_iter=50)
+    >>> f = held_out_last(rows, fit, 1.0, np.array([0]))
+    >>> bool(f[0] > 0.5 * fit.V[0, 0] + fit.intercept[0])  # without this row of the first class
     True
     """
-    n, k = len(Phi), len(groups)
-    P = np.exp(log_softmax(both_columns(F)))
-    W, g = weights * P[:, 0] * P[:, 1], weights * (y - P[:, 1])
-    padded = np.column_stack([Phi, np.ones(n)])
-    scaled = padded * np.sqrt(W)[:, None]
-    H = scaled.T @ scaled
-    H[np.diag_indices_from(H)] += np.append(np.full(Phi.shape[1], 1.0 / C), 1e-12 * float(weights.sum()))
-    half = la.solve_triangular(la.cholesky(H, lower=True, check_finite=False), padded[n - k :].T, lower=True)
-    W, g, f = W[n - k :], g[n - k :], F[n - k :, 0]
+    first, m = len(rows.Phi) - len(groups), rows.Phi.shape[1]
+    last, w, y = rows.Phi[first:], rows.weights[first:], rows.Y[first:, 1]
+    f = (last @ found.V + found.intercept)[:, 0]
+    P = np.exp(log_softmax(both_columns(f[:, None])))
+    W, g = w * P[:, 0] * P[:, 1], w * (y - P[:, 1])
+    H = rows.curvature(found.whole)[0]
+    H[np.diag_indices(m + 1)] += np.append(np.full(m, 1.0 / C), 1e-12 * float(rows.weights.sum()))
+    padded = np.column_stack([last, np.ones(len(last))])
+    half = la.solve_triangular(la.cholesky(H, lower=True, check_finite=False), padded.T, lower=True)
     diagonal = np.einsum("ij,ij->j", half, half)
     out = f - diagonal * g / np.maximum(1.0 - W * diagonal, 1e-3)
     order = np.argsort(groups, kind="stable")

@@ -18,7 +18,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.grams.low_rank import low_rank
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
-from mercer.linalg.logistic import fit_linear, held_out_last
+from mercer.linalg.logistic import HeldFeatures, fit_features, held_out_last
 
 #: Values of C that are tried, divided by the mean of k(x, x).
 PENALTIES = (1.0, 4.0, 16.0, 64.0)
@@ -48,10 +48,11 @@ class LandmarkFeatures:
         w = np.ones(len(Y)) if weights is None else weights
         parts, constants, held_out = [], [], []
         for y in Y.T[1:] if Y.shape[1] == 2 else Y.T:
-            fitted = fit_linear(self.Phi, np.column_stack([1.0 - y, y]), w, C, intercept=True, tol=TOL, max_iter=STEPS)
+            rows = HeldFeatures(self.Phi, np.column_stack([1.0 - y, y]), w)
+            fitted = fit_features(rows, rows, C, intercept=True, tol=TOL, max_iter=STEPS)
             parts.append(fitted.V[:, 0])
             constants.append(float(fitted.intercept[0]))
-            held_out.append(held_out_last(self.Phi, fitted.F, y, w, C, groups))
+            held_out.append(held_out_last(rows, fitted, C, groups))
         V, b, F = np.column_stack(parts), np.array(constants), np.column_stack(held_out)
         if Y.shape[1] == 2:
             V, b, F = np.column_stack([-V, V]), np.append(-b, b), np.column_stack([-F, F])
