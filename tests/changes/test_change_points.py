@@ -10,7 +10,7 @@ import pytest
 
 import mercer
 from mercer import Gaussian, Linear, Spectrum, change_points
-from mercer.changes import segmentation
+from mercer.changes import confirmation, segmentation
 from mercer.changes.segmentation import (
     OrderedFeatures,
     OrderedGram,
@@ -114,8 +114,10 @@ def test_many_rows_go_through_features(monkeypatch: pytest.MonkeyPatch) -> None:
 
     module = importlib.import_module("mercer.changes.change_points")
     exact = change_points(STEPS)
-    for name, value in (("EXACT", 100), ("GRID", 50), ("PERMUTED", 20), ("FEATURES", 40)):
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "EXACT", 100)
+    monkeypatch.setattr(module, "GRID", 50)
+    monkeypatch.setattr(confirmation, "PERMUTED", 20)
+    monkeypatch.setattr(segmentation, "FEATURES", 40)
     found = change_points(STEPS)
     assert exact.exact and not found.exact
     assert len(found.places) == 2 and np.abs(found.places - exact.places).max() <= 3
@@ -143,14 +145,59 @@ def test_dependent_rows_are_permuted_in_blocks() -> None:
     rng = np.random.default_rng(5)
     lengths, wrong = [], 0
     for seed in range(25):
-        x = np.zeros(300)
-        for i in range(1, 300):
-            x[i] = 0.8 * x[i - 1] + rng.normal()
-        found = change_points(x, n_permutations=99, random_state=seed)
+        found = change_points(autoregression(rng, 300, 0.8), n_permutations=99, random_state=seed)
         lengths.append(found.block)
         wrong += len(found.places) > 0
     assert np.median(lengths) > 4 and wrong <= 7
     assert change_points(rng.normal(size=200)).block == 1
+
+
+def test_a_trend_is_no_change_and_steps_are() -> None:
+    rng = np.random.default_rng(6)
+    trend = np.linspace(0.0, 10.0, 200) + 0.3 * rng.normal(size=200)
+    assert len(change_points(trend).places) == 0
+    assert len(change_points(trend, n_changes=1).places) == 1  # a number that is given is kept
+    steps = np.repeat([0.0, 3.0, -1.0, 2.0, 0.0, 4.0], 30) + 0.4 * rng.normal(size=180)
+    found = change_points(steps)  # many changes do not look like dependence of neighbors
+    assert found.places.tolist() == [30, 60, 90, 120, 150] and found.block == 1
+
+
+def test_a_step_between_dependent_rows_is_found() -> None:
+    rng = np.random.default_rng(8)
+    noise = autoregression(rng, 400, 0.6)
+    assert len(change_points(noise).places) == 0
+    found = change_points(noise + np.repeat([0.0, 8.0], 200))
+    assert found.places.tolist() == [200] and found.block > 1
+
+
+def autoregression(rng: np.random.Generator, n: int, factor: float) -> np.ndarray:
+    """A series with x_t = factor x_{t - 1} + noise."""
+    x = np.zeros(n)
+    for i in range(1, n):
+        x[i] = factor * x[i - 1] + rng.normal()
+    return x
+
+
+def test_simulated_series_are_those_written_out() -> None:
+    from mercer.changes._compiled_segments import autoregressive
+
+    rng = np.random.default_rng(9)
+    innovations, factors, picks = rng.normal(size=(7, 2)), np.array([0.5, 0.9]), rng.integers(0, 7, 12)
+    out = np.empty((9, 2))
+    autoregressive(innovations, factors, picks, out)
+    state, expected = np.zeros(2), []
+    for pick in picks:
+        state = factors * state + innovations[pick]
+        expected.append(state)
+    assert np.allclose(out, np.array(expected)[3:], rtol=1e-13)
+
+
+def test_dependence_is_measured_within_segments() -> None:
+    labels = np.array([0, 0, 0, 1, 1, 1])
+    Z = np.array([0.0, 1.0, 2.0, 10.0, 12.0, 14.0])[:, None]
+    assert confirmation.squared_differences(Z, labels, 1) == pytest.approx([2.5])
+    assert confirmation.squared_differences(Z, labels, 2) == pytest.approx([10.0])
+    assert confirmation.within(Z, np.array([3])).ravel() == pytest.approx([-1.0, 0.0, 1.0, -2.0, 0.0, 2.0])
 
 
 @pytest.mark.parametrize(

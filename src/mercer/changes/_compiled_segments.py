@@ -102,3 +102,19 @@ def best_feature_split(Z: Floats, order: Ints, least: int) -> float:
                 right += (total[c] - first[c]) ** 2
             best = max(best, left / s + right / (n - s) - whole)
     return best
+
+
+@numba.njit(cache=True, nogil=True)
+def autoregressive(innovations: Floats, factors: Floats, picks: Ints, out: Floats) -> None:
+    """Write a series z_t = factors * z_{t - 1} + e_t, (n, r); e_t are the picked rows of `innovations`, (m, r).
+
+    There are more picks than rows to write: the steps before the first row are left out.
+    """
+    n, r = out.shape
+    before = picks.shape[0] - n
+    state = np.zeros(r)
+    for t in range(picks.shape[0]):
+        for c in range(r):
+            state[c] = factors[c] * state[c] + innovations[picks[t], c]
+            if t >= before:
+                out[t - before, c] = state[c]

@@ -12,32 +12,30 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from mercer.arrays import Floats, Ints
+from mercer.changes.confirmation import Confirmation
 from mercer.changes.segmentation import (
     OrderedFeatures,
     OrderedGram,
     Segmentations,
     best_segmentations,
     grid_segmentations,
+    landmark_features,
     penalized_places,
 )
 from mercer.errors import InputError, describe
-from mercer.inputs import Rows, is_frame, looks_like_vectors, take
+from mercer.inputs import Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
-from mercer.twosample.dependent_rows import block_permutation, serial_dependence
 
 #: More rows than this are cut through features on a grid of places.
 EXACT = 20_000
 
-#: Places of that grid, and features of a row.
-GRID, FEATURES = 2_000, 256
+#: Places of that grid.
+GRID = 2_000
 
 #: The largest number of changes that is tried if none is given.
 MOST = 30
-
-#: Rows of a merged segment whose permutations use kernel values; longer ones use features.
-PERMUTED = 1_000
 
 #: Share of the numbers of changes, the largest ones, from which the slope heuristic reads the noise.
 TAIL = 0.6
@@ -103,8 +101,10 @@ def change_points(
     Segments are chosen to minimize the sum of squared distances of feature vectors to the mean of their segment, exactly by
     dynamic programming. Without `n_changes` and `penalty` the number of changes is the one that the penalty
     (c1 log binomial(n - 1, D) + c2 (D + 1)) of Arlot, Celisse and Harchaoui (2019) prefers, with constants from the slope
-    of the costs at many changes; then changes that a permutation test at level `alpha` does not confirm are taken out, the
-    least certain first. "No change" is a possible answer.
+    of the costs at many changes. It is lowered until every change is confirmed: a permutation test at level `alpha` of the
+    two segments beside it, and a step that describes them clearly better than a straight line in time does. If rows
+    depend on their neighbors, the rows as a whole must also change more than autoregressive series without a change do.
+    "No change" is a possible answer; a gradual trend is not a change.
 
     Parameters
     ----------
@@ -122,8 +122,9 @@ def change_points(
     max_changes : int, optional
         The largest number of changes that is tried; default 30, less for few rows.
     blocks : int or "auto"
-        Rows that depend on each other are permuted in blocks of this length. "auto" takes it from the correlation of rows
-        with those after them; 1 if there is none.
+        Rows that depend on each other are permuted in blocks of this length. "auto" takes twice the correlation time of
+        rows within segments; 1 if they are independent. With a number the comparison with autoregressive series is left
+        out.
     n_permutations : int, default 199
     random_state : int or Generator, default 0
 
@@ -149,14 +150,12 @@ def change_points(
         found = _segmentations(source, most, min_size)
         costs = found.costs
         places = found.places[n_changes if n_changes is not None else chosen_number(costs, n)]
-    block = block_length(source) if blocks == "auto" else int(blocks)
-    judge = _Judge(source, min_size, block, n_permutations, rng)
-    pvalues = judge.pvalues(places)
+    judge = Confirmation(source, min_size, None if blocks == "auto" else int(blocks), n_permutations, rng)
     if n_changes is None and penalty is None:
-        while len(places) and pvalues.max() > alpha:
+        while len(places) and not judge.accepts(places, alpha):
             places = found.places[len(places) - 1]
-            pvalues = judge.pvalues(places)
-    return ChangePoints(places, pvalues, costs, chosen, isinstance(source, OrderedGram), block, n)
+    exact = isinstance(source, OrderedGram)
+    return ChangePoints(places, judge.pvalues(places), costs, chosen, exact, judge.block(places), n)
 
 
 def _read(X: Any, kernel: Kernel | str | None) -> tuple[Rows, Kernel]:
@@ -216,17 +215,7 @@ def _source(rows: Rows, kernel: Kernel, rng: Any) -> OrderedGram | OrderedFeatur
     """Kernel values, or features on landmarks for many rows."""
     if len(rows) <= EXACT:
         return OrderedGram(kernel, rows)
-    return landmark_features(rows, kernel, np.arange(len(rows)), rng)
-
-
-def landmark_features(rows: Rows, kernel: Kernel, chosen: Ints, rng: Any) -> OrderedFeatures:
-    """Features z with z'z near k, from landmarks drawn among the chosen rows."""
-    part = take(rows.data, chosen)
-    landmarks = take(part, np.sort(rng.choice(len(chosen), min(FEATURES, len(chosen)), replace=False)))
-    values, vectors = np.linalg.eigh(np.asarray(kernel(landmarks), dtype=np.float64))
-    kept = values > 1e-10 * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept])
-    return OrderedFeatures(np.asarray(kernel(part, landmarks), dtype=np.float64) @ root, np.asarray(kernel.diag(part)))
+    return landmark_features(kernel, rows, rng)
 
 
 def _segmentations(source: OrderedGram | OrderedFeatures, most: int, least: int) -> Segmentations:
@@ -258,65 +247,4 @@ def chosen_number(costs: Floats, n: int) -> int:
     return int(np.argmin(scores))
 
 
-def block_length(source: OrderedGram | OrderedFeatures) -> int:
-    """Return how many rows depend on each other, twice the correlation time; 1 if none do."""
-    n = source.n
-
-    def gram(part: slice) -> Floats:
-        return source.block(part, part) if isinstance(source, OrderedGram) else source.Z[part] @ source.Z[part].T
-
-    time = serial_dependence(gram, n).time
-    return 1 if time == 1.0 else max(1, min(math.ceil(2.0 * time), n // 8))
-
-
-class _Judge:
-    """P-values of single changes: the rows of both segments beside it are permuted, and cut at their best place again."""
-
-    def __init__(self, source: Any, least: int, block: int, permutations: int, rng: Any) -> None:
-        self.source, self.least, self.block, self.permutations, self.rng = source, least, block, permutations, rng
-        self.known: dict[tuple[int, int], float] = {}
-
-    def pvalues(self, places: Ints) -> Floats:  # (D,) -> (D,)
-        """The p-value of every change, in the order of the places."""
-        bounds = [0, *places.tolist(), self.source.n]
-        return np.array([self.pvalue(bounds[i - 1], bounds[i + 1]) for i in range(1, len(bounds) - 1)])
-
-    def pvalue(self, low: int, high: int) -> float:
-        """The p-value of the best cut of the rows low … high - 1."""
-        if (low, high) not in self.known:
-            gain = self._gains(low, high)
-            order = np.arange(high - low)
-            observed = gain(order)
-            slack = 1e-9 * abs(observed)
-            above = sum(gain(self._permuted(high - low)) >= observed - slack for _ in range(self.permutations))
-            self.known[low, high] = (1 + above) / (1 + self.permutations)
-        return self.known[low, high]
-
-    def _gains(self, low: int, high: int) -> Any:
-        from mercer.changes._compiled_segments import best_feature_split, best_split
-
-        part = slice(low, high)
-        if isinstance(self.source, OrderedGram) and high - low <= PERMUTED:
-            K = self.source.block(part, part)
-            return lambda order: best_split(K, order, self.least)
-        if isinstance(self.source, OrderedGram):
-            values = self.source.values
-            index = np.sort(self.rng.choice(high - low, FEATURES, replace=False)) + low
-            U = np.asarray(tiles_of(values, index, index))
-            eigenvalues, vectors = np.linalg.eigh(U)
-            kept = eigenvalues > 1e-10 * eigenvalues[-1]
-            C = np.asarray(tiles_of(values, np.arange(low, high), index))
-            Z = np.ascontiguousarray(C @ (vectors[:, kept] / np.sqrt(eigenvalues[kept])))
-        else:
-            Z = np.ascontiguousarray(self.source.Z[part])
-        return lambda order: best_feature_split(Z, order, self.least)
-
-    def _permuted(self, n: int) -> Ints:
-        """A random order of n rows in which blocks of rows stay together."""
-        return block_permutation(self.rng, n, self.block)
-
-
-def tiles_of(values: Any, rows: Ints, cols: Ints) -> Floats:
-    """Return the kernel values of some rows with some others."""
-    block = values.crossings(rows, cols)
-    return np.asarray(block(slice(0, len(rows)), slice(0, len(cols))), dtype=np.float64)
+__all__ = ["ChangePoints", "change_points"]

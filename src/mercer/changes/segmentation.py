@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats, Ints
-from mercer.inputs import as_rows
+from mercer.inputs import Rows, as_rows, take
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
 from mercer.numeric.tiles import row_blocks
 
-#: Rows of the Gram matrix that are evaluated at once.
-ROWS = 256
+#: Rows of the Gram matrix that are evaluated at once, and landmarks of features.
+ROWS, FEATURES = 256, 256
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,24 @@ class OrderedGram:
 
         return tiles.fill(part, out, False)
 
+    def features(self, part: slice, rng: Any) -> Floats:  # -> (rows, r)
+        """Features of some rows, whose inner products are near their kernel values, from landmarks among these rows."""
+        size = part.stop - part.start
+        index = np.sort(rng.choice(size, min(FEATURES, size), replace=False)) + part.start
+        own = self._values_of(index, index)
+        return np.ascontiguousarray(self._values_of(np.arange(part.start, part.stop), index) @ inverse_root(own))
+
+    def _values_of(self, rows: Ints, cols: Ints) -> Floats:
+        block = self.values.crossings(rows, cols)
+        return np.asarray(block(slice(0, len(rows)), slice(0, len(cols))), dtype=np.float64)
+
+
+def inverse_root(K: Floats) -> Floats:  # (m, m) -> (m, r)
+    """Return R with R R' = K^-1 on the directions whose eigenvalues are above rounding."""
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-10 * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
 
 def best_segmentations(gram: OrderedGram, most: int, least: int) -> Segmentations:
     """Return the best segmentations into 1 … most + 1 segments of at least `least` rows."""
@@ -103,10 +121,25 @@ class OrderedFeatures:
         self.sums = np.concatenate([np.zeros((1, Z.shape[1])), np.cumsum(Z, axis=0)])  # (n + 1, r)
         self.diagonal = np.concatenate([[0.0], np.cumsum(diagonal)])
 
+    def block(self, rows: slice, cols: slice) -> Floats:
+        """The inner products of some rows with some others."""
+        return np.asarray(self.Z[rows] @ self.Z[cols].T)
+
+    def features(self, part: slice, rng: Any) -> Floats:
+        """The features of some rows."""
+        return np.ascontiguousarray(self.Z[part])
+
     def segment_costs(self, starts: Ints, end: int) -> Floats:  # (s,) -> (s,)
         """The costs of the segments that begin at `starts` and end before `end`."""
         means = self.sums[end] - self.sums[starts]
         return self.diagonal[end] - self.diagonal[starts] - np.einsum("ij,ij->i", means, means) / (end - starts)
+
+
+def landmark_features(kernel: Kernel, rows: Rows, rng: Any) -> OrderedFeatures:
+    """Features z with z'z near k, from landmarks drawn among the rows."""
+    landmarks = take(rows.data, np.sort(rng.choice(len(rows), min(FEATURES, len(rows)), replace=False)))
+    root = inverse_root(np.asarray(kernel(landmarks), dtype=np.float64))
+    return OrderedFeatures(np.asarray(kernel(rows.data, landmarks), dtype=np.float64) @ root, np.asarray(kernel.diag(rows.data)))
 
 
 def grid_segmentations(features: OrderedFeatures, most: int, least: int, step: int) -> Segmentations:

@@ -140,6 +140,7 @@ def series() -> None:
     rows[30:] += 2.0
     mercer.change_points(rows, n_permutations=9)
     mercer.change_points(rows, penalty=1.0, n_permutations=9)
+    mercer.change_points(rows[:, 0].repeat(4), alpha=0.9, n_permutations=9)  # rows that depend on their neighbors
     mercer.DriftMonitor(run_length=20).fit(rows).update(rows)
 
 

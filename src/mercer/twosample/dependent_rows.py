@@ -50,30 +50,38 @@ class SerialDependence:
     time: float  # 1 + 2 (sum of correlations at larger and larger lags); 1 for independent rows
 
 
-def serial_dependence(gram: Callable[[slice], Floats], n: int, most: int = MOST_WINDOWS) -> SerialDependence:
-    """Measure dependence from the Gram matrices of windows of n ordered rows.
+def even_windows(n: int, most: int = MOST_WINDOWS) -> list[slice]:
+    """Return windows of equal length spread over n rows."""
+    window = min(n, WINDOW)
+    starts = np.unique(np.linspace(0, n - window, num=min(most, max(1, n // window))).astype(int))
+    return [slice(start, start + window) for start in starts.tolist()]
+
+
+def serial_dependence(gram: Callable[[slice], Floats], windows: list[slice]) -> SerialDependence:
+    """Measure dependence from the Gram matrices of windows of ordered rows.
 
     The correlation at lag l is the mean of centered kernel values of rows l apart over the mean of the diagonal. Rows are
     centered within windows, because a change of the distribution makes rows on the same side alike too.
     """
-    window = min(n, WINDOW)
-    total, lags, squares, unit = np.zeros(window), np.zeros(window), 0.0, 0.0
-    starts = np.unique(np.linspace(0, n - window, num=min(most, max(1, n // window))).astype(int))
-    for start in starts:
-        K = np.asarray(gram(slice(int(start), int(start) + window)), dtype=np.float64)
+    sizes = np.array([part.stop - part.start for part in windows])
+    longest = int(sizes.max())
+    total, squares, unit = np.zeros(longest), 0.0, 0.0
+    for part, size in zip(windows, sizes.tolist(), strict=True):
+        K = np.asarray(gram(part), dtype=np.float64)
         unit = unit or float(np.abs(K).max()) or 1.0  # squares of very large values would overflow
         K = K / unit
         means = K.mean(axis=0)
         K = K - means - means[:, None] + K.mean()
-        for lag in range(window):
+        for lag in range(size):
             total[lag] += np.trace(K, lag)
-            lags[lag] += window - lag
         squares += float(np.square(np.diagonal(K, 1)).sum())
-    correlation = total / lags / (total[0] / lags[0] if total[0] > 0 else 1.0) + 1.0 / window  # centering takes 1 / window
-    below = np.flatnonzero(correlation[1:] < 2.0 / math.sqrt(window * len(starts)))
-    reach = int(below[0]) if len(below) else window - 1  # lags before the first that is within noise
-    first = float(correlation[1]) if window > 1 else 0.0
-    certain = window > 1 and total[1] > STANDARD_ERRORS * math.sqrt(squares)
+    pairs = np.maximum(sizes[:, None] - np.arange(longest), 0)
+    lags, taken = pairs.sum(axis=0), (pairs / sizes[:, None]).sum(axis=0)  # centering takes 1 / size from each pair
+    correlation = total / lags / (total[0] / lags[0] if total[0] > 0 else 1.0) + taken / lags
+    below = np.flatnonzero(correlation[1:] < 2.0 / math.sqrt(float(sizes.sum())))
+    reach = int(below[0]) if len(below) else longest - 1  # lags before the first that is within noise
+    first = float(correlation[1]) if longest > 1 else 0.0
+    certain = longest > 1 and total[1] > STANDARD_ERRORS * math.sqrt(squares)
     time = 1.0 + 2.0 * float(correlation[1 : reach + 1].sum())
     return SerialDependence(first, certain and first > SMALLEST_CORRELATION, max(1.0, time))
 
@@ -88,7 +96,7 @@ def dependence_of_rows(kernel: Kernel, rows: Rows) -> SerialDependence:
         pair = Evaluation(kernel, rows.take(np.arange(part.start, part.stop)))
         return np.array(pair.block(slice(0, pair.shape[0]), slice(0, pair.shape[1])), dtype=np.float64)
 
-    return serial_dependence(gram, len(rows), 5)
+    return serial_dependence(gram, even_windows(len(rows), 5))
 
 
 def check_blocks(owner: str, blocks: Any, words: tuple[str, ...]) -> None:
@@ -128,12 +136,17 @@ def block_permutation(rng: Any, n: int, size: int) -> Ints:  # -> (n,)
     return np.concatenate([cuts[i] for i in rng.permutation(len(cuts))]).astype(np.int64)
 
 
-def time_shifts(rng: np.random.Generator, n: int, guard: int, count: int) -> Ints:  # -> (B, n)
-    """Return orders that shift all rows by the same number of places, around the end, by at least `guard` places."""
+def time_shifts(rng: np.random.Generator, n: int, guard: int, count: int, time: float = 1.0) -> Ints:  # -> (B, n)
+    """Return orders that shift all rows by the same number of places, around the end, by at least `guard` places.
+
+    Values of neighboring shifts are alike, about `time` of them. The largest of them come in groups, therefore the
+    unshifted rows count as a group too: they are repeated as often as shifts are chosen from `time` places.
+    """
     guard = max(1, min(guard, n // 4))
     places = np.arange(guard, n - guard + 1)
     chosen = rng.permutation(places)[:count]
-    return (np.arange(n)[None, :] + chosen[:, None]) % n
+    own = np.zeros(max(0, round(time * len(chosen) / len(places)) - 1), dtype=np.int64)
+    return (np.arange(n)[None, :] + np.concatenate([own, chosen])[:, None]) % n
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,7 @@ def choose_orders(
         return RowOrders(PERMUTED, count, n, lambda b: np.random.default_rng([seed, b]).permutation(n), tuple(texts))
     if isinstance(blocks, str):
         guard, _ = block_size("auto", found, n)
-        orders = time_shifts(np.random.default_rng(seed), n, guard, count)
+        orders = time_shifts(np.random.default_rng(seed), n, guard, count, min(one.time for one in found))
         return RowOrders("time shifts", len(orders), n, lambda b: orders[b - 1])
     if n < FEWEST_BLOCKS * blocks:
         raise InputError(
