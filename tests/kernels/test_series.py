@@ -20,6 +20,7 @@ from mercer.testing import check_kernel
 
 RNG = np.random.default_rng(0)
 SERIES = [0.4 * RNG.normal(size=(length, 2)).cumsum(axis=0) for length in (4, 6, 3, 1, 5, 4)]
+PATHS = [one for one in SERIES if len(one) > 1]
 
 
 def alignments(n: int, m: int) -> list[tuple[tuple[int, int], ...]]:
@@ -76,9 +77,9 @@ def levels(x: np.ndarray, depth: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 def test_truncated_signature_is_the_product_of_iterated_integrals(depth: int) -> None:
-    features = [levels(x, depth) for x in SERIES]
+    features = [levels(x, depth) for x in PATHS]
     expected = [[1.0 + sum(float(np.sum(a * b)) for a, b in zip(f, g, strict=True)) for g in features] for f in features]
-    assert np.allclose(Signature(Linear(), depth=depth)(SERIES), expected, rtol=1e-12)
+    assert np.allclose(Signature(Linear(), depth=depth)(PATHS), expected, rtol=1e-12)
 
 
 def test_the_signature_of_straight_lines_is_a_bessel_function() -> None:
@@ -92,8 +93,8 @@ def test_the_signature_of_straight_lines_is_a_bessel_function() -> None:
 
 
 def test_goursat_and_truncated_signatures_converge_to_the_same_kernel() -> None:
-    deep = Signature(Gaussian(1.0), depth=15)(SERIES)
-    errors = [np.abs(Signature(Gaussian(1.0), refinement=r)(SERIES) - deep).max() for r in (4, 5, 6)]
+    deep = Signature(Gaussian(1.0), depth=15)(PATHS)
+    errors = [np.abs(Signature(Gaussian(1.0), refinement=r)(PATHS) - deep).max() for r in (4, 5, 6)]
     assert errors[2] < errors[1] / 3 < errors[0] / 9 and errors[2] < 1e-4
 
 
@@ -104,11 +105,18 @@ def test_long_series_do_not_overflow() -> None:
         assert np.isfinite(K).all() and (np.diagonal(K) == 1.0).all() and 0.0 <= K[0, 1] < 1.0
 
 
+def test_series_taken_together_equal_single_ones() -> None:
+    several = [RNG.normal(size=(length, 2)).cumsum(axis=0) for length in (60, 45, 60, 52, 1)]
+    for kernel in (GlobalAlignment(Gaussian(3.0)), GlobalAlignment(Gaussian(3.0), band=20)):
+        single = [[kernel([x], [z])[0, 0] for z in several] for x in several]  # one pair has the loop with exponents
+        assert np.allclose(kernel(several), single, rtol=1e-11, atol=0.0)
+
+
 def test_a_pair_that_does_not_fit_in_memory_is_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = GlobalAlignment(Gaussian(1.0))(SERIES), Signature(Linear(), depth=3)(SERIES)
+    whole = GlobalAlignment(Gaussian(1.0))(SERIES), Signature(Linear(), depth=3)(PATHS)
     monkeypatch.setattr("mercer.kernels.series.MOST_VALUES", 7)
     assert np.allclose(GlobalAlignment(Gaussian(1.0))(SERIES), whole[0], rtol=1e-14)
-    assert np.allclose(Signature(Linear(), depth=3)(SERIES), whole[1], rtol=1e-14)
+    assert np.allclose(Signature(Linear(), depth=3)(PATHS), whole[1], rtol=1e-14)
 
 
 KERNELS = [
@@ -125,7 +133,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_laws(kernel: Any) -> None:
-    check_kernel(kernel, SERIES)
+    check_kernel(kernel, PATHS)
     assert kernel.certificate().status == "valid" and parse(repr(kernel)) == kernel
 
 
@@ -133,14 +141,13 @@ def test_laws(kernel: Any) -> None:
 def test_the_whole_signature_is_not_called_proven(kernel: Any) -> None:
     certificate = kernel.certificate()
     assert certificate.status == "unproven" and "limit of fine steps is a kernel" in str(certificate)
-    W = RNG.normal(size=(6, 6))
+    W = RNG.normal(size=(5, 5))
     theta, h = kernel.theta, 1e-6
     slopes = [
-        (np.sum(W * kernel.with_theta(theta + h * e)(SERIES)) - np.sum(W * kernel.with_theta(theta - h * e)(SERIES)))
-        / (2 * h)
+        (np.sum(W * kernel.with_theta(theta + h * e)(PATHS)) - np.sum(W * kernel.with_theta(theta - h * e)(PATHS))) / (2 * h)
         for e in np.eye(len(theta))
     ]
-    assert np.allclose(kernel.pullback(SERIES, weights=W), slopes, rtol=1e-5, atol=1e-6)
+    assert np.allclose(kernel.pullback(PATHS, weights=W), slopes, rtol=1e-5, atol=1e-6)
 
 
 def test_maps_of_series() -> None:
@@ -150,7 +157,7 @@ def test_maps_of_series() -> None:
     assert np.array_equal(plain.base_point()([x]), plain([np.vstack([[[0.0]], x])]))
     path = np.array([[1.0, 1.0], [3.0, 1.0], [3.0, 3.0], [2.0, 3.0], [2.0, 2.0]])
     assert np.array_equal(plain.lead_lag()([x]), plain([path]))
-    assert np.array_equal(plain.on(1)(SERIES), plain([one[:, [1]] for one in SERIES]))
+    assert np.array_equal(plain.on(1)(PATHS), plain([one[:, [1]] for one in PATHS]))
 
 
 def test_median_grows_with_the_length() -> None:
@@ -197,6 +204,20 @@ def test_series_in_estimators(tmp_path: Any) -> None:
 def test_what_is_no_series_is_named(series: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         as_series(series)
+
+
+def test_signatures_need_two_steps() -> None:
+    with pytest.raises(InputError, match=r"Signature: X\[3\] has 1 step, and a signature is made of increments.*base_point"):
+        Signature(Linear(), depth=2)(SERIES)
+    assert Signature(Linear(), depth=2).base_point()(SERIES).shape == (6, 6)
+    assert GlobalAlignment(Gaussian(1.0))(SERIES)[3, 3] == 1.0
+
+
+def test_landmarks_of_series() -> None:
+    X = [np.sin(speed * np.linspace(0.0, 1.0, 20))[:, None] for speed in np.linspace(2.0, 9.0, 30)]
+    kernel = GlobalAlignment(Gaussian("median")).resolve(X)
+    Z = mercer.Nystroem(kernel, n_components=30, random_state=0).fit_transform(X)
+    assert np.allclose(Z @ Z.T, kernel(X), atol=1e-6)
 
 
 def test_bases_that_leave_the_unit_interval_are_refused() -> None:

@@ -81,9 +81,7 @@ class Confirmation:
             gain = self._gains(low, high)
             observed = gain(np.arange(high - low))
             reached = observed - 1e-9 * abs(observed)
-            above = sum(
-                gain(block_permutation(self.rng, high - low, size)) >= reached for _ in range(self.permutations)
-            )
+            above = sum(gain(block_permutation(self.rng, high - low, size)) >= reached for _ in range(self.permutations))
             self._known[low, high, size] = (1 + above) / (1 + self.permutations)
         return self._known[low, high, size]
 

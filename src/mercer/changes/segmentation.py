@@ -139,7 +139,9 @@ def landmark_features(kernel: Kernel, rows: Rows, rng: Any) -> OrderedFeatures:
     """Features z with z'z near k, from landmarks drawn among the rows."""
     landmarks = take(rows.data, np.sort(rng.choice(len(rows), min(FEATURES, len(rows)), replace=False)))
     root = inverse_root(np.asarray(kernel(landmarks), dtype=np.float64))
-    return OrderedFeatures(np.asarray(kernel(rows.data, landmarks), dtype=np.float64) @ root, np.asarray(kernel.diag(rows.data)))
+    return OrderedFeatures(
+        np.asarray(kernel(rows.data, landmarks), dtype=np.float64) @ root, np.asarray(kernel.diag(rows.data))
+    )
 
 
 def grid_segmentations(features: OrderedFeatures, most: int, least: int, step: int) -> Segmentations:

@@ -17,6 +17,8 @@ from mercer.arrays import Floats, Ints
 UNIT, LOW, HIGH = 2.0**256, 2.0**-128, 2.0**128
 LOG_UNIT = 256.0 * math.log(2.0)
 NEVER = -(2**40)  # the exponent of zero
+TOGETHER = 4  # series with which one series is aligned at once, at least
+LOG_RANGE = 600.0  # logarithms of sums between -600 and 600 are in the range of float64
 
 
 @numba.njit(cache=True, nogil=True)
@@ -77,15 +79,60 @@ def advance(K: Floats, row: int, band: int, value: Floats, exponent: Ints) -> No
 @numba.njit(cache=True, nogil=True)
 def log_alignments(K: Floats, first: Ints, band: int, out: Floats) -> None:
     """Write the logarithm of the sum over alignments of one series with several, whose steps are columns of K."""
-    longest = 0
-    for c in range(out.shape[0]):
+    count, longest = out.shape[0], 0
+    for c in range(count):
         longest = max(longest, first[c + 1] - first[c])
+    if count >= TOGETHER and in_range(K, K.shape[0] + longest, band):
+        together(K, first, band, longest, out)
+        return
     value, exponent = np.empty(longest + 1), np.empty(longest + 1, np.int64)
-    for c in range(out.shape[0]):
+    for c in range(count):
         length = first[c + 1] - first[c]
         start(value, exponent, length)
         advance(K[:, first[c] : first[c + 1]], 0, band, value, exponent)
         out[c] = logarithm(value[length], exponent[length])
+
+
+@numba.njit(cache=True, nogil=True)
+def in_range(K: Floats, steps: int, band: int) -> bool:
+    """Return whether sums over alignments of at most so many steps stay in the range of float64.
+
+    There are at most (1 + sqrt 2)^steps alignments, and each weighs at least the smallest weight to the power of steps.
+    """
+    if steps * math.log(1.0 + math.sqrt(2.0)) > LOG_RANGE:
+        return False
+    least = K.min() / max(1, band)
+    return least > 0.0 and -steps * math.log(least / (2.0 - least)) < LOG_RANGE
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def together(K: Floats, first: Ints, band: int, longest: int, out: Floats) -> None:
+    """Take several series through the recursion side by side, for sums within the range of float64.
+
+    A step of the recursion waits for the one before; the same step of many series is one loop without that.
+    """
+    count = out.shape[0]
+    weights = np.zeros((longest, count))  # of the pairs of one step of x with all steps; 0 after the end of a series
+    old, new = np.zeros((longest + 1, count)), np.zeros((longest + 1, count))
+    old[0] = 1.0
+    for i in range(K.shape[0]):
+        for c in range(count):
+            for j in range(first[c + 1] - first[c]):
+                weights[j, c] = local(K[i, first[c] + j], i, j, band)
+        new[0] = 0.0
+        for j in range(longest):
+            add_and_weigh(old[j], old[j + 1], new[j], weights[j], new[j + 1])
+        old, new = new, old
+    for c in range(count):
+        value = old[first[c + 1] - first[c], c]
+        out[c] = math.log(value) if value > 0.0 else -math.inf
+
+
+@numba.njit(cache=True, nogil=True)
+def add_and_weigh(a: Floats, b: Floats, c: Floats, weight: Floats, out: Floats) -> None:
+    """Write (a + b + c) weight."""
+    for p in range(out.shape[0]):
+        out[p] = (a[p] + b[p] + c[p]) * weight[p]
 
 
 @numba.njit(cache=True, nogil=True)

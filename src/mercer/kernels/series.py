@@ -20,11 +20,11 @@ from mercer.kernels.operators import node
 from mercer.kernels.views import View
 from mercer.numeric.encodings import Encoded, Encoding, Index, Values, align, gather
 
-#: Values of the base kernel that are held at once.
-MOST_VALUES = 2**22
+#: Values of the base kernel that are held at once for one pair, and for several: these stay in the cache.
+MOST_VALUES, CACHED_VALUES = 2**22, 2**20
 
-#: "median" is the median distance between steps times the root of the median length times this number, chosen on the five
-#: series sets of the archive. With the median alone, values of different series are nearly 0.
+#: "median" inside an alignment is the median distance between steps times the root of the median length times this number,
+#: chosen on the five series sets of the archive. With the median alone, values of different series are nearly 0.
 MEDIAN_FACTOR = 0.5
 
 
@@ -32,6 +32,8 @@ class Steps(Encoded):
     """The steps of many series below each other, encoded by the base kernel, and where each series begins."""
 
     __slots__ = ("first", "inner")
+
+    strip = 4  # series that are compared with all others by one thread: a pair takes much longer than a call
 
     def __init__(self, inner: Encoding, first: Ints) -> None:
         self.inner, self.first = inner, first  # …, (n + 1,)
@@ -91,8 +93,12 @@ class SeriesKernel(Kernel):
 
     def _resolve(self, rows: Rows) -> Kernel:
         table, first = joined_steps(rows.series())
-        factor = MEDIAN_FACTOR * float(np.sqrt(np.median(np.diff(first))))
+        factor = self._median_factor(float(np.median(np.diff(first))))
         return self.with_children((self.base._resolve(Rows(table * factor, f"the steps of {rows.name}")),))
+
+    def _median_factor(self, length: float) -> float:
+        """What "median" inside the base kernel is multiplied by, for series of this median length."""
+        return 1.0
 
     def _values(self, A: Steps, i: int, B: Steps, cols: slice) -> Floats:  # -> (c,)
         """The recursion for series i of A with some series of B, in groups whose base values fit in memory."""
@@ -102,7 +108,7 @@ class SeriesKernel(Kernel):
         low = cols.start
         while low < cols.stop:
             high = low + 1
-            while high < cols.stop and length * (B.steps(low, high + 1).stop - B.steps(low).start) <= MOST_VALUES:
+            while high < cols.stop and length * (B.steps(low, high + 1).stop - B.steps(low).start) <= CACHED_VALUES:
                 high += 1
             self._run(A, own, B, low, high, out[low - cols.start : high - cols.start])
             low = high
@@ -166,6 +172,9 @@ class GlobalAlignment(SeriesKernel):
         if isinstance(self.base, Kernel):
             self._refuse_base()
         super().__post_init__()
+
+    def _median_factor(self, length: float) -> float:
+        return MEDIAN_FACTOR * float(np.sqrt(length))
 
     def _refuse_base(self) -> None:
         lacking = self.base._beyond_unit()
@@ -274,7 +283,14 @@ class Signature(SeriesKernel):
             )
 
     def _encode(self, rows: Rows) -> Encoding:
-        return self._steps(rows)
+        steps = self._steps(rows)
+        short = np.flatnonzero(np.diff(steps.first) < 2)
+        if len(short):
+            raise InputError(
+                f"Signature: {rows.name}[{short[0]}] has 1 step, and a signature is made of increments; leave it out, or "
+                "begin every series with a zero by .base_point()."
+            )
+        return steps
 
     def _run(self, A: Steps, own: slice, B: Steps, low: int, high: int, out: Floats) -> None:
         from mercer.kernels._compiled_series import signatures
