@@ -1,19 +1,51 @@
-"""The command that installs an extra, by how mercer was installed."""
+"""Messages of errors, and the command that installs an extra."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from mercer import errors
-from mercer.errors import install_command
+from mercer import SVC, Linear, errors, mmd_test
+from mercer.errors import InputError, install_command
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("X has 1 columns, Y has 11 columns", "X has 1 column, Y has 11 columns"),
+        ("fold 1 names row 2; line 1: 1 names", "fold 1 names row 2; line 1: 1 name"),
+        ("y holds 1 classes: np.str_('a')", "y holds 1 class: 'a'"),
+        ("no column '1 rows' of 0.1 rows, np.float64(0.5) and np.True_", "no column '1 rows' of 0.1 rows, 0.5 and np.True_"),
+    ],
+)
+def test_messages_count_one_in_the_singular_and_show_plain_values(given: str, wanted: str) -> None:
+    for error in (InputError, errors.NumericalError, errors.MissingExtraError):
+        found = error(given)
+        assert str(found) == wanted == str(pickle.loads(pickle.dumps(found)))
+    with pytest.warns(UserWarning, match=re.escape(wanted)):
+        errors.warn(given)
+
+
+def test_the_text_of_a_parse_error_is_not_changed() -> None:
+    error = errors.ParseError("1 rows", "1 rows", 2)
+    assert str(error) == "1 row\n  1 rows\n    ^"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_one_class_is_shown_as_it_was_given() -> None:
+    with pytest.raises(InputError, match="one class only: 'a'"):
+        SVC(Linear()).fit(np.eye(4), np.array(["a"] * 4))
+    with pytest.raises(InputError, match="X has 1 column, Y has 2"):
+        mmd_test(np.zeros((5, 1)), np.zeros((5, 2)))
 
 
 def test_in_a_source_tree_the_command_names_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ A message names the object, the rule, the value received and what to do.
 from __future__ import annotations
 
 import os as _os
+import re as _re
 import sys as _sys
 import warnings as _warnings
 from numbers import Integral as _Integral
@@ -27,12 +28,28 @@ if TYPE_CHECKING:
 
 _PACKAGE = _os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 
+#: Nouns that messages count.
+_SINGULAR = {
+    "classes": "class", "entries": "entry", "matrices": "matrix", "vertices": "vertex",
+    **{f"{noun}s": noun for noun in (
+        "array", "argument", "block", "candidate", "cell", "chunk", "column", "component", "date", "duplicate",
+        "description", "edge", "error", "feature", "file", "fold", "graph", "group", "kernel", "label", "landmark", "letter",
+        "level", "molecule", "name", "node", "number", "pair", "parameter", "point", "row", "sample", "sequence", "step",
+        "string", "target", "task", "term", "value", "view",
+    )},
+}  # fmt: skip
+_ONE = _re.compile(rf"(\b(?:block|chunk|column|fold|level|line|part|row|step) )?(?<![\w.,'-])1 ({'|'.join(_SINGULAR)})\b")
+_SCALAR = _re.compile(r"\bnp\.(?:str_|bool_?|u?int\d+|float\d+)\(('[^']*'|[^()']*)\)")
+
 #: Characters of a long text that are shown around the place where reading stopped.
 CONTEXT = 1000
 
 
 class MercerError(Exception):
-    """Base class of all errors that mercer raises intentionally."""
+    """Base class of all errors that mercer raises intentionally; messages are made `readable`."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(readable(part) if isinstance(part, str) else part for part in args))
 
 
 class InputError(MercerError, ValueError):
@@ -49,7 +66,10 @@ class ParseError(InputError):
         start = max(0, position - CONTEXT // 2) if len(text) > CONTEXT else 0
         shown = text[start : start + CONTEXT]
         before, after = "… " if start else "", " …" if start + CONTEXT < len(text) else ""
-        super().__init__(f"{message}\n  {before}{shown}{after}\n  {' ' * (len(before) + position - start)}^")
+        # the text of the user stays as it is, because the next line points into it
+        Exception.__init__(
+            self, f"{readable(message)}\n  {before}{shown}{after}\n  {' ' * (len(before) + position - start)}^"
+        )
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
         return type(self), (self.reason, self.text, self.position)
@@ -93,6 +113,16 @@ def shown(value: Any) -> str:
         )
     except ValueError:
         return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
+def readable(message: str) -> str:
+    """Return a message with NumPy scalars as plain values, and a count of one with a singular noun.
+
+    >>> readable("y holds 1 classes: np.str_('a'), in 21 rows")
+    "y holds 1 class: 'a', in 21 rows"
+    """
+    # "fold 1 names" is not a count
+    return _ONE.sub(lambda one: one[0] if one[1] else f"1 {_SINGULAR[one[2]]}", _SCALAR.sub(r"\1", message))
 
 
 def plural(count: int, noun: str) -> str:
@@ -163,4 +193,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     level, frame = 1, _sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    _warnings.warn(message, category, stacklevel=level)
+    _warnings.warn(readable(message), category, stacklevel=level)

@@ -65,7 +65,7 @@ def test_level_over_draws():
         (np.ones((5, 2)), None, r"give list\(X.T\)"),
         ([np.arange(5.0), np.arange(6.0)], None, "view 0 has 5 rows, view 1 has 6"),
         ([np.arange(5.0), np.ones(5)], None, "view 1 is constant"),
-        ([np.arange(5.0), np.arange(5.0)], [None], "2 views and 1 kernels"),
+        ([np.arange(5.0), np.arange(5.0)], [None], "2 views and 1 kernel"),
         ([np.arange(3.0), np.arange(3.0)], None, "3 rows; at least 4"),
     ],
 )

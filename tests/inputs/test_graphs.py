@@ -52,7 +52,7 @@ def test_edge_labels_follow_their_edges() -> None:
         ({"n_nodes": 2, "edges": [(0, 1, 1)]}, "pair of node numbers"),
         ({"n_nodes": 2, "edges": [0]}, "pair of node numbers"),
         ({"n_nodes": 2, "node_labels": "abc"}, "3 entries for 2 nodes"),
-        ({"n_nodes": 2, "edges": [(0, 1)], "edge_labels": []}, "0 entries for 1 edges"),
+        ({"n_nodes": 2, "edges": [(0, 1)], "edge_labels": []}, "0 entries for 1 edge"),
         ({"n_nodes": 2, "edges": [(0, 1), (1, 0)], "edge_labels": "ab"}, "comes twice with labels 'a' and 'b'"),
         ({"n_nodes": 1, "node_labels": [["C"]]}, "node_labels must be hashable"),
         ({"n_nodes": 2, "edges": [(0, 1)], "edge_labels": [{}]}, "edge_labels must be hashable"),

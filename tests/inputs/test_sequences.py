@@ -112,7 +112,7 @@ def test_sequences_are_a_collection_of_strings(fasta: Path) -> None:
     assert found[np.array([True, False, False])].strings == ("GATTACA",)
     assert np.array_equal(mercer.Spectrum(2)(found), mercer.Spectrum(2)(list(found)))
     assert len({found, read_fasta(fasta)}) == 1 and found != list(found)
-    with pytest.raises(InputError, match="2 strings, 1 names and 1 descriptions"):
+    with pytest.raises(InputError, match="2 strings, 1 name and 1 description"):
         Sequences(["A", "C"], ["one"])
 
 

@@ -120,7 +120,7 @@ def test_kernels_take_a_table_as_they_take_a_frame() -> None:
         ("a.csv", "a,b\n", "no rows below it"),
         ("a.csv", "1,2\n3,4\n", "the first line holds numbers"),
         ("a.csv", "a,a\n3,4\n", "two columns are called 'a'"),
-        ("a.csv", "a,b\n3,4\n5\n", "line 3: 1 cells, but the first line names 2 columns"),
+        ("a.csv", "a,b\n3,4\n5\n", "line 3: 1 cell, but the first line names 2 columns"),
         ("a.csv", 'a,b\n3,"4\n', "not readable as CSV"),
         ("a.txt", "", "the file is empty"),
         ("a.npy", "not an array", "damaged, or not what its name says"),

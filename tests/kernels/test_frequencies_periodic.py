@@ -47,7 +47,7 @@ def test_a_shift_by_a_period_changes_nothing() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="Periodic takes dense arrays"):
         Periodic()(sp.eye_array(3))
-    with pytest.raises(InputError, match="length_scale has 2 entries, but X has 1 columns"):
+    with pytest.raises(InputError, match="length_scale has 2 entries, but X has 1 column"):
         Periodic((1.0, 2.0))([[1.0]])
     with pytest.raises(InputError, match="period must be a finite number > 0"):
         Periodic(period=0.0)

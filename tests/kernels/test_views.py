@@ -82,7 +82,7 @@ def test_what_is_no_column(columns: Any) -> None:
 
 def test_length_scales_per_column_count_the_chosen_ones() -> None:
     assert np.allclose(Gaussian((1.0, 2.0)).on(3, 1)(X), Gaussian((1.0, 2.0))(X[:, [3, 1]]))
-    with pytest.raises(InputError, match=r"2 entries, but X\[3\] has 1 columns"):
+    with pytest.raises(InputError, match=r"2 entries, but X\[3\] has 1 column"):
         Gaussian((1.0, 2.0)).on(3)(X)
 
 

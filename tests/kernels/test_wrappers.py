@@ -39,7 +39,7 @@ def test_functions_that_return_the_wrong_thing_are_named() -> None:
     def one_row(A: np.ndarray) -> np.ndarray:
         return A[:1]
 
-    with pytest.raises(InputError, match="one_row returned 1 rows for 12"):
+    with pytest.raises(InputError, match="one_row returned 1 row for 12"):
         Linear().map(one_row)(X)
     with pytest.raises(InputError, match=r"one_row returned shape \(1, 3\) for 12 rows"):
         Linear().weighted(one_row)(X)

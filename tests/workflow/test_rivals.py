@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score, roc_curve
@@ -108,3 +109,19 @@ def test_many_held_out_rows_are_drawn_in_blocks(rng: np.random.Generator) -> Non
     found = regression_scores(y, np.zeros(20_000), Resampled(20_000))[0]
     assert found.value == pytest.approx(float(np.sqrt(np.mean(y**2))))
     assert found.high - found.low == pytest.approx(2 * 1.96 / np.sqrt(2 * 20_000), rel=0.25)
+
+
+def test_a_table_of_text_has_a_linear_rival(rng: np.random.Generator) -> None:
+    words = np.array(["good", "fine", "bad", "poor", "so", "a"])
+    rows = [[*rng.choice(words, 6), f"n{i}"] for i in range(300)]
+    y = np.array([sum(word in ("good", "fine") for word in row) for row in rows], dtype=float)
+    frame = pd.DataFrame({"text": [" ".join(row) for row in rows]})
+    found = rivals(read_columns(frame[:200]), y[:200], read_columns(frame[200:]), None)
+    assert [rival.key for rival in found] == ["baseline", "linear"]
+    assert mean_squared_error(y[200:], found[1].predictions) < 0.5 * mean_squared_error(y[200:], found[0].predictions)
+    labels = np.where(y > 2, "many", "few")
+    tokens = pd.DataFrame({"tokens": rows})
+    classes = np.array(["few", "many", "none"])
+    both = rivals(read_columns(tokens[:200]), labels[:200], read_columns(tokens[200:]), classes)
+    assert both[1].predictions.shape == (100, 3)
+    assert np.mean(classes[both[1].predictions.argmax(axis=1)] == labels[200:]) > 0.8

@@ -22,7 +22,7 @@ from mercer.cli.output import (
     results_folder,
     strict_json,
 )
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 
 if TYPE_CHECKING:
     from mercer.workflow.question import FileQuestion, FitSettings, Question
@@ -369,18 +369,18 @@ def _print(training: Training, metrics: dict[str, Any], folder: Path) -> None:
     from mercer.estimators.summary import Summary
     from mercer.numeric.memory import format_bytes
     from mercer.planning import format_seconds
-    from mercer.workflow.training import changes
 
     question, result = training.question, training.model.result_
     left_out = [column for column in result.columns if column.note]
-    title = f"{question.data}: {question.target} from {len(result.columns) - len(left_out)} columns, {question.task} "
+    used = plural(len(result.columns) - len(left_out), "column")
+    title = f"{question.data}: {question.target} from {used}, {question.task} "
     lines = [
         *training.lines(),
         *[("left out", f"{column.name}: {column.note}") for column in left_out],
         ("model", "; ".join(f"{attempt.label} ({attempt.weight:.2f})" for attempt in result.chosen)),
         ("rows", _rows(training)),
         *_workers(training),
-        *[("note", words) for words in changes(training)],
+        *[("note", words) for words in training.notes],
         ("time, memory", f"{format_seconds(sum(training.seconds.values()))}, {format_bytes(training.peak_bytes)} at most"),
         ("written", f"{folder}: {MODEL} ({format_bytes(metrics['model_bytes'])}), {METRICS}, {REPORT}"),
     ]

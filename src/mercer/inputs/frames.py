@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -30,7 +30,12 @@ OBJECTS = (TEXT, GRAPH, MOLECULE)
 #: A text column is categorical if it has at most this many distinct values, or at most half as many as rows.
 FEW_LEVELS = 20
 
+#: Levels of a category that a model keeps, to tell new ones from known ones.
+KEPT_LEVELS = 10_000
+
 _IDENTIFIER = re.compile(r"(^|[_\s.-])(id|uuid|guid|key|index|rownames?)$|^(Unnamed: 0)$|[a-z]I[dD]$", re.IGNORECASE)
+
+_ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{3}|[.]\d{6})?)?(Z|[+-]\d{2}:\d{2})?)?$")
 
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 
@@ -49,7 +54,7 @@ class Column:
     kind: str  # one of the seven kinds above
     cells: Any  # (n,) float array with NaN for missing numbers, otherwise a list of n cells with None for missing ones
     holes: NDArray[np.bool_]  # (n,)
-    levels: tuple[Hashable, ...] = ()  # in order, for ordered categories
+    levels: tuple[Hashable, ...] = ()  # in order, for ordered categories; of a fitted model, of all categories
     note: str = ""  # why it is not used: constant, identifier, duplicate, all missing; otherwise empty
 
     def observed(self) -> Any:
@@ -62,6 +67,23 @@ class Column:
         """Return some rows of the column."""
         cells = self.cells[rows] if isinstance(self.cells, np.ndarray) else [self.cells[i] for i in rows]
         return replace(self, cells=cells, holes=self.holes[rows])
+
+
+def without_cells(column: Column) -> Column:
+    """Return a column without its cells; of categories the levels are kept, unless there are very many."""
+    levels = column.levels
+    if column.kind == CATEGORY:
+        known = tuple(dict.fromkeys(column.observed()))
+        levels = known if len(known) <= KEPT_LEVELS else ()
+    return replace(column, cells=[], holes=column.holes[:0], levels=levels)
+
+
+def unseen(column: Column, known: Column) -> list[Any]:
+    """Return the cells of a column of categories that are not levels of the column of a training table."""
+    if known.kind != CATEGORY or not known.levels:
+        return []
+    levels = set(known.levels)
+    return [cell for cell in column.observed() if cell not in levels]
 
 
 def some_rows(columns: list[Column], rows: Indices) -> list[Column]:  # (m,)
@@ -99,6 +121,38 @@ def read_columns(frame: Any, name: str = "X", *, unchecked: bool = False) -> lis
     for column in found:
         if column.kind == MOLECULE and not unchecked:
             check_molecules(column, name, frame.numbers if isinstance(frame, Table) else None)
+    return found
+
+
+def as_table(data: Any, name: str = "X") -> Any:
+    """Return a `Table` of a dict of columns, of a dict that is one row, or of a list of dicts; other data unchanged.
+
+    A row of a list may leave out cells, which are then missing.
+    """
+    if isinstance(data, Mapping):
+        single = not any(isinstance(cells, (Sequence, np.ndarray)) and not isinstance(cells, str) for cells in data.values())
+        columns = {str(label): [cells] if single else list(cells) for label, cells in data.items()}
+        sizes = {label: len(cells) for label, cells in columns.items()}
+        if len(set(sizes.values())) > 1:
+            shown = ", ".join(f"{label!r} has {size}" for label, size in list(sizes.items())[:6])
+            raise InputError(f"{name}: the columns of the dict have different lengths ({shown}). Give one cell per row.")
+    elif isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
+        columns = {
+            label: [row.get(label) for row in data] for label in dict.fromkeys(label for row in data for label in row)
+        }
+    else:
+        return data
+    if not columns:
+        raise InputError(f"{name} has no columns.")
+    return Table({str(label): _cells(cells) for label, cells in columns.items()})
+
+
+def _cells(cells: list[Any]) -> Any:  # -> (n,)
+    numbers = [cell for cell in cells if not is_missing(cell)]
+    if numbers and all(isinstance(cell, (int, float, np.number)) and not isinstance(cell, bool) for cell in numbers):
+        return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
     return found
 
 
@@ -148,6 +202,10 @@ def _as_kind(new: Column, old: Column, name: str) -> Column:
     words = {CATEGORY, TEXT, ORDERED, MOLECULE}
     if new.kind in words and old.kind in words:
         return replace(new, kind=old.kind, levels=old.levels)
+    if old.kind in words and new.kind == DATE:  # texts of a model that did not look for dates
+        return replace(
+            new, kind=old.kind, levels=old.levels, cells=[cell if cell is None else str(cell) for cell in new.cells]
+        )
     if old.kind in words and new.kind == NUMBER:  # categories written as numbers
         return replace(new, kind=old.kind, levels=old.levels, cells=_plain(new.cells))
     raise InputError(f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now.")
@@ -165,6 +223,7 @@ def _many(kind: str) -> str:
 
 
 def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashable, ...], str]]]:
+    frame = as_table(frame, name)
     if isinstance(frame, np.ndarray) or (isinstance(frame, (list, tuple)) and not hasattr(frame, "columns")):
         return _from_array(frame, name)
     if not hasattr(frame, "columns") and hasattr(frame, "__array__"):
@@ -248,11 +307,27 @@ def _column(name: str, cells: Any, levels: tuple[Hashable, ...], known: str, ask
         raise InputError(
             f"column {name!r} holds {describe(unhashable)}; argument must be a string or a number in every cell."
         )
+    if not asked and (times := _iso_times(clean)) is not None:
+        return Column(name, DATE, times, holes)
     kind = asked or _words(here)
     if kind == TEXT and not asked and looks_like_molecules(here):
         kind = MOLECULE
     return Column(name, kind, [None if hole else str(cell) for cell, hole in zip(clean, holes, strict=True)] if asked else
                   _plain(clean), holes)  # fmt: skip
+
+
+def _iso_times(cells: list[Any]) -> list[Any] | None:
+    """Return texts as dates, or as times without a zone; None unless every text is written in ISO form."""
+    here = [cell for cell in cells if cell is not None]
+    if not here or not all(isinstance(cell, str) and _ISO_TIME.match(cell) for cell in here):
+        return None
+    try:
+        if all(len(cell) == len("2026-11-16") for cell in here):
+            return [None if cell is None else datetime.date.fromisoformat(cell) for cell in cells]
+        times = [None if cell is None else datetime.datetime.fromisoformat(cell) for cell in cells]
+    except ValueError:  # such as February 30
+        return None
+    return [time.astimezone(datetime.UTC).replace(tzinfo=None) if time and time.tzinfo else time for time in times]
 
 
 def _numbers(name: str, values: Floats) -> Column:

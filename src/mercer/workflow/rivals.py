@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats
 from mercer.estimators.tables.encoding import encoding_of, numbers_of
-from mercer.inputs.frames import CATEGORY, NUMBER, OBJECTS, Column, like, some_rows
+from mercer.inputs.frames import CATEGORY, NUMBER, OBJECTS, TEXT, Column, like, some_rows
 
 #: Rows times classes that a rival is fitted on, at most: the comparison takes seconds on any table.
 MOST_CELLS = 100_000
@@ -59,6 +59,10 @@ def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | N
             _linear(some, target, new, classes, sampled + without),
             _boosting(some, target, new, classes, seed, sampled + without),
         ]
+        return found
+    texts = [column for column in train if column.kind == TEXT and not column.holes.all()]
+    if texts:
+        found.append(_linear_on_words(some_rows(texts, picked), target, like(test, texts), classes, sampled))
     return found
 
 
@@ -85,6 +89,30 @@ def _linear(train: list[Column], y: Array, test: list[Column], classes: Array | 
         model = LogisticRegression(max_iter=300).fit(Z, y)
     how = f"logistic regression, standardized columns{note}"
     return Rival(LINEAR, "a linear model", how, _placed(model.predict_proba(new), model.classes_, classes))
+
+
+def _linear_on_words(train: list[Column], y: Array, test: list[Column], classes: Array | None, note: str) -> Rival:
+    """Return a linear model on weighted counts of words, for tables of text only."""
+    from scipy.sparse import hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    parts = []
+    for column, other in zip(train, test, strict=True):
+        # every run of characters between spaces is a word, also a single letter
+        counts = TfidfVectorizer(token_pattern=r"(?u)\S+", sublinear_tf=True)
+        parts.append((counts.fit_transform(_texts(column)), counts.transform(_texts(other))))
+    Z, new = (hstack(side).tocsr() for side in zip(*parts, strict=True))
+    how = f"on weighted counts of words{note}"
+    if classes is None:
+        return Rival(LINEAR, "linear ridge", how, Ridge(alpha=1.0).fit(Z, y).predict(new))
+    model = LogisticRegression(max_iter=300).fit(Z, y)
+    return Rival(LINEAR, "a linear model", how, _placed(model.predict_proba(new), model.classes_, classes))
+
+
+def _texts(column: Column) -> list[str]:
+    words = ("" if cell is None else " ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in column.cells)
+    return [f"{text} ." for text in words]  # no text is without words
 
 
 def _boosting(train: list[Column], y: Array, test: list[Column], classes: Array | None, seed: int, note: str) -> Rival:

@@ -74,7 +74,7 @@ def test_one_row(mean: str) -> None:
     assert "one row" in gp.diagnosis_.notes[0]
     if mean == "constant":
         assert np.isnan(gp.loo_.residuals[0])  # nothing is left to fit the mean from
-    with pytest.raises(InputError, match=r'mean="linear" has \d coefficients for 1 rows'):
+    with pytest.raises(InputError, match=r'mean="linear" has \d coefficients for 1 row'):
         GaussianProcessRegressor(Gaussian(1.0), mean="linear").fit([[1.0, 2.0]], [3.0])
 
 

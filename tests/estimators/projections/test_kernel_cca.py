@@ -129,7 +129,7 @@ def test_a_failed_fit_leaves_nothing() -> None:
         ({"alpha": 1.0, "kernels": Linear()}, [np.ones((120, 2)), RIGHT], r"views\[0\] is constant"),
         ({"alpha": 0.0}, [LEFT, RIGHT], "alpha must be a number > 0"),
         ({"n_components": 0}, [LEFT, RIGHT], "n_components"),
-        ({"kernels": [Linear()]}, [LEFT, RIGHT], "1 kernels for 2 views"),
+        ({"kernels": [Linear()]}, [LEFT, RIGHT], "1 kernel for 2 views"),
         ({}, [LEFT[:2], RIGHT[:2]], "at least 3 rows"),
         ({}, [LEFT[:6], RIGHT[:6]], "needs at least 10 rows"),
         ({"alpha": 0.1}, [LEFT, np.where(RIGHT > 1, np.nan, RIGHT)], "NaN"),

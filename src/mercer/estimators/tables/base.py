@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
 from mercer.estimators.tables.fitting import Fitting, Member, Outcome
@@ -24,7 +24,7 @@ from mercer.estimators.tables.logistic import LandmarkFeatures
 from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
-from mercer.inputs.frames import Column, like, noted, read_columns, some_rows
+from mercer.inputs.frames import Column, as_table, like, noted, read_columns, some_rows, unseen
 from mercer.inputs.tables import Table
 from mercer.numeric.memory import budget_bytes
 from mercer.registry import record
@@ -89,7 +89,8 @@ class TableEstimator(BaseEstimator):
     # -- fit ---------------------------------------------------------------------------------------------------------
 
     def _training_columns(self, X: Any) -> list[Column]:
-        columns = noted(read_columns(_dense(type(self).__name__, X)))
+        X = _dense(type(self).__name__, X)
+        columns = noted(read_columns(X))
         n = len(columns[0].holes)
         if n < FEWEST:
             raise InputError(f"{type(self).__name__} needs at least {FEWEST} rows; X has n_samples={n} ({n} sample(s)).")
@@ -193,7 +194,8 @@ class TableEstimator(BaseEstimator):
     def new_inputs(self, X: Any) -> dict[str, Rows]:
         """Return a new table in every scaling that the model uses."""
         check_is_fitted(self)
-        columns = read_columns(_dense(type(self).__name__, X))
+        X = _dense(type(self).__name__, X)
+        columns = read_columns(X)
         if not self._by_name(X, columns):
             validate_data(self, X, reset=False, skip_check_array=True)  # warns if one of the two has no names
             known = self.result_.columns
@@ -201,9 +203,10 @@ class TableEstimator(BaseEstimator):
         return self.encode(columns)
 
     def notes(self, X: Any) -> list[str]:
-        """Return what to know about predictions for a table: missing cells that training did not have, and later rows."""
+        """Return notes on predictions for a table: missing cells and categories that are new, and later rows."""
         check_is_fitted(self)
-        columns = read_columns(_dense(type(self).__name__, X))
+        X = _dense(type(self).__name__, X)
+        columns = read_columns(X)
         if not self._by_name(X, columns):
             columns = [replace(column, name=old.name) for column, old in zip(columns, self.result_.columns, strict=True)]
         known = {column.name: column for column in like(columns, self._used)}
@@ -213,6 +216,12 @@ class TableEstimator(BaseEstimator):
                 count = int(known[old.name].holes.sum())
                 cells = f"{count:,} missing cell{'s' if count != 1 else ''}"
                 found.append(f"{old.name!r} has {cells}, and had none in training: filled with a typical value")
+        for column in self._used:
+            new = unseen(known[column.name], column)
+            if new:
+                some = ", ".join(repr(level) for level in list(dict.fromkeys(new))[:3])
+                cells = plural(len(new), "cell")
+                found.append(f"{column.name!r} has {cells} with a category that training did not have, such as {some}")
         for latest in self.result_.latest:
             later = later_rows([known.get(column.name, column) for column in columns], latest)
             if later:
@@ -372,7 +381,7 @@ def no_usable_columns(notes: dict[str, str]) -> str:
 def _dense(name: str, X: Any) -> Any:
     if sp.issparse(X):
         raise InputError(f"{name} takes data frames and dense arrays; X is sparse. Use X.toarray().")
-    return X
+    return as_table(X)
 
 
 def _shifted(table: Rows, places: list[int]) -> Rows:

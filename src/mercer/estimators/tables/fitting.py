@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.arrays import Array, Floats, Indices
+from mercer.errors import plural
 from mercer.estimators.progress import Meter
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candidates, given, of_molecules
@@ -35,7 +36,7 @@ from mercer.estimators.tables.search import (
 from mercer.estimators.tables.targets import LOGISTIC, YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
-from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, Column
+from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, Column, without_cells
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.numeric.memory import budget_bytes
@@ -295,6 +296,10 @@ class Fitting:
         pace = measured_pace(first.state.kernel, self.inputs[first.trial.candidate.scaling])
         count, self.landmarks = within(pace, n, len(picked), max(left, 0.5 * FINAL * self.seconds))
         kept = sorted(order[:count])
+        if self.landmarks is not None:
+            self.said.append(f"the time limit was reached: the model has {self._route(n)}")
+        if count < len(picked):
+            self.said.append(f"the time limit was reached: {count} of {plural(len(picked), 'member')} of the mean fitted")
         total = sum(picked[i].weight for i in kept)
         return [replace(picked[i], weight=picked[i].weight / total) for i in kept]
 
@@ -370,10 +375,18 @@ class Fitting:
         result = TableResult(
             objective.task, objective.measure, len(self.targets), len(tables.targets), tables.n_folds, self.notes, attempts,
             objective.reported(error), objective.reported(baseline), route, 0.0,
-            (*self._arranged(), *self.said, *search.effort.notes()), "" if self.layout is None else self.layout.describe(),
+            (*self._arranged(), *self._limited(len(tables.targets)), *self.said, *search.effort.notes()),
+            "" if self.layout is None else self.layout.describe(),
         )  # fmt: skip
-        bare = [replace(column, cells=[], holes=column.holes[:0]) for column in self.columns]
+        bare = [without_cells(column) for column in self.columns]
         return Outcome(bare, self.encoders, members, judged, targets, held_out, tables.inputs, result)
+
+    def _limited(self, searched: int) -> list[str]:
+        """Return the note on a search with fewer rows than without a time limit."""
+        n = len(self.targets)
+        if self.seconds is None or self.most() >= SEARCHED or searched >= min(n, SEARCHED):
+            return []
+        return [f"because of the time limit of {self.seconds:g} s, models were compared on {searched:,} of {n:,} rows"]
 
     def _arranged(self) -> list[str]:
         if self.layout is None or not self.layout.reason:

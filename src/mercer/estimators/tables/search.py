@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Floats, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.layout import Latest, gap_of
@@ -169,7 +169,7 @@ class Effort:
     def notes(self) -> list[str]:
         """Return the notes of a result on skipped and failed candidates."""
         skipped = (
-            [f"the time limit was reached: {len(self.skipped)} fits of candidates were skipped"] if self.skipped else []
+            [f"the time limit was reached: {plural(len(self.skipped), 'fit')} of candidates skipped"] if self.skipped else []
         )
         return skipped + [f"{name} failed: {reason}" for name, reason in self.failed.items()]
 
