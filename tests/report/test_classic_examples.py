@@ -60,5 +60,8 @@ def test_displays(rng: np.random.Generator) -> None:
     ball = NoveltyBall().fit(X)
     assert NoveltyDisplay.from_estimator(ball).new is None
     assert len(NoveltyDisplay.from_estimator(ball, X[:4]).new) == 4
-    with pytest.raises(InputError, match="loo_distances_"):
+    detector = mercer.NoveltyDetector().fit(X)
+    drawn = NoveltyDisplay.from_estimator(detector, X[:4] + 9.0)
+    assert np.array_equal(drawn.known, -detector.loo_scores_) and (drawn.new > drawn.radius).all()
+    with pytest.raises(InputError, match="has no scores of rows left out"):
         NoveltyDisplay.from_estimator(model)
