@@ -53,7 +53,11 @@ def exact_coordinates(kernel: Kernel, rows: Rows, weights: Floats) -> Coordinate
     kept = np.flatnonzero(values > ROUNDING * len(K) * largest)[::-1]
     transform = root[:, None] * vectors[:, kept] / np.sqrt(values[kept])
     transform -= share[:, None] * transform.sum(axis=0)  # the coefficients of a difference to the mean add up to zero
-    return Coordinates(values[kept], centered @ transform, rows.data, transform, means @ transform)
+    if root.all():
+        Z = vectors[:, kept] * np.sqrt(values[kept]) / root[:, None]
+    else:
+        Z = centered @ transform
+    return Coordinates(values[kept], Z, rows.data, transform, means @ transform)
 
 
 def landmark_coordinates(kernel: Kernel, rows: Rows, weights: Floats, count: int, rng: np.random.Generator) -> Coordinates:

@@ -19,7 +19,8 @@ from mercer.estimators.projections import routes
 from mercer.estimators.projections.kernel_discriminant import loo_error
 from mercer.grams.coordinates import exact_coordinates, landmark_coordinates
 from mercer.inputs import Rows
-from mercer.linalg.generalized import generalized_eigenpairs
+from mercer.linalg import generalized
+from mercer.linalg.generalized import cross_eigenpairs, generalized_eigenpairs
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(25, 2)) + center for center in ([0, 0], [3, 1], [0, 4])])
@@ -119,6 +120,17 @@ def test_generalized_eigenpairs_against_a_general_solver() -> None:
     values, W = generalized_eigenpairs(A, b, 3)
     assert np.allclose(values, la.eigh(A, np.diag(b), eigvals_only=True)[::-1][:3])
     assert np.allclose(A @ W, b[:, None] * W * values) and np.allclose((W * b[:, None]).T @ W, np.eye(3))
+
+
+def test_cross_eigenpairs_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    C, b, d = rng.normal(size=(60, 40)), rng.uniform(0.5, 2.0, 60), rng.uniform(0.5, 2.0, 40)
+    dense = cross_eigenpairs(C, b, d, 3)
+    monkeypatch.setattr(generalized, "ROWS", 10)
+    monkeypatch.setattr(generalized, "ROWS_PER_PAIR", 2)
+    values, vectors = cross_eigenpairs(C, b, d, 3)
+    assert np.allclose(values, dense[0], rtol=1e-10)
+    assert np.allclose(np.abs(vectors.T @ (b[:, None] * dense[1])), np.eye(3), atol=1e-8)
 
 
 def test_strings_and_files(tmp_path: Path) -> None:

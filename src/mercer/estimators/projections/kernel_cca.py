@@ -21,7 +21,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
-from mercer.linalg.generalized import generalized_eigenpairs
+from mercer.linalg.generalized import cross_eigenpairs, generalized_eigenpairs
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route, choose_route
 from mercer.registry import estimator
@@ -215,7 +215,7 @@ def canonical_weights(views: Sequence[Coordinates], alpha: float, count: int) ->
     if len(views) == 2:
         first, second = penalized
         cross = views[0].Z.T @ views[1].Z / n
-        _, left = generalized_eigenpairs((cross / second) @ cross.T, first, q)
+        _, left = cross_eigenpairs(cross, first, second, q)
         right = (cross.T @ left) / second[:, None]
         right /= np.sqrt(np.maximum(np.einsum("rq,r,rq->q", right, second, right), np.finfo(np.float64).tiny))
         weights = [left, right]
