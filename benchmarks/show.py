@@ -85,6 +85,8 @@ SHOWS = {
         "table models beside tuned gradient boosting on real tables",
         "benchmarks.table_quality",
         "benchmarks.table_quality --task classification",
+        "benchmarks.table_mixed",
+        "benchmarks.table_categories",
     ),
     "walk": _modules("files that a call passes through, in order", "benchmarks.walk"),
 }
