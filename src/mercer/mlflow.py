@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, MissingExtraError
 from mercer.persist import load, save
+from mercer.writing import write_whole
 
 #: Name of the flavor, and of the model file in the folder of an MLflow model.
 FLAVOR, FILE = "mercer", "model.mercer"
@@ -44,7 +45,7 @@ def save_model(model: Any, path: Any, mlflow_model: Any = None, **more: Any) -> 
         setattr(described, name, value)
     described.add_flavor(FLAVOR, data=FILE, version=version("mercer"), estimator=type(model).__name__)
     flow.pyfunc.add_to_model(described, loader_module=__name__, data=FILE)
-    (folder / "requirements.txt").write_text(f"mercer=={version('mercer')}\n", encoding="utf-8")
+    write_whole(folder / "requirements.txt", f"mercer=={version('mercer')}\n".encode())
     described.save(folder / "MLmodel")
 
 
