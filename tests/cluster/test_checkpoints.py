@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -12,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import mercer
 from mercer.errors import InputError
 from mercer.grams.chunks import journal, tasks
 from mercer.grams.chunks import rows as chunked
 from mercer.grams.chunks.journal import Journal
+from mercer.inputs.chunks import Chunk
 from tests.cluster.cases import BY_NAME, CASES, NEW, STEP, Case, X, Y
 
 
@@ -100,6 +104,32 @@ def test_other_fits_and_other_data_are_refused(tmp_path: Path, monkeypatch: pyte
     model().fit(mercer.chunks(X, Y, rows=50, checkpoint=tmp_path / "kept"))
 
 
+@pytest.mark.parametrize("place", [3, 60, 130, 199])
+def test_one_changed_row_anywhere_is_noticed(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of the old rows must not be mixed with those of new ones, wherever the change is."""
+    interrupted_at(9, tmp_path / "kept", monkeypatch)
+    moved, targets = X.copy(), Y.copy()
+    moved[place, 0] += 1e-9
+    targets[place] += 1e-9
+    for rows, y in ((moved, Y), (X, targets)):
+        with pytest.raises(InputError, match=rf"the rows of chunk {place // 50} differ \(1 of 21 chunks have changed\)"):
+            model().fit(mercer.chunks(rows, y, rows=50, checkpoint=tmp_path / "kept"))
+    model().fit(mercer.chunks(X, Y, rows=50, checkpoint=tmp_path / "kept"))
+
+
+def test_digests_depend_on_the_content_of_every_kind_of_rows() -> None:
+    def digest(X: Any, y: Any = None) -> str:
+        return journal.digest_of(Chunk(0, "here", X, y))[1]
+
+    labeled = [[mercer.Graph(3, [(0, 1), (1, 2)], node_labels=labels)] for labels in ("COC", "CON")]
+    frames = [pd.DataFrame({"a": [1.0, 2.0], "b": ["u", word]}) for word in "vw"]
+    sparse = [sp.csr_array(np.diag([1.0, value])) for value in (2.0, 3.0)]
+    objects = [np.array([["a", 1.0]], dtype=object), np.array([["a", 2.0]], dtype=object)]
+    for first, second in (labeled, frames, sparse, objects, [["ab", "c"], ["a", "bc"]]):
+        assert digest(first) == digest(copy.deepcopy(first)) != digest(second)
+    assert digest(np.zeros((2000, 1)), np.arange(2000.0)) != digest(np.zeros((2000, 1)), np.arange(2000.0)[::-1])
+
+
 def test_damaged_and_forged_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "kept"
     interrupted_at(9, folder, monkeypatch)
@@ -143,7 +173,7 @@ def test_nothing_else_in_the_folder_is_touched(tmp_path: Path) -> None:
 
 def test_partial_sums_are_not_written_all_the_time(tmp_path: Path) -> None:
     rows = chunked.ChunkedRows.opened(mercer.chunks(X, rows=50), "vectors", None, "test")
-    mine = Journal(tmp_path / "kept", "test", rows.lengths or (), rows.head)
+    mine = Journal(tmp_path / "kept", "test", [digest for _, digest in rows.map(journal.digest_of)])
     mine.result(model)
     mine.note(8, (None, None, (np.zeros(3),)))
     first = (tmp_path / "kept" / "under-way.npz").stat().st_mtime_ns

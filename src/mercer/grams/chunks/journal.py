@@ -1,8 +1,9 @@
 """Checkpoints of a fit over chunks: the sums that are done, written completely or not at all, used only for the same fit.
 
 A checkpoint is a folder with one file per finished pass and one for the pass that is under way. Each file is a NumPy archive
-of plain arrays with a line of text: which fit on which data it belongs to, which pass, how many chunks are in it, and a
-digest of its numbers. A fit that is started again goes through the same passes; those on file are read instead of made.
+of plain arrays with a line of text: which fit it belongs to, the digest of every chunk, which pass, how many chunks are in
+it, and a digest of its numbers. A fit that is started again reads every chunk and compares its digest, before any sum is
+used, and goes through the same passes; those on file are read instead of made.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.inputs.chunks import Chunk
+from mercer.inputs.graphs import Graph
 from mercer.inputs.vectors import is_frame
 from mercer.writing import write_whole
 
@@ -39,9 +42,10 @@ PASS, UNDER_WAY = "pass-{:05d}.npz", "under-way.npz"
 class Journal:
     """The checkpoint of one fit."""
 
-    def __init__(self, folder: Path, fit: str, lengths: Sequence[int], head: Chunk) -> None:
+    def __init__(self, folder: Path, fit: str, digests: Sequence[str]) -> None:
         self._folder = folder
-        self._key = _fingerprint(fit, lengths, head)
+        self._key = hashlib.sha256(fit.encode()).hexdigest()
+        self._digests = list(digests)
         self._number = 0
         self._work = ""
         self._next = 0.0
@@ -98,6 +102,7 @@ class Journal:
         }
         header = {
             "fit": self._key,
+            "chunks": self._digests,
             "pass": self._number,
             "work": self._work,
             "done": done,
@@ -110,10 +115,11 @@ class Journal:
 
     def _read(self, path: Path) -> tuple[dict[str, Any], Levels]:
         header, arrays = _opened(path)
-        if header.get("fit") != self._key:
+        other = self._difference(header)
+        if other is not None:
             raise InputError(
-                f"{path}: this checkpoint is of another fit: the estimator, its parameters or the data differ. Give another "
-                "folder, or delete this one to start again."
+                f"{path}: this checkpoint is of another fit: {other}. Give another folder, or delete this one to start "
+                "again."
             )
         if header.get("work") != self._work and header.get("pass") == self._number:
             raise InputError(f"{path}: this checkpoint is of another version; delete {path.parent} to start again.")
@@ -127,23 +133,53 @@ class Journal:
             raise _damaged(path) from None
         return header, tuple(levels)
 
+    def _difference(self, header: dict[str, Any]) -> str | None:
+        """What differs between the fit of a file and this one; None if it is the same fit on the same rows."""
+        if header.get("fit") != self._key:
+            return "the estimator or its parameters differ"
+        kept = header.get("chunks")
+        if not isinstance(kept, list) or len(kept) != len(self._digests):
+            return "the data have another number of chunks"
+        changed = [number for number, pair in enumerate(zip(kept, self._digests, strict=True)) if pair[0] != pair[1]]
+        if not changed:
+            return None
+        return f"the rows of chunk {changed[0]} differ ({len(changed)} of {len(kept)} chunks have changed)"
+
 
 def _flat(levels: Levels) -> Arrays:
     assert levels[0] is not None
     return levels[0]
 
 
-def _fingerprint(fit: str, lengths: Sequence[int], head: Chunk) -> str:
-    """Return a digest of a fit and its data: the estimator as text, the lengths of the chunks, the first rows."""
-    made = hashlib.sha256(fit.encode())
-    made.update(repr(tuple(lengths)).encode())
-    parts: tuple[Any, ...] = (head.X, head.y, head.weights)
-    for values in parts:
-        if isinstance(values, np.ndarray) and values.dtype != object:
-            made.update(np.ascontiguousarray(values).tobytes())
-        else:
-            made.update(repr([list(values[c]) for c in values.columns] if is_frame(values) else values).encode())
-    return made.hexdigest()
+def digest_of(chunk: Chunk) -> tuple[int, str]:
+    """Return the number of rows of a chunk, and a digest of its rows, targets and weights."""
+    made = hashlib.blake2b(digest_size=16)
+    for values in (chunk.X, chunk.y, chunk.weights):
+        for part in _contents(values):
+            made.update(len(part).to_bytes(8, "little"))
+            made.update(part)
+    return len(chunk), made.hexdigest()
+
+
+def _contents(values: Any) -> Iterator[bytes]:
+    """The content of a collection of any kind, in an order that depends on nothing else."""
+    if sp.issparse(values):
+        for array in (values.data, values.indices, values.indptr, np.array(values.shape)):
+            yield from _contents(array)
+    elif isinstance(values, np.ndarray) and values.dtype != object:
+        yield f"{values.dtype.str} {values.shape}".encode()
+        yield memoryview(np.ascontiguousarray(values)).cast("B") if values.size else b""
+    elif is_frame(values):
+        for name in values.columns:
+            yield str(name).encode()
+            yield from _contents(np.asarray(values[name].to_numpy()))
+    elif isinstance(values, Graph):
+        yield repr((values.n_nodes, values.edges, values.node_labels, values.edge_labels, values.smiles)).encode()
+    elif isinstance(values, (list, tuple, np.ndarray)):
+        for item in values:
+            yield from _contents(item)
+    else:
+        yield repr(values).encode()
 
 
 def _digest(arrays: dict[str, Array]) -> str:

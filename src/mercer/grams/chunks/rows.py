@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError
-from mercer.grams.chunks.journal import Journal
+from mercer.grams.chunks.journal import Journal, digest_of
 from mercer.grams.chunks.tasks import GROUP, Arrays, Here, Runner, RunningSums, Task, Work, head_of, length_of, taken_of
 from mercer.inputs.chunks import Chunk, ChunkReader, Chunks, DaskPart, Loaded, ReadTargets, UnreadPart, stacked
 from mercer.inputs.rows import Rows, take
@@ -107,10 +107,12 @@ class ChunkedRows:
         self = cls(source, replace(reader, width=columns_of(head.X), names=names), runner, None, head)
         if source.once:
             self._first = chain(seen, parts)
+        elif source.checkpoint is not None:  # one pass counts the rows and digests them
+            found = [(0, "") if one is None else one for one in self.map(digest_of)]
+            self.lengths = tuple(n for n, _ in found)
+            self._journal = Journal(source.checkpoint, fit, [digest for _, digest in found])
         elif source.lengths is None:
             self.lengths = tuple(n or 0 for n in self.map(length_of))
-        if source.checkpoint is not None:
-            self._journal = Journal(source.checkpoint, fit, self.lengths or (), head)
         return self
 
     # -- properties of the rows -----------------------------------------------------------------------------------
@@ -161,8 +163,10 @@ class ChunkedRows:
         return Shape(self.n, targets, 8, features, columns_of(self.head.X) or 1)
 
     def passes_before(self, kernel: Kernel) -> int:
-        """Return the passes before a solver begins: to count the rows, and to draw those that fix a "median"."""
-        return int(not self.counted and not self.once) + int(kernel.unresolved and not self.once)
+        """Return the passes before a solver begins: to count or digest the rows, and to draw those that fix a "median"."""
+        return int((not self.counted or self._journal is not None) and not self.once) + int(
+            kernel.unresolved and not self.once
+        )
 
     # -- operations on every chunk -----------------------------------------------------------------------------------------
 
