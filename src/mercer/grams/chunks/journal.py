@@ -168,7 +168,7 @@ def _contents(values: Any) -> Iterator[bytes]:
             yield from _contents(array)
     elif isinstance(values, np.ndarray) and values.dtype != object:
         yield f"{values.dtype.str} {values.shape}".encode()
-        yield memoryview(np.ascontiguousarray(values)).cast("B") if values.size else b""
+        yield np.ascontiguousarray(values).tobytes()
     elif is_frame(values):
         for name in values.columns:
             yield str(name).encode()
