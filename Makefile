@@ -53,6 +53,9 @@ FAST_TESTS = tests/test_architecture.py tests/test_public_names.py tests/test_re
   tests/kernels/test_base.py tests/kernels/test_stationary.py tests/estimators/ridge/test_kernel_ridge.py \
   tests/benchmarks/test_evidence.py --ignore tests/linalg/box_qp
 
+CPU_TESTS = $(FAST_TESTS) tests/grams tests/estimators/ridge tests/estimators/gp/test_gaussian_process.py \
+  tests/estimators/svm/test_svc.py tests/twosample/test_chunks.py tests/twosample/test_exactness.py
+
 check: lint typecheck  ## lint, format, types and a fast part of the tests, in less than 100 s
 	$(PY) -m ruff format --check src tests benchmarks examples scripts
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile $(FAST_TESTS)
@@ -92,6 +95,10 @@ test: lint typecheck $(STAMPS)/compiled  ## lint, types, all tests and doctests:
 
 test-slow: $(STAMPS)/dev  ## the tests marked slow, and only those
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
+
+# Other BLAS kernels, instruction sets, numbers of threads and random orders; the settings are listed in the script.
+test-cpus: $(STAMPS)/compiled  ## the fast part of the tests under other processors' instructions, threads and orders
+	$(PY) scripts/test_cpus.py -n $(WORKERS) --dist loadfile $(CPU_TESTS)
 
 test-cluster: $(STAMPS)/dev  ## killed workers, checkpoints after kill -9, files larger than memory
 	$(PY) -m pytest -n 0 -m "slow or not slow" tests/cluster

@@ -224,7 +224,7 @@ def campaign(rows: Any, y: Any, seed: int, how: str, start: int = 5, batch: int 
 def suggest(seeds: int) -> None:
     """Three assays: experiments to the top 1 % in random order, by the greedy mean and by expected improvement.
 
-    Kernel, noise and start were chosen among some dozen kernels and twenty settings on these assays: the numbers are optimistic.
+    Kernel, noise and start were chosen among a dozen kernels and twenty settings on these assays, so numbers are optimistic.
     """
     found = {}
     for assay in assays()[:3]:

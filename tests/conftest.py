@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,17 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 # In continuous integration a failure has to come back on the next run, so the examples are the same every time.
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Shuffle the tests within each file, and the files, if MERCER_TEST_ORDER holds a seed (`make test-cpus`)."""
+    seed = os.environ.get("MERCER_TEST_ORDER")
+    if seed:
+        draw = random.Random(int(seed))
+        files = sorted({str(item.path) for item in items})
+        place = dict(zip(files, draw.sample(range(len(files)), len(files)), strict=True))
+        draw.shuffle(items)
+        items.sort(key=lambda item: place[str(item.path)])
 
 
 @pytest.fixture(scope="session")
