@@ -297,6 +297,17 @@ def test_a_value_that_is_rounding_at_all_neighbors_is_not_a_counterexample() -> 
         assert find_counterexample(kernel, x) is None, x
 
 
+def test_a_cancellation_that_rounds_alike_at_all_neighbors_is_not_a_counterexample() -> None:
+    """(k + c <x,z>) - c <x,z> rounds k to a multiple of one unit of c <x,z>, wherever the points move."""
+
+    def rounded(X: Any, Z: Any) -> Any:
+        X, Z = np.asarray(X), np.asarray(Z)
+        return (np.tanh(0.02 * X) @ np.tanh(0.02 * Z).T + 2e7 * (X @ Z.T)) - 2e7 * (X @ Z.T)
+
+    for points in ([[200.0], [250.0]], [[1000.0], [3000.0]], [[0.5], [60.0], [700.0]]):
+        assert find_counterexample(Function(rounded), np.array(points)) is None, points
+
+
 @pytest.mark.parametrize("size", [1e307, 1.2e308, 1.7e308])
 @pytest.mark.parametrize("given", [False, True])
 def test_values_near_the_largest_float_are_searched(size: float, given: bool) -> None:
