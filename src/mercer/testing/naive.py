@@ -224,20 +224,22 @@ def subsequence(s: Sequence[Any], t: Sequence[Any], p: int, decay: float = 0.5) 
 def local_alignment(
     s: Sequence[Any], t: Sequence[Any], beta: float, score: Callable[[Any, Any], float], gap_open: float, gap_extend: float
 ) -> float:
-    """The sum over all local alignments, which are pairs of places that rise in both strings, of exp(beta score)."""
+    """The sum over all local alignments, which are pairs of places that rise in both strings, of exp(beta score).
 
-    def cost(places: tuple[int, ...]) -> float:
-        gaps = [after - before - 1 for before, after in itertools.pairwise(places)]
-        return sum(gap_open + (gap - 1) * gap_extend for gap in gaps if gap)
+    Every alignment but the empty one ends with one pair of places, and continues an alignment that ends before both or is new.
+    """
+
+    def cost(gap: int) -> float:
+        return gap_open + (gap - 1) * gap_extend if gap else 0.0
 
     def total(x: Sequence[Any], z: Sequence[Any]) -> float:
-        terms = [1.0]
-        for size in range(1, min(len(x), len(z)) + 1):
-            for left in itertools.combinations(range(len(x)), size):
-                for right in itertools.combinations(range(len(z)), size):
-                    aligned = sum(score(x[i], z[j]) for i, j in zip(left, right, strict=True))
-                    terms.append(math.exp(beta * (aligned - cost(left) - cost(right))))
-        return math.fsum(terms)
+        ending: dict[tuple[int, int], float] = {}
+        for i, j in itertools.product(range(len(x)), range(len(z))):
+            before = [
+                ending[k, m] * math.exp(-beta * (cost(i - k - 1) + cost(j - m - 1))) for k in range(i) for m in range(j)
+            ]
+            ending[i, j] = math.exp(beta * score(x[i], z[j])) * (1.0 + math.fsum(before))
+        return 1.0 + math.fsum(ending.values())
 
     return total(s, t) / math.sqrt(total(s, s) * total(t, t))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from functools import partial
 from typing import Any
 
@@ -32,6 +34,26 @@ def test_values_are_sums_over_all_alignments(kind: str, compiled: bool, data: st
     with route(compiled):
         found = kernel(X)
     np.testing.assert_allclose(found, [[twin(x, z) for z in X] for x in X], rtol=1e-12, atol=1e-300)
+
+
+def by_enumeration(s: str, t: str, beta: float, score: Any, gap_open: float, gap_extend: float) -> float:
+    """The sum over all alignments, written out."""
+    terms = [1.0]
+    for size in range(1, min(len(s), len(t)) + 1):
+        for left, right in itertools.product(*(itertools.combinations(range(len(x)), size) for x in (s, t))):
+            gaps = [b - a - 1 for places in (left, right) for a, b in itertools.pairwise(places)]
+            aligned = sum(score(s[i], t[j]) for i, j in zip(left, right, strict=True))
+            lost = sum(gap_open + (gap - 1) * gap_extend for gap in gaps if gap)
+            terms.append(math.exp(beta * (aligned - lost)))
+    return math.fsum(terms)
+
+
+def test_the_twin_equals_the_sum_over_all_alignments() -> None:
+    chosen: dict[str, Any] = {"beta": 0.4, "score": letter, "gap_open": 2.0, "gap_extend": 0.5}
+    for s, t in (("ACGTA", "AGTCA"), ("AAAA", "AA"), ("", "ACG"), ("C", "C")):
+        own = [by_enumeration(x, x, **chosen) for x in (s, t)]
+        expected = by_enumeration(s, t, **chosen) / math.sqrt(own[0] * own[1])
+        assert math.isclose(naive.local_alignment(s, t, **chosen), expected, rel_tol=1e-12)
 
 
 def test_laws() -> None:
