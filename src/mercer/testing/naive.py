@@ -226,7 +226,7 @@ def local_alignment(
 ) -> float:
     """The sum over all local alignments, which are pairs of places that rise in both strings, of exp(beta score).
 
-    Every alignment but the empty one ends with one pair of places, and continues an alignment that ends before both or is new.
+    Every alignment but the empty one ends with a pair of places, and is new or continues one that ends before both.
     """
 
     def cost(gap: int) -> float:
