@@ -46,7 +46,7 @@ LAYERS: dict[str, set[str]] = {
     "export": _MODELS,  # ONNX and JavaScript of every estimator that has a closed form
     "translation": _MODELS,  # every estimator with a counterpart elsewhere, by name
     "workflow": _MODELS | {"persist"},
-    "mlflow": {"errors", "persist"},  # model files in the folders of MLflow
+    "mlflow": {"errors", "writing", "persist"},  # model files in the folders of MLflow
     "datasets": {"errors", "inputs"},
     "report": _TOP | {"markup"},
     "testing": _MODELS,

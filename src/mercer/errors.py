@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 _PACKAGE = _os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 
 #: Nouns that messages count.
+# "features" is left as it is: the contract tests of scikit-learn read "X has 1 features".
 _SINGULAR = {
     "classes": "class", "entries": "entry", "matrices": "matrix", "vertices": "vertex",
     **{f"{noun}s": noun for noun in (
         "array", "argument", "block", "candidate", "cell", "chunk", "column", "component", "date", "duplicate",
-        "description", "edge", "error", "feature", "file", "fold", "graph", "group", "kernel", "label", "landmark", "letter",
+        "description", "edge", "error", "file", "fold", "graph", "group", "kernel", "label", "landmark", "letter",
         "level", "molecule", "name", "node", "number", "pair", "parameter", "point", "row", "sample", "sequence", "step",
         "string", "target", "task", "term", "value", "view",
     )},

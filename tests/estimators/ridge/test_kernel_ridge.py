@@ -227,7 +227,7 @@ def test_an_interrupted_refit_leaves_the_old_model(data: tuple, monkeypatch: pyt
     ("change", "words"),
     [
         ({"alpha": -1.0}, "alpha must be finite and >= 0"),
-        ({"alpha": [1.0, 2.0]}, "2 entries for 1 targets"),
+        ({"alpha": [1.0, 2.0]}, "2 entries for 1 target"),
         ({"alpha": "big"}, "alpha must be a number"),
         ({"solver": "qr"}, "solver must be one of"),
         ({"loss": "absolute"}, "loss must be"),
