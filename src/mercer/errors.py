@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = _os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 
-#: Nouns that messages count.
-# "features" is left as it is: the contract tests of scikit-learn read "X has 1 features".
+#: Nouns that messages count. "features" is not among them: the contract tests of scikit-learn read "X has 1 features".
 _SINGULAR = {
     "classes": "class", "entries": "entry", "matrices": "matrix", "vertices": "vertex",
     **{f"{noun}s": noun for noun in (
