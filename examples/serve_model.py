@@ -1,10 +1,14 @@
-"""
-A prediction service in forty lines
-===================================
+"""A prediction service with the standard library
 
-A web service with the standard library alone: POST rows as JSON, get predictions and intervals. The model file is read
-once; threads share the model, because `predict` changes nothing in it.
+Post rows as JSON and get predictions with intervals; the model file is read once, and threads share the model.
+
+    python examples/serve_model.py [--out FOLDER]
+
+`predict` changes nothing in a model, so one model serves all threads. An error about the input becomes an answer with its
+message.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -14,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import mercer
@@ -33,19 +38,40 @@ class Service(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(answer).encode())
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--out", type=Path, default=Path("build/examples"))
-folder = parser.parse_args().out
-folder.mkdir(parents=True, exist_ok=True)
-X = np.random.default_rng(0).uniform(0.0, 6.0, (302, 2))
-y = np.sin(X[:, 0]) * X[:, 1]
-mercer.save(mercer.KernelRidge(alpha=0.1).fit(X[:300], y[:300]), folder / "service.mercer")
-server = ThreadingHTTPServer(("127.0.0.1", 0), Service)
-server.model = mercer.load(folder / "service.mercer")
-Thread(target=server.serve_forever, daemon=True).start()
-for rows in (X[300:302].tolist(), [[1.0]]):  # two rows, and one with a column missing
+def ask(server, rows):
+    """Post rows to the service; return the status and the answer."""
     request = urllib.request.Request(f"http://127.0.0.1:{server.server_port}", json.dumps({"rows": rows}).encode())
     try:
-        print(json.loads(urllib.request.urlopen(request).read()))
+        return 200, json.loads(urllib.request.urlopen(request).read())
     except urllib.error.HTTPError as error:
-        print(error.code, json.loads(error.read()))
+        return error.code, json.loads(error.read())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, default=Path("build/examples"))
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 6.0, (200, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=200)
+    mercer.save(mercer.KernelRidge(alpha=0.1).fit(X, y), folder / "service.mercer")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    server.model = mercer.load(folder / "service.mercer")
+    Thread(target=server.serve_forever, daemon=True).start()
+    grid = np.linspace(0.0, 6.0, 100)
+    status, answer = ask(server, grid[:, None].tolist())
+    print(status, len(answer["prediction"]), "predictions")
+    print(*ask(server, [[1.0, 2.0]]))  # a row with a column too many
+    server.shutdown()
+    figure, axes = plt.subplots(figsize=(6.0, 4.0))
+    axes.plot(*X.T, y, ".", color="gray", ms=4, label="training rows")
+    axes.plot(grid, answer["prediction"], label="prediction of the service")
+    axes.fill_between(grid, *np.transpose(answer["interval"]), alpha=0.2, label="90 % interval of y")
+    axes.set(xlabel="x", ylabel="y")
+    axes.legend(frameon=False)
+    figure.savefig(folder / "serve_model.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()

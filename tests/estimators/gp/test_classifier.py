@@ -184,5 +184,5 @@ def test_bad_input_is_named(gp: GaussianProcessClassifier, y: np.ndarray, messag
     with pytest.raises(InputError, match=message):
         gp.fit(X, y)
     fitted = GaussianProcessClassifier(optimizer=None).fit(X, TWO)
-    with pytest.raises(InputError, match="entries of theta_names_"):
+    with pytest.raises(InputError, match="1 entry of theta_names_"):
         fitted.log_marginal_likelihood([1.0, 2.0, 3.0])
