@@ -4,6 +4,7 @@
     python -m benchmarks.dependence graphs    # skeletons of 20 random graphs with 10 nodes, PC with each test
     python -m benchmarks.dependence level     # 2,000 draws: mmd_test and hsic_test with scaled columns, four settings each
     python -m benchmarks.dependence stein     # 2,000 draws: stein_test for two densities, and power against a missing mode
+    python -m benchmarks.dependence linear    # power of the linear-time form of mmd_test beside that over all pairs
 
 Each part ends with one line and exit code 1 if a bound is missed. Seeds are fixed.
 """
@@ -187,6 +188,27 @@ def stein(draws: int = DRAWS) -> int:
     return _verdict(all(0.035 <= share <= 0.065 for share in null.values()), "stein_test: " + line)
 
 
+def linear(draws: int = 100) -> int:
+    """Power of mmd_test over all pairs and through features, for shifts that become smaller with the number of rows."""
+    from mercer import mmd_test
+
+    words, good = [], True
+    for n, shift in ((200, 0.30), (500, 0.19)):
+        rejected = {}
+        for method in ("exact", "features"):
+            found = 0
+            for draw in range(draws):
+                rng = np.random.default_rng([n, draw])
+                X, Y = rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
+                Y[:, 0] += shift
+                found += mmd_test(X, Y, method=method, n_permutations=199, random_state=draw).pvalue <= LEVEL
+            rejected[method] = found / draws
+        words.append(f"{n} rows {rejected['features']:.2f} for {rejected['exact']:.2f}")
+        print(words[-1], flush=True)
+        good &= rejected["features"] >= 0.6 * rejected["exact"]
+    return _verdict(good, f"power of the linear-time form for that over all pairs, {draws} draws: {'; '.join(words)}")
+
+
 def _verdict(good: bool, line: str) -> int:
     print(("PASS: " if good else "NOT REACHED: ") + line)
     return 0 if good else 1
@@ -195,7 +217,7 @@ def _verdict(good: bool, line: str) -> int:
 def main(arguments: list[str]) -> int:
     """Run one part."""
     parts = {
-        "speed": speed, "graphs": graphs, "level": level, "stein": stein,
+        "speed": speed, "graphs": graphs, "level": level, "stein": stein, "linear": linear,
         "large-ci": lambda: large("ci"), "large-mmd": lambda: large("mmd"),
     }  # fmt: skip
     if len(arguments) != 1 or arguments[0] not in parts:

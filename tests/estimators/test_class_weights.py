@@ -12,11 +12,13 @@ import mercer
 from mercer.errors import InputError
 from mercer.inputs.labels import class_weights
 
-#: Every public estimator with class weights.
+#: Every public estimator with class weights but the table models, which test_table_weights.py has.
 WEIGHTED = sorted(
     name
     for name in mercer.__all__
-    if inspect.isclass(getattr(mercer, name)) and "class_weight" in inspect.signature(getattr(mercer, name)).parameters
+    if inspect.isclass(getattr(mercer, name))
+    and "class_weight" in inspect.signature(getattr(mercer, name)).parameters
+    and not name.startswith("Table")
 )
 MORE: dict[str, dict[str, Any]] = {
     "SVC": {"tol": 1e-10, "C": 0.7},

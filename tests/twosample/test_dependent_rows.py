@@ -120,7 +120,7 @@ def test_columns_of_series_are_explained_by_blocks() -> None:
     [
         (lambda X: mmd_test(X, X, blocks=0), InputError, "blocks must be a whole number >= 1, 'auto', or None"),
         (lambda X: mmd_test(X, X, blocks="shifts"), InputError, "blocks must be"),
-        (lambda X: mmd_test(X, X, blocks=30), InputError, "leave 1 blocks of X and 1 of Y; at least 5"),
+        (lambda X: mmd_test(X, X, blocks=30), InputError, "leave 1 block of X and 1 of Y; at least 5"),
         (lambda X: hsic_test(X, X, blocks=30), InputError, "40 rows make fewer than 5 blocks of 30"),
         (lambda X: hsic_test(X, X, blocks="some"), InputError, "'auto' or 'shifts'"),
         (lambda X: mmd_test(chunks([X]), chunks([X]), blocks=5), CapabilityError, "needs rows in memory"),

@@ -74,6 +74,7 @@ class _Part:
         dual, intercept = member.model.columns()
         self.member, self.output = member, output
         self.function = DualFunction(member.model.kernel, member.model.X, dual[:, output], float(intercept[output]))
+        self.every = DualFunction(member.model.kernel, member.model.X, dual, np.asarray(intercept))
         self.known = Rows(member.model.X, "X_fit_")
 
     def parts(self, here: Rows, weigh: Weigh | None) -> tuple[ObjectParts, float]:
@@ -84,17 +85,21 @@ class _Part:
         """
         found, transform = object_parts(self.function, self.known, here, weigh), self.member.transform
         none = self.function.intercept + found.letters.base
-        start, end = self._target(none), self._target(self.function.intercept + found.letters.total)
-        if not len(transform.power):
+        others = self.every.predict(here) if transform.link else np.zeros((1, len(transform.center)))
+        start, end = (self._target(v, others) for v in (none, self.function.intercept + found.letters.total))
+        if transform.is_linear:
             letters = replace(found.letters, base=0.0).times(float(transform.spread[self.output]))
             return ObjectParts(letters, found.places), start
         moved = found.letters.total - found.letters.base
         letters = replace(found.letters, base=0.0).times((end - start) / moved if moved else 0.0)
         return ObjectParts(letters, found.places), start
 
-    def _target(self, value: float) -> float:
-        outputs: Floats = np.zeros((1, len(self.member.transform.center)))
+    def _target(self, value: float, others: Floats) -> float:  # number, (1, t)
+        """Return one output in units of the target, given the other outputs; log-odds of two classes are opposite."""
+        outputs = others.copy()
         outputs[0, self.output] = value
+        if self.member.transform.link and outputs.shape[1] == 2:
+            outputs[0, 1 - self.output] = -value
         return float(self.member.transform.backward(outputs)[0, self.output])
 
 

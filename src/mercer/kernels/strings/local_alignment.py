@@ -84,7 +84,7 @@ class LocalAlignment(Kernel):
         Costs of the first and of every further letter of a gap.
 
     >>> LocalAlignment(0.2)(["ACGTACGT", "ACGTTACGT", "CCCC"]).round(3).tolist()
-    [[1.0, 0.356, 0.007], [0.356, 1.0, 0.005], [0.007, 0.005, 1.0]]
+    [[1.0, 0.25, 0.046], [0.25, 1.0, 0.029], [0.046, 0.029, 1.0]]
     """
 
     beta: float = positive(0.2, keyword=False, free=False)
