@@ -37,16 +37,20 @@ class Chapter:
         self.done, self.figures = 0, 0
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
 
-    def picture(self, expression: str, line: int) -> Path:
-        """Run the examples above a line, evaluate the expression, and return the file of the picture."""
+    def picture(self, expression: str) -> Path:
+        """Run the examples above the next figure, evaluate its expression, and return the file of the picture.
+
+        Figures are found in the file itself, because the build reads a text with fewer lines.
+        """
         import matplotlib.pyplot as plt
 
+        line = next(i for i in range(self.done, len(self.lines)) if self.lines[i].startswith("```{chapter-figure}"))
         above = "\n".join(self.lines[self.done : line]) + "\n"
         with contextlib.redirect_stdout(io.StringIO()):
             for example in doctest.DocTestParser().get_examples(above):
                 exec(compile(example.source, f"{self.name}.md", "single"), self.namespace)
             value = eval(compile(expression, f"{self.name}.md", "eval"), self.namespace)
-        self.done, self.figures = line, self.figures + 1
+        self.done, self.figures = line + 1, self.figures + 1
         figure = value if isinstance(value, plt.Figure) else value.figure_
         BUILD.mkdir(parents=True, exist_ok=True)
         path = BUILD / f"{self.name}-{self.figures}.png"
@@ -69,7 +73,7 @@ class ChapterFigure(SphinxDirective):
             raise self.error("A picture needs :alt:, one sentence that says what it shows.")
         source = Path(self.env.doc2path(self.env.docname))
         chapter = self.env.temp_data.setdefault("chapter-figures", Chapter(source))
-        path = chapter.picture(" ".join(self.arguments[0].split()), self.lineno - 1)
+        path = chapter.picture(" ".join(self.arguments[0].split()))
         uri = os.path.relpath(path, source.parent)
         figure = nodes.figure("", nodes.image(uri=uri, alt=self.options["alt"]))
         caption = nodes.caption()
