@@ -91,10 +91,18 @@ def run_tests(claims: list[Claim], files: Mapping[str, str], timeout: float | No
 def record(claim: Claim, text: str, status: str, output: str, seconds: float, files: Mapping[str, str]) -> Record:
     """Return the result of a claim as it is stored: with its sources, date, commit and machine."""
     return {
-        "text": text, "status": status, "sources": fingerprint(claim.depends, files), "details": output[-KEPT:].strip(),
+        "text": text, "status": status, "sources": fingerprint(claim.depends, files),
+        "details": without_paths(output[-KEPT:].strip()),
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}", "commit": commit(), "machine": here(),
         "seconds": round(seconds, 1),
     }  # fmt: skip
+
+
+def without_paths(text: str) -> str:
+    """Return an output with the folders of this machine left out."""
+    for folder, name in ((sys.prefix, ".venv"), (str(ROOT / ".venv"), ".venv"), (f"{ROOT}/", "")):
+        text = text.replace(folder, name)
+    return text
 
 
 def execute(step: list[str], timeout: float, root: Path = ROOT) -> tuple[str, int]:

@@ -289,3 +289,9 @@ def test_one_run_of_pytest_checks_several_claims(tmp_path: Path) -> None:
         "none": ("no test was selected", False),
         "all": ("1 failed, 1 passed, 1 skipped", False),
     }
+
+
+def test_stored_results_name_no_folder_of_a_machine() -> None:
+    assert run.without_paths(f"{ROOT}/src/a.py: 1") == "src/a.py: 1"
+    texts = [record["details"] + record["text"] for record in RESULTS.values() if "details" in record]
+    assert [text for text in texts if re.search(r"/(work|home|root|Users)/", text)] == []

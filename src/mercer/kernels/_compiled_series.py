@@ -95,7 +95,7 @@ def log_alignments(K: Floats, first: Ints, band: int, out: Floats) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def in_range(K: Floats, steps: int, band: int) -> bool:
-    """Return whether sums over alignments of at most so many steps stay in the range of float64.
+    """Return whether sums over alignments of at most this many steps stay in the range of float64.
 
     There are at most (1 + sqrt 2)^steps alignments, and each weighs at least the smallest weight to the power of steps.
     """
