@@ -60,8 +60,9 @@ class SurfaceDisplay(Drawing):
         scores, spread = surface.mean_scores, surface.mean_errors
         kind = "leave-one-out" if surface.split_scores is None else "held-out"
         errors, spread_of_errors, measure = _as_errors(scores, spread, surface.scoring, kind)
-        best = np.unravel_index(np.nanargmax(scores), scores.shape)
-        near = scores >= scores[best] - np.nan_to_num(spread[best])
+        among = np.where(surface.compared, scores, np.nan)
+        best = np.unravel_index(np.nanargmax(among), scores.shape)
+        near = among >= scores[best] - np.nan_to_num(spread[best])
         parameter = _parameter(surface.params)
         rows = np.arange(len(surface.params))
         if parameter is not None:

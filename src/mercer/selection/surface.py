@@ -25,6 +25,9 @@ from mercer.selection.folds import read_groups
 #: Among points of equal score and penalty the one with the smallest number in this column is chosen, where there is one.
 FEWEST = "mean_support_vectors"
 
+#: The column that says on how many rows a point was scored. Points with fewer than the most were ruled out.
+SCORED_ON = "n_rows"
+
 
 @record()
 @dataclass(frozen=True)
@@ -91,6 +94,12 @@ class Surface:
         """Standard errors averaged over targets."""
         return over_targets(self.standard_errors)
 
+    @property
+    def compared(self) -> Array:  # (S, L)
+        """Whether a point was scored on the most rows; scores on fewer rows have ruled the others out."""
+        rows = self.columns.get(SCORED_ON)
+        return np.ones(self.mean_scores.shape, bool) if rows is None else np.asarray(rows == rows.max())
+
 
 def over_targets(values: Array) -> Array:  # (a, b), or (a, b, t) -> (a, b)
     """The mean over targets, if there are several."""
@@ -128,7 +137,7 @@ def choose_point(surface: Surface, rule: str = "best") -> tuple[int, int]:
 
     Scores of few rows tie: among equals the simplest model is taken, the largest alpha or the smallest C.
     """
-    scores, order = surface.mean_scores, surface.axis.order()
+    scores, order = np.where(surface.compared, surface.mean_scores, np.nan), surface.axis.order()
     if not np.isfinite(scores).any():
         raise InputError(
             f"no point of the surface has a finite {surface.scoring}: held-out predictions have none, or alpha = 0 leaves "
@@ -152,7 +161,7 @@ def choose_point(surface: Surface, rule: str = "best") -> tuple[int, int]:
 
 def choose_per_target(surface: Surface, row: int) -> Array:
     """The best penalty's index for every target, for one kernel setting."""
-    return np.asarray(np.nanargmax(surface.scores[row], axis=0))
+    return np.asarray(np.nanargmax(np.where(surface.compared[row][:, None], surface.scores[row], np.nan), axis=0))
 
 
 def tabulate(surface: Surface) -> dict[str, Any]:
@@ -170,7 +179,8 @@ def tabulate(surface: Surface) -> dict[str, Any]:
         table["std_test_score"] = surface.deviations.ravel()
     table["standard_error"] = surface.mean_errors.ravel()
     table |= {name: values.ravel() for name, values in surface.columns.items()}
-    table["rank_test_score"] = rankdata(-np.where(np.isfinite(flat), flat, -np.inf), method="min").astype(np.int32)
+    ranked = np.isfinite(flat) & surface.compared.ravel()
+    table["rank_test_score"] = rankdata(-np.where(ranked, flat, -np.inf), method="min").astype(np.int32)
     return table
 
 
@@ -223,15 +233,15 @@ class Grid:
         seeded sample first; given ones are taken as they are.
         """
         if self.path is None:
-            return _named(evaluate(list(self.settings), data), data, "")
+            return named(evaluate(list(self.settings), data), data, "")
         if len(data.counted) <= SAMPLE:
-            return _named(self._widened(evaluate, data, rule), data, "")
-        coarse = self._widened(evaluate, sample(data), rule)
+            return named(self.widened(evaluate, data, rule), data, "")
+        coarse = self.widened(evaluate, sample(data), rule)
         center = coarse.params[choose_point(coarse, rule)[0]][self.path]
         around = [{self.path: scale} for scale in length_scale_steps(center, -1, 1)]
-        return _named(evaluate(around, data), data, f", around the best of {len(coarse.kernels)} on {SAMPLE} rows")
+        return named(evaluate(around, data), data, f", around the best of {len(coarse.kernels)} on {SAMPLE} rows")
 
-    def _widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
+    def widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
         """The surface over the settings, and past its edge while the best point lies there."""
         surface = evaluate(list(self.settings), data)
         for _ in range(WIDENINGS):
@@ -253,17 +263,18 @@ class Grid:
         return []
 
 
-def _named(surface: Surface, data: Data, more: str) -> Surface:
+def named(surface: Surface, data: Data, more: str) -> Surface:
+    """The surface with a note on how its points were compared."""
     way = surface.how or ("leave-one-out" if data.splits is None else f"{len(data.splits)} splits")
     penalties = "alphas" if surface.axis.name == "alpha" else surface.axis.name
     how = f"best of {len(surface.kernels)} x {len(surface.axis.values)} (kernels x {penalties}) by {way}{more}"
     return dataclasses.replace(surface, how=how)
 
 
-def sample(data: D) -> D:
-    """At most SAMPLE of the rows that count, always the same ones."""
-    known = np.flatnonzero(data.counted)
-    return data.take(np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False)))
+def sample(data: D, size: int | None = None) -> D:
+    """At most `size` (SAMPLE if None) of the rows that count, always the same ones."""
+    known, most = np.flatnonzero(data.counted), SAMPLE if size is None else size
+    return data.take(np.sort(np.random.default_rng(SEED).choice(known, min(most, len(known)), replace=False)))
 
 
 def length_scale_steps(center: float, first: int = -4, last: int = 5) -> list[float]:

@@ -15,10 +15,21 @@ from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, RidgeModel
-from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, large_route, large_surface
+from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, fit_sums, large_route, large_surface
 from mercer.estimators.ridge.large import SURFACES as LARGE
+from mercer.estimators.ridge.narrowing import (
+    FINE_ROWS,
+    LANDMARK_ROWS,
+    MOST_EXACT,
+    SCORED_ROWS,
+    Comparison,
+    Narrowed,
+    narrow_exact,
+    narrow_landmarks,
+    narrowed_seconds,
+)
 from mercer.estimators.ridge.problem import Choice, RidgeData, SolvedRidge
-from mercer.estimators.ridge.routes import chunk_routes, fit_ridge
+from mercer.estimators.ridge.routes import chunk_routes, fit_ridge, ridge_routes
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.kernels.base import Kernel
@@ -40,6 +51,9 @@ from mercer.selection.surface import (
 
 #: Up to this many rows a budget that no exact route fits is an error, as the data are small enough to do better.
 FEWEST_ROWS = 10_000
+
+#: The solver that computes the exact surface on all rows, however many there are.
+EXACT = "exact"
 
 
 class TunedRidge(RidgeFacts):
@@ -65,7 +79,8 @@ class TunedRidge(RidgeFacts):
 
     def _tune(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> SolvedRidge:
         """Compute the surface, choose a point on it, and fit there on all rows."""
-        surface = self._explore(kernel, data, scoring, route, meter)
+        narrowed = self._narrowed(kernel, data, scoring, route, meter)
+        surface = self._explore(kernel, data, scoring, route, meter) if narrowed is None else narrowed.surface
         row, column = index = choose_point(surface, self.rule)
         alpha = np.asarray(surface.alphas[column])
         loo = None if surface.loo is None else surface.loo[row, column]
@@ -75,9 +90,26 @@ class TunedRidge(RidgeFacts):
             loo = None if surface.loo is None else np.stack([surface.loo[row, c, :, j] for j, c in enumerate(columns)], 1)
         solver = surface.route if surface.route in ("primal", *LARGE) else "eigh" if alpha.min() == 0 else "cholesky"
         problem = data.problem(surface.kernels[row], alpha, n_components=self.n_components)
+        summed = narrowed.fits[row] if narrowed is not None and narrowed.fits else None
         reason = f"surface of {len(surface.kernels)} kernels x {len(surface.alphas)} alphas by {surface.route}, then one fit"
         taken = Route(solver, route.bytes, 0.0, reason, route.exact, route.passes)
-        return SolvedRidge(problem, fit_ridge(problem, solver, meter), loo, choice=Choice(surface, index, taken))
+        fitted = fit_ridge(problem, solver, meter) if summed is None else fit_sums(problem, summed.features, summed.sums)
+        return SolvedRidge(problem, fitted, loo, choice=Choice(surface, index, taken))
+
+    def _narrowed(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Narrowed | None:
+        """Return the surface of a grid of our own on many rows, and None where all settings are compared on all rows."""
+        if data.chunked or not self._narrows(len(data.Y)) or data.splits is not None or route.solver == "primal":
+            return None
+        grid = read_grid(kernel, None, None)
+        what = Comparison(grid, alpha_axis(None, kernel, data.rows), scoring, self.rule, meter)
+        if route.solver == "nystroem":
+            return narrow_landmarks(what, data, self.n_components)
+        return narrow_exact(what, data) if route.solver == "cholesky" else None
+
+    def _narrows(self, n: int) -> bool:
+        """Whether settings are compared on fewer rows first: only grids of our own, on many rows, by leave-one-out."""
+        given = any(g is not None for g in (self.alphas, self.length_scales, self.param_grid))
+        return n > MOST_EXACT and not given and self.cv is None and self.solver != EXACT
 
     def _explore(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> Surface:
         """Return the scores of every kernel setting and alpha."""
@@ -115,14 +147,26 @@ class TunedRidge(RidgeFacts):
         flops = {"primal": 10 * n * d**2, "tridiagonal": 6 * n**3, "eigh": 9 * n**3, "cholesky": len(alphas) * factor * n**3}
         settings = self._n_settings()
         reason = f"{len(alphas)} alphas per kernel setting; seconds are for {settings} settings"
+        narrows = self._narrows(shape.n)
         if self.solver in LARGE:
-            return (self._feature_route(len(alphas), shape, self.solver),)
+            return (self._feature_route(len(alphas), shape, self.solver, narrows),)
+        if narrows and best != "primal":
+            return (self._narrow_route(shape), self._feature_route(len(alphas), shape, "nystroem", narrows))
         names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
         size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
         exact = tuple(Route(name, size[name], settings * flops[name] / rate, reason) for name in names)
         if shape.n <= FEWEST_ROWS or alphas.min() <= 0:
             return exact
+        if self.solver == EXACT:
+            return exact
         return (*exact, self._feature_route(len(alphas), shape, "nystroem"))
+
+    def _narrow_route(self, shape: Shape) -> Route:
+        """Return the route of an exact fit whose parameters are chosen on some of the rows."""
+        (fit,) = ridge_routes(shape, "cholesky", False)
+        reason = f'settings compared on {SAMPLE} and {FINE_ROWS} rows, then one factorization; solver="exact" compares all'
+        seconds = narrowed_seconds(self._n_settings()) + fit.seconds
+        return replace(fit, bytes=max(fit.bytes, 2 * 8 * FINE_ROWS**2), seconds=seconds, reason=reason)
 
     def _n_settings(self) -> int:
         """Return how many kernels the grid compares; 10 if the length scales will be chosen from the data."""
@@ -130,9 +174,15 @@ class TunedRidge(RidgeFacts):
             return prod(len(values) for values in self.param_grid.values())
         return 10 if self.length_scales is None else len(self.length_scales)
 
-    def _feature_route(self, n_alphas: int, shape: Shape, solver: str) -> Route:
+    def _feature_route(self, n_alphas: int, shape: Shape, solver: str, narrows: bool = False) -> Route:
         """Return the route by features: two passes per kernel setting, and the residuals of every alpha."""
         route = large_route(solver, shape, self.n_components)
+        if narrows and solver == "nystroem":
+            few = large_route(solver, replace(shape, n=min(shape.n, LANDMARK_ROWS)), self.n_components)
+            reason = f"{route.reason}; settings compared on {SAMPLE} and {min(shape.n, LANDMARK_ROWS)} rows before"
+            scored = 8 * n_alphas * SCORED_ROWS * (2 + 4 * shape.n_targets)
+            seconds = narrowed_seconds(self._n_settings(), few, components(shape, self.n_components)) + route.seconds
+            return replace(route, bytes=route.bytes + scored, seconds=seconds, reason=reason)
         n_components, settings = components(shape, self.n_components), self._n_settings()
         reason = f"{route.reason}, twice per kernel setting; seconds are for {settings} settings"
         turned = 16 * min(shape.n * n_components, BLOCK_NUMBERS)  # a block of features in the basis of eigenvectors, twice
@@ -168,8 +218,11 @@ class KernelRidgeCV(TunedRidge, RidgeModel):
         The second takes the largest alpha whose score is within one standard error of the best.
     alpha_per_target : bool
         Choose an alpha for every target.
-    solver : "auto", "nystroem" or "fourier"
+    solver : "auto", "exact", "nystroem" or "fourier"
         "auto" takes the exact surface where its matrix fits `memory`, else landmarks with exact leave-one-out of their own.
+        On more than 5,000 rows a grid of its own choosing is compared on some of the rows first: all settings on 2,000, and
+        those that can still win (within two standard errors) on 4,000, or with landmarks on 20,000 and then on all rows.
+        `cv_results_["n_rows"]` says on how many each was scored. "exact" compares all of them on all rows.
     n_components, memory, verbose : as in KernelRidge.
 
     Attributes
@@ -224,8 +277,9 @@ class KernelRidgeCV(TunedRidge, RidgeModel):
     def _check_parameters(self) -> None:
         if self.rule not in ("best", "one_standard_error"):
             raise InputError(f'rule must be "best" or "one_standard_error"; got {self.rule!r}.')
-        if self.solver not in ("auto", *LARGE):
-            raise InputError(f"solver must be one of auto, {', '.join(LARGE)} for a surface; got {self.solver!r}.")
+        if self.solver not in ("auto", EXACT, *LARGE):
+            names = ", ".join(("auto", EXACT, *LARGE))
+            raise InputError(f"solver must be one of {names} for a surface; got {self.solver!r}.")
 
     def _read(self, X: Any, reset: bool) -> Any:
         # small alphas drown in the rounding of a float32 Gram

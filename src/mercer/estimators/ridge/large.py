@@ -279,7 +279,11 @@ def fit_large(problem: RidgeProblem, solver: str, meter: Meter) -> RidgeFit:
     if on_grid(problem, solver):
         return fit_grid(problem, meter)
     features = feature_map(problem, solver)
-    sums = equations(problem, features, meter)
+    return fit_sums(problem, features, equations(problem, features, meter))
+
+
+def fit_sums(problem: RidgeProblem, features: LandmarkFeatures | FourierMap, sums: NormalEquations) -> RidgeFit:
+    """Solve the normal equations of the features at the penalty of the problem."""
     solved = [solve_primal(sums, float(a)) for a in np.unique(problem.alpha)]
     value, intercept = of_each_target(solved, problem)
     shape, message = problem.Y.shape[1:], solved[-1].message
@@ -386,6 +390,7 @@ class LeaveOneOut:
     turned: Array  # (m, t)
     middle: Array  # (t,)
     own: float  # what the intercept adds to a leverage
+    sums: NormalEquations
 
     def residuals(self, X: Any, Y: Array, weights: Array | None) -> Array:  # (n, *t), (n,) -> (L, n, *t)
         """Leave-one-out residuals of rows of the fit."""
@@ -410,11 +415,11 @@ def fit_at_all(kernel: Kernel, data: RidgeData, alphas: Array, solver: str, n_co
     features = feature_map(problem, solver)
     sums = equations(problem, features, Meter("surface", False))
     gram, moment, mean, middle = sums.centered()
-    values, vectors = eigenpairs(gram)
+    values, vectors = eigenpairs(gram.copy() if gram is sums.gram else gram)
     shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
     own = 1.0 / sums.weight if data.fit_intercept else 0.0
     return LeaveOneOut(
-        features, on_raw(features, vectors), vectors.T @ mean, shrink, vectors.T @ moment, np.atleast_1d(middle), own
+        features, on_raw(features, vectors), vectors.T @ mean, shrink, vectors.T @ moment, np.atleast_1d(middle), own, sums
     )
 
 
