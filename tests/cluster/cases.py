@@ -96,6 +96,11 @@ CASES = [
     Case("nearest-mean-primal", _fits(lambda: mercer.NearestMean(mercer.Linear())), lambda m: m.predict_proba(NEW), LABELS),
     Case("ball", _fits(lambda: mercer.NoveltyBall(GAUSSIAN)), lambda m: np.append(m.score_samples(NEW), m.radius_)),
     Case(
+        "novelty",
+        _fits(lambda: mercer.NoveltyDetector(max_rows=300, contamination=0.05)),
+        lambda m: np.append(m.score_samples(NEW), m.offset_),
+    ),
+    Case(
         "two-samples",
         lambda chunks: mercer.mmd_test(chunks, OTHER, [GAUSSIAN, mercer.Laplacian(2.0)], 99, random_state=0),
         lambda r: np.concatenate([r.null_distribution, [r.statistic, r.pvalue, r.power.achieved], r.witness(NEW)]),

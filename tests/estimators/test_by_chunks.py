@@ -161,6 +161,7 @@ def test_the_plan_says_the_passes_that_a_fit_takes(monkeypatch: pytest.MonkeyPat
             mercer.NoveltyBall(mercer.Linear()),
             mercer.KernelRidgeCV(n_components=20, alphas=[1.0], length_scales=[1.0, 2.0]),
             mercer.NoveltyBall(),
+            mercer.NoveltyDetector(max_rows=100, contamination=0.1),
             mercer.KernelPCA(n_components=2, n_landmarks=30),
             mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=30),
         ):

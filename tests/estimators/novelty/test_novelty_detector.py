@@ -150,6 +150,26 @@ def test_many_rows_are_drawn() -> None:
     assert np.array_equal(NoveltyDetector(max_rows=50).fit(X).score_samples(NEW), model.score_samples(NEW))
 
 
+@pytest.mark.parametrize("settings", [{}, {"contamination": 0.1}, {"kernel": Gaussian("median")}, {"max_rows": 500}])
+def test_chunks_give_the_same_digits_as_rows_in_memory(settings: dict[str, Any]) -> None:
+    settings = {"max_rows": 70, **settings}
+    here, there = NoveltyDetector(**settings).fit(X), NoveltyDetector(**settings).fit(mercer.chunks(X, rows=25))
+    assert np.array_equal(here.places_, there.places_) and np.array_equal(here.X_fit_, there.X_fit_)
+    assert np.array_equal(here.pvalues(NEW), there.pvalues(NEW))
+    assert np.array_equal(here.score_samples(NEW), there.score_samples(NEW))
+    assert here.offset_ == pytest.approx(there.offset_, rel=1e-12)
+
+
+def test_strings_in_chunks_and_chunks_that_are_read_once() -> None:
+    words = ["".join(np.random.default_rng(i).choice(list("acgt"), 8)) for i in range(60)]
+    kernel = Spectrum(2).normalized()
+    here = NoveltyDetector(kernel, max_rows=40).fit(words)
+    there = NoveltyDetector(kernel, max_rows=40).fit(mercer.chunks(words, rows=7))
+    assert np.array_equal(here.pvalues(words), there.pvalues(words))
+    with pytest.raises(InputError, match="draws rows from all chunks; an iterator is read once"):
+        NoveltyDetector().fit(part for part in (X[:50], X[50:]))
+
+
 def test_scores_of_far_rows_differ() -> None:
     scores = NoveltyDetector().fit(X).score_samples(np.array([[30.0, 0, 0], [60.0, 0, 0], [1e9, 0, 0]]))
     assert scores[0] > scores[1] > scores[2] and np.isfinite(scores).all()

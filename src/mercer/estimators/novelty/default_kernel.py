@@ -16,15 +16,8 @@ from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.frame import frame_kernel
 
-#: The length scale as a share of the median distance. Benchmark: show-novelty.
-SHARE = 0.5
-
-#: A range counts as this many standard deviations.
-RANGE = 4.0
-
-
 #: What stands for the kernel of numbers until the rows are read.
-OF_NUMBERS = Laplacian("median")
+OF_NUMBERS = Laplacian(1.0)
 
 
 def default_kernel(X: Any) -> Kernel:
@@ -38,6 +31,6 @@ def default_kernel(X: Any) -> Kernel:
     if is_series(X):
         return GlobalAlignment(Gaussian("median"))
     if as_chunks(X) is not None:
-        return OF_NUMBERS  # the fit refuses chunks with advice
+        return OF_NUMBERS
     first = next(iter(X), "")
     return Spectrum(3).normalized() if isinstance(first, (str, list)) else WeisfeilerLehman(3).normalized()

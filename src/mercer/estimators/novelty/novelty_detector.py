@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,9 @@ from mercer.estimators.novelty.residuals import Residuals
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.grams import gram
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows, columns_of, count, is_frame, take
+from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.kernels.column_terms import Column, column_terms
 from mercer.numeric.memory import format_bytes
@@ -45,6 +47,7 @@ class Explained:
     residuals: Residuals
     columns: ColumnMap | None
     places: Indices  # (m,) of the rows that are kept
+    rows: Any  # these m rows, as they were given
     left_out: Floats  # (m,)
 
 
@@ -67,7 +70,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         The share of training rows that may be novel themselves: those that the others explain least are left out of the
         fit, and `predict` calls that share of the training rows novel. p-values are then approximate.
     max_rows : int, default 4000
-        Training rows that are kept; more are drawn at random.
+        Training rows that are kept; of more, and of rows in chunks, these are drawn at random, and the others are not used.
     memory : bytes or text such as "4 GB", optional
     random_state : int or None
 
@@ -98,6 +101,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         "loo_scores_": "float (m,)",
         "offset_": "real",
     }
+
+    _takes_chunks = True
 
     def __init__(
         self,
@@ -149,35 +154,39 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             raise InputError(
                 "NoveltyDetector: with kernel values (Precomputed) max_rows must be at least the number of rows."
             )
-        X, columns, kernel = data.X, None, data.kernel
+        places = np.arange(n) if n <= self.max_rows else np.sort(rng.choice(n, self.max_rows, replace=False))
+        rows = data.X.take(places).X if data.chunked else take(data.X, places)
+        X, columns, kernel = rows, None, data.kernel
         if self._default is OF_NUMBERS:
             X = np.asarray(X, dtype=np.float64)
             columns = column_map(X)
             X, kernel = columns(X), columns.kernel()
-        kept = np.arange(n) if n <= self.max_rows else np.sort(rng.choice(n, self.max_rows, replace=False))
         noise = NOISE * float(np.mean(np.asarray(kernel.diag(X), dtype=np.float64)))
         if not noise > 0.0:
             raise InputError(
                 f"NoveltyDetector: k(x, x) = 0 for all rows under {data.kernel}, so there is nothing to explain."
             )
-        found = Residuals(kernel, take(X, kept), noise)
+        found, kept = Residuals(kernel, X, noise), np.arange(len(places))
         whole, share = len(kept), self.contamination or 0.0
         for step in range(1, ROUNDS + 1) if share else ():
             stay = max(2, whole - int(np.ceil(share * whole * step / ROUNDS)))
             kept = kept[np.sort(np.argsort(found.left_out(), kind="stable")[:stay])]
             found = Residuals(kernel, take(X, kept), noise)
-        return Explained(found, columns, kept, found.left_out())
+        return Explained(found, columns, places[kept], take(rows, kept), found.left_out())
 
     def _store(self, data: TrainingSet, solution: Explained) -> None:
         self._residuals, self._columns, self.places_ = solution.residuals, solution.columns, solution.places
-        self.X_fit_ = take(data.X, solution.places)
+        self.X_fit_ = solution.rows
         self.kernel_ = self._residuals.kernel
         own = np.asarray(self.kernel_.diag(self._residuals.rows), dtype=np.float64)
         self._unit = bool(np.abs(own - 1.0).max() <= UNIT)
         self.loo_scores_ = self._scores(own, own - solution.left_out)
         if self.contamination is not None:
-            scores = self._scores(*self._residuals(self._mapped(data.X)))
-            self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
+            if data.chunked:
+                parts = data.X.column(explained_of, self._residuals, self._columns).T
+            else:
+                parts = self._residuals(self._mapped(data.X))
+            self.offset_ = float(np.percentile(self._scores(*parts), 100.0 * self.contamination))
         else:
             m = len(self.loo_scores_)
             rank = m + 1 - min(conformal_rank(m, 1.0 - self.alpha), m)
@@ -265,6 +274,13 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         reason = f"the Gram matrix of {m} rows" if m == shape.n else f"{m} of {shape.n} rows, drawn at random"
         return (Route("gram", 32 * m * m, seconds, reason, exact=m == shape.n),)
 
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        if rows.once:
+            raise InputError("NoveltyDetector draws rows from all chunks; an iterator is read once. Give a function.")
+        (route,) = self._routes(shape)
+        passes = rows.passes_before(self._given_kernel()) + 1 + (self.contamination is not None)
+        return (replace(route, passes=passes),)
+
     def _summary(self) -> Summary:
         rule = f"level {self.alpha:g}" if self.contamination is None else f"contamination {self.contamination:g}"
         lines = (
@@ -276,6 +292,12 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             ("memory of the fit", format_bytes(self.route_.bytes)),
         )
         return Summary(repr(self), lines, {"offset": self.offset_, "rows": len(self.places_)})
+
+
+def explained_of(chunk: Chunk, residuals: Residuals, columns: ColumnMap | None) -> Floats:  # -> (n, 2)
+    """Return k(x, x) of the rows of a chunk, and what the training rows explain of it."""
+    X = chunk.X if columns is None else columns(np.asarray(chunk.X, dtype=np.float64))
+    return np.column_stack(residuals(X))
 
 
 def factor_distances(kernel: Kernel, new: Any, known: Rows, columns: list[Column]) -> Floats:  # -> (n, d)
