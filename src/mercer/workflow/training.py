@@ -18,13 +18,24 @@ from mercer.inputs import Rows
 from mercer.inputs.frames import Column, as_if_alone, like, read_columns
 from mercer.workflow.question import CLASSIFICATION, FitSettings, Question
 from mercer.workflow.rivals import Rival, rivals
-from mercer.workflow.scores import Resampled, Score, classification_scores, regression_scores
+from mercer.workflow.scores import (
+    Difference,
+    Resampled,
+    Score,
+    classification_difference,
+    classification_scores,
+    regression_difference,
+    regression_scores,
+)
 
 #: The fit to all rows starts only if at most this share of the time limit is used.
 TIME_LEFT = 0.7
 
 #: Blocks of held-out rows in time, from which scores are resampled.
 BLOCKS = 12
+
+#: Classes whose confusion is printed on the terminal, at most.
+MOST_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -190,12 +201,47 @@ class Training:
         first = self.scores[0]
         lines = [(f"held-out {first.measure}", f"{_shown(first)} on {len(self.y_test):,} rows"
                   + (f" (R² {self.scores[2].value:.3f})" if self.classes is None else ""))]  # fmt: skip
-        lines += [(rival.name, _shown(self.rival_scores(rival)[0])) for rival in self.rivals]
+        lines += [(rival.name, _shown(self.rival_scores(rival)[0]) + self._verdict(rival)) for rival in self.rivals]
+        if self.classes is not None:
+            lines += self._class_lines()
         if self.covered is not None and self.half_width is not None:
             inside = f"± {self.half_width:.4g} (median); {100 * self.covered:.1f} % of the held-out targets are inside"
             known = inside if np.isfinite(self.half_width) else "infinite: too few rows for this coverage"
             lines.append((f"{100 * self.settings.coverage:g} % intervals", known))
         return lines
+
+    def difference(self, rival: Rival, resampled: Resampled | None = None) -> Difference:
+        """Return the error of a rival minus that of the model on the held-out rows: RMSE, or share of mistakes."""
+        draws = Resampled(len(self.y_test), self.judged.units) if resampled is None else resampled
+        if self.probabilities is None or self.classes is None:
+            return regression_difference(self.y_test, self.predictions, rival.predictions, draws)
+        codes = np.searchsorted(self.classes, self.y_test)
+        return classification_difference(codes, self.probabilities, rival.predictions, draws)
+
+    def _verdict(self, rival: Rival) -> str:
+        gap = self.difference(rival)
+        if gap.low > 0 or gap.high < 0:
+            return "; the model is better beyond noise" if gap.low > 0 else "; the model is worse beyond noise"
+        return "; the difference is within noise"
+
+    def _class_lines(self) -> list[tuple[str, str]]:
+        """Return the other scores, and the confusion matrix: for every class, what its held-out rows were predicted as."""
+        assert self.classes is not None
+        lines = [(f"held-out {score.measure}", _shown(score)) for score in self.scores[1:]]
+        if len(self.classes) > MOST_SHOWN:
+            return lines
+        counts = self.confusion()
+        for place, label in enumerate(self.classes.tolist()):
+            said = ", ".join(f"{int(n):,} {other}" for n, other in zip(counts[place], self.classes, strict=True) if n)
+            lines.append((f"true {label}", f"{int(counts[place].sum()):,} held-out rows, predicted: {said or 'none'}"))
+        return lines
+
+    def confusion(self) -> Indices:  # -> (c, c)
+        """Return numbers of held-out rows by true class (row) and predicted class (column), in the order of `classes`."""
+        assert self.classes is not None
+        c = len(self.classes)
+        true, said = (np.searchsorted(self.classes, labels) for labels in (self.y_test, self.predictions))
+        return np.bincount(true * c + said, minlength=c * c).reshape(c, c)
 
     @property
     def half_width(self) -> float | None:

@@ -19,6 +19,7 @@ from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.class_scoring import decide, objective_of
 from mercer.estimators.tables.fitting import Outcome
+from mercer.estimators.tables.refits import RefitMixin
 from mercer.estimators.tables.row_weights import read_weights
 from mercer.estimators.tables.targets import calibrated, probabilities
 from mercer.inputs.labels import class_weights
@@ -27,7 +28,7 @@ from mercer.registry import estimator
 
 
 @estimator
-class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
+class TableClassifier(ClassifierMixin, SetMixin, RefitMixin, TableEstimator):
     """Classification on a data frame: as `TableRegressor`, on indicators of the classes, with calibrated probabilities.
 
     Candidates are compared by the log-loss of held-out rows; scores become probabilities by a floor and a power that
@@ -117,6 +118,15 @@ class TableClassifier(ClassifierMixin, SetMixin, TableEstimator):
         outcome = self._fitting(columns, Y, objective, codes, layout, rows.weights).run()
         self._costs = costs
         return self._store_rows(replace(outcome, classes=classes), rows, started)._dated(columns, layout)
+
+    def _read_target(self, y: Any, n: int) -> Array:
+        labels = _labels(y, n)
+        new = [label for label in np.unique(labels) if label not in self.classes_]
+        if new:
+            raise InputError(
+                f"refit: y holds the class {new[0]!r}, which the model does not know; call fit for new classes."
+            )
+        return labels
 
     def _targets_for_order(self, target: Array) -> Floats:
         return np.eye(int(target.max()) + 1)[target]

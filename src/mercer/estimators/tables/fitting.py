@@ -57,6 +57,10 @@ EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 #: Rows on which the speed of this machine is measured, and rows below which the final fit is never limited by time.
 TIMED, FREE = 800, 1000
 
+#: Rows up to which predictions are in double precision; largest error beyond, of class scores and as a share of the held-out
+#: error of numbers.
+FEW_PREDICTED, OF_SCORES, OF_NUMBERS = 10_000, 1e-3, 0.01
+
 #: Numbers of landmarks that are tried under a time limit, and products of an (n, m) factor that they cost.
 COUNTS, PASSES = (2000, 1400, 1000, 700, 500, 350, 250, 150, 100, 50), 3.0
 
@@ -81,9 +85,14 @@ class Member:
     model: DualFunction
     weight: float
 
-    def predict(self, inputs: dict[str, Rows]) -> Floats:  # -> (n, t)
-        """Return predictions in the units of the targets."""
-        return self.transform.backward(self.model.predict(inputs[self.scaling]))
+    def predict(self, inputs: dict[str, Rows], allowed: float = 0.0) -> Floats:  # -> (n, t)
+        """Return predictions in the units of the targets; many rows with an error of at most `allowed`."""
+        rows = inputs[self.scaling]
+        if len(rows) <= FEW_PREDICTED or not allowed > 0.0:
+            return self.transform.backward(self.model.predict(rows))
+        from mercer.estimators.tables.many_rows import predicted
+
+        return predicted(self.model, rows, self.transform.backward, allowed)
 
 
 @dataclass(frozen=True)

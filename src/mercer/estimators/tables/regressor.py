@@ -18,6 +18,7 @@ from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.encoding import COLUMNS
 from mercer.estimators.tables.fitting import Outcome
 from mercer.estimators.tables.intervals import Calibration, calibrate, interval
+from mercer.estimators.tables.refits import RefitMixin
 from mercer.estimators.tables.row_weights import read_weights
 from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, is_skewed
@@ -43,7 +44,7 @@ SCORING = {"rmse": SQUARED, "mae": Objective("regression", "mean absolute error"
 
 
 @estimator
-class TableRegressor(RegressorMixin, TableEstimator):
+class TableRegressor(RegressorMixin, RefitMixin, TableEstimator):
     """Regression on a data frame: kernels over mixed columns, learned metrics, choice by held-out rows.
 
     Columns may be numbers, categories, ordered categories, dates, text and graphs. Missing cells are handled by a positive
@@ -126,6 +127,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
             objective = replace(objective, transforms=(NONE, YEO_JOHNSON))
         outcome = self._fitting(columns, target[:, None], objective, layout=layout, weights=rows.weights).run()
         return self._store_rows(outcome, rows, started)._dated(columns, layout)
+
+    def _read_target(self, y: Any, n: int) -> Floats:
+        return read_target(type(self).__name__, y, n)
 
     def _scoring(self) -> str:
         if self.scoring == "pinball":

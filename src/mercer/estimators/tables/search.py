@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.layout import Latest, gap_of
 from mercer.estimators.tables.targets import NONE, transform_of
 from mercer.inputs import Rows
+from mercer.inputs.tables import Table
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.registry import record
 
@@ -357,6 +359,35 @@ class TableResult:
         if self.folds == self.searched:
             return f"leave-one-out of {self.searched:,} rows"
         return f"{self.folds} folds of {self.searched:,} rows"
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row per attempt, best first: of pandas, or a `Table` if pandas is not installed."""
+        names = [one.name for one in fields(Attempt)]
+        columns = {name: np.array([getattr(attempt, name) for attempt in self.attempts]) for name in names}
+        try:
+            import pandas
+        except ImportError:
+            return Table(columns)
+        return pandas.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        names = ("candidate", "scaling", "transform", f"held-out {self.measure}", "standard error", "weight")
+        head = "".join(f"<th {left}>{escape(name)}</th>" for name in names)
+        rows = []
+        for one in self.attempts:
+            error = f"{one.error:.4g}" if one.complete else f"{one.error:.4g} (first fold)"
+            cells = (one.label, one.scaling, one.transform, error, f"{one.standard_error:.2g}", f"{one.weight:.2f}")
+            rows.append("<tr>" + "".join(f"<td {left}>{escape(cell)}</td>" for cell in cells) + "</tr>")
+        title, rest = str(self).split("\n")[0], [*self.notes]
+        facts = (
+            f"held-out {self.measure} {self.error:.4g}; a constant has {self.baseline:.4g} ({self.judged_by}); {self.route}"
+        )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in rest)
+        return (
+            f"<table><caption {left}>{escape(title)}<br>{escape(facts)}</caption><tr>{head}</tr>{''.join(rows)}</table>"
+            f"<ul>{notes}</ul>"
+        )
 
     def __str__(self) -> str:
         used = [column for column in self.columns if not column.note]

@@ -1,4 +1,4 @@
-"""The fitted model in a report: candidates with their errors, chosen kernels with their proofs, the spectrum."""
+"""The fitted model in a report: candidates, kernels with their proofs, the spectrum, and the model card."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from mercer.errors import plural
 from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.search import Attempt
+from mercer.inputs.frames import CATEGORY, NUMBER
 from mercer.markup.html import (
     Html,
     Section,
@@ -30,6 +31,9 @@ from mercer.workflow.inspection import PENALTIES, SCALES, GramSpectrum, Neighbor
 
 #: Candidates listed, at most.
 LISTED = 24
+
+#: Columns whose range is listed in the model card.
+RANGES = 12
 
 
 def model_section(data: ReportData) -> Section:
@@ -178,3 +182,46 @@ def _spectrum_words(found: GramSpectrum) -> Html:
         f"{plural(found.of, 'row')}. Median similarity of two rows: {human(found.similarity, 2)} (0: unrelated, 1: equal)."
         + (f" Computed on {plural(found.rows, 'row')}, drawn with the seed." if found.rows < found.of else "")
     )
+
+
+def card_section(data: ReportData) -> Section:
+    """Return what a reader who did not fit the model has to know before using it."""
+    training, result = data.training, data.model.result_
+    used = [column for column in result.columns if not column.note]
+    rows: list[tuple[str, object]] = [
+        ("purpose", f"to predict {data.target} ({training.question.task}) for rows like those of {training.question.data}"),
+        ("data", f"{plural(result.rows, 'row')}, {plural(len(used), 'column')} used"
+                 + (f"; rows that equal another one: {result.copies:,}" if result.copies else "")),
+        ("split", f"{plural(data.m, 'row')} held out before anything was chosen: {training.split}"),
+        ("choice", f"{plural(len(result.attempts), 'candidate')} compared by {result.measure}; {result.judged_by}"),
+        ("model", "; ".join(f"{one.label} (weight {one.weight:.2f})" for one in result.chosen) + f"; {result.route}"),
+    ]  # fmt: skip
+    if training.covered is not None:
+        rows.append((
+            "intervals",
+            f"conformal, {percent(training.settings.coverage)} asked for, {percent(training.covered)} of the held-out "
+            "targets inside; the coverage holds on average over rows like the training rows, not for each of them",
+        ))  # fmt: skip
+    else:
+        rows.append(("probabilities", "calibrated on rows that were left out of the fits"))
+    return Section("card", "Model card", join([facts(rows), paragraph("Known limits:"), *_limits(data)]))
+
+
+def _limits(data: ReportData) -> list[Html]:
+    """Return the limits: ranges of numbers, known levels, and rows that differ from the training rows."""
+    notes = list(data.training.notes)
+    words = [
+        "Beyond the ranges below the model extrapolates; a category that training did not have counts as unknown.",
+        "mercer predict counts missing cells, unknown categories and later rows; mercer compare tests whether new rows "
+        "follow another distribution.",
+        *[f"{note[:1].upper()}{note[1:]}." for note in notes],
+    ]
+    lines = []
+    for column in data.used[:RANGES]:
+        seen = column.observed()
+        if column.kind == NUMBER and len(seen):
+            lines.append([column.name, f"{human(float(min(seen)))} to {human(float(max(seen)))}"])
+        elif column.kind == CATEGORY and len(seen):
+            lines.append([column.name, plural(len(set(seen)), "level")])
+    found = [paragraph(one, "quiet") for one in words]
+    return [*found, table(["column", "seen in training"], lines)] if lines else found

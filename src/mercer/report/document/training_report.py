@@ -31,12 +31,12 @@ from mercer.numeric.memory import format_bytes
 from mercer.planning import format_seconds
 from mercer.report.document.columns import columns_section
 from mercer.report.document.held_out import apart_section, classes_section, predictions_section
-from mercer.report.document.model import model_section
+from mercer.report.document.model import card_section, model_section
 from mercer.report.document.objects import objects_section
 from mercer.report.document.report_data import ReportData
 from mercer.workflow.doctor import WARNING, Finding, examine
 from mercer.workflow.inspection import MEASURED, influences
-from mercer.workflow.scores import Difference, Score, classification_difference, regression_difference
+from mercer.workflow.scores import Difference, Score
 from mercer.workflow.training import Elsewhere, Training
 from mercer.writing import umask, write_whole
 
@@ -55,6 +55,7 @@ def training_report(training: Training) -> str:
         *objects_section(data),
         _rows_section(data),
         model_section(data),
+        card_section(data),
         _cost_section(data),
     ]
     away = training.elsewhere
@@ -83,7 +84,7 @@ def _overview_section(data: ReportData) -> Section:
     for rival in rivals:
         other = next(found for found in training.rival_scores(rival) if found.measure == score.measure)
         shown.append((rival.name, _value_of(other), "on the same rows"))
-    body = join([paragraph(_answer(data)), cards(shown), _question(data)])
+    body = join([paragraph(" ".join([_answer(data), *_differences(data)])), cards(shown), _question(data)])
     return Section("overview", "In short", body)
 
 
@@ -192,7 +193,6 @@ def _errors_section(data: ReportData) -> Section:
             f"{_fitted_rows(data)} scored on the same {plural(data.m, 'held-out row')}, with 95 % bootstrap intervals."
         ),
         table(["model", *measures], rows, range(1, len(measures) + 1)),
-        *[paragraph(words) for words in _differences(data)],
         *[paragraph(f"{rival.name}: {rival.how}.", "quiet") for rival in training.rivals[1:]],
     ]
     return Section("errors", "How good is it?", join(parts))
@@ -224,12 +224,9 @@ def _differences(data: ReportData) -> list[str]:
     training = data.training
     found = []
     for rival in training.rivals[1:]:
-        if training.probabilities is None:
-            gap = regression_difference(training.y_test, training.predictions, rival.predictions, data.resampled)
-            size, unit = _sized(gap, human), "RMSE"
-        else:
-            gap = classification_difference(data.codes, training.probabilities, rival.predictions, data.resampled)
-            size, unit = _sized(gap, percent), "share of mistakes"
+        gap = training.difference(rival, data.resampled)
+        regression = training.probabilities is None
+        size, unit = _sized(gap, human if regression else percent), "RMSE" if regression else "share of mistakes"
         if gap.low > 0:
             found.append(f"It is better than {rival.name}: its {unit} is smaller by {size}.")
         elif gap.high < 0:
