@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import interpolated, read_ts, series_of
+from mercer import Gaussian, GlobalAlignment, interpolated, read_ts, series_of
 from mercer.errors import InputError
 
 TEXT = "# a comment\n@problemName toy\n@univariate false\n@classLabel true a b\n@data\n1,2,3:4,5,6:a\n7,?:9,10:b\n"
@@ -82,3 +82,44 @@ def test_long_tables() -> None:
         series_of(frame[["who", "t"]], "who", "t")
     with pytest.raises(InputError, match="takes a data frame"):
         series_of([1, 2], "who", "t")
+
+
+def test_long_tables_with_odd_columns_are_named() -> None:
+    frame = pd.DataFrame({"who": ["b", "b", "a"], "t": [0.0, 1.5, 0.0], "u": [1.0, 2.0, 3.0], "w": ["x", "y", "z"]})
+    assert series_of(frame, "who", "t", "u")[0][0].tolist() == [[1.0], [2.0]]
+    with pytest.raises(InputError, match="column 'w' holds values that are not numbers"):
+        series_of(frame, "who", "t")
+    with pytest.raises(InputError, match="time= needs id="):
+        series_of(frame, time="t", values="u")
+    with pytest.raises(InputError, match="the table has no rows"):
+        series_of(frame.iloc[:0], "who", "t", "u")
+    with pytest.raises(InputError, match="two columns 'u'"):
+        series_of(pd.concat([frame, frame[["u"]]], axis=1), "who", "t", "u")
+    with pytest.raises(InputError, match="mixes types, or has holes"):
+        series_of(frame.assign(who=["b", 1, None]), "who", "t", "u")
+    with pytest.raises(InputError, match="is not sorted by time"):
+        series_of(frame.assign(t=[0.0, np.nan, 0.0]), "who", "t", "u")
+    numbered = pd.DataFrame(np.array([[7, 0, 1.0], [8, 0, 2.0], [7, 1, 3.0]]))
+    series, names = series_of(numbered, 0, 1)
+    assert [one.ravel().tolist() for one in series] == [[1.0, 3.0], [2.0]] and names.tolist() == [7.0, 8.0]
+
+
+def test_wide_tables() -> None:
+    frame = pd.DataFrame({"who": ["b", "a"], "s0": [1.0, 4.0], "s1": [np.nan, 5.0], "s2": [3.0, np.nan]})
+    with pytest.raises(InputError, match=r"series\[0\] has nan at step 1"):
+        series_of(frame, "who")
+    series, names = series_of(frame, "who", holes="interpolate")
+    assert [one.ravel().tolist() for one in series] == [[1.0, 2.0, 3.0], [4.0, 5.0]] and names.tolist() == ["b", "a"]
+    series, names = series_of(frame, values=["s0"])
+    assert [one.shape for one in series] == [(1, 1), (1, 1)] and names.tolist() == [0, 1]
+    with pytest.raises(InputError, match="series 'b' has no known value"):
+        series_of(frame.assign(s0=np.nan, s2=np.nan), "who")
+    with pytest.raises(InputError, match="is a table, not a list of series"):
+        GlobalAlignment(Gaussian(1.0))(frame[["s0"]])
+
+
+def test_what_cannot_be_filled_is_named() -> None:
+    with pytest.raises(InputError, match=r"series\[1\] is .*; give an array"):
+        interpolated([[1.0, 2.0], ["a", "b"]])
+    with pytest.raises(InputError, match=r"has shape \(1, 2, 2\)"):
+        interpolated([np.zeros((1, 2, 2))])

@@ -114,6 +114,15 @@ def test_bad_input_is_refused(X, score, error, message):
         stein_test(X, score)
 
 
+def test_offsets_do_not_matter():
+    """Rows far from 0 keep the digits of their differences."""
+    X = np.round(np.random.default_rng(3).normal(size=(60, 2)) * 2.0**20) / 2.0**20  # sums with 2^30 are exact
+    near = stein_test(X, lambda x: -x, random_state=0)
+    far = stein_test(X + 2.0**30, lambda x: 2.0**30 - x, random_state=0)
+    assert far.pvalue == near.pvalue and far.statistic == pytest.approx(near.statistic, rel=1e-9)
+    np.testing.assert_allclose(far.witness(X[:5] + 2.0**30), near.witness(X[:5]), rtol=1e-8, atol=1e-12)
+
+
 def test_a_kernel_without_the_derivatives_is_refused():
     with pytest.raises(CapabilityError, match="give a Gaussian or a RationalQuadratic"):
         stein_test(np.arange(20.0), lambda x: -x, Linear())

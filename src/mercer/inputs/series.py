@@ -24,6 +24,11 @@ def as_series(data: Any, name: str = "X") -> list[Floats]:
     A series is a 2-D array whose rows are in the order of time, or a 1-D array of one channel; a collection is a list of
     them, whose lengths may differ, or a 3-D array (n, length, channels).
     """
+    if is_frame(data):
+        raise InputError(
+            f"{name} is a table, not a list of series. mercer.series_of({name}) reads one whose rows are series, and "
+            f"mercer.series_of({name}, id, time) one with a row per step."
+        )
     items = list(data)
     found: list[Floats] = []
     for position, item in enumerate(items):
@@ -70,8 +75,15 @@ def interpolated(series: Sequence[Any]) -> list[Floats]:
     """
     filled = []
     for position, item in enumerate(series):
-        values = np.array(item, dtype=np.float64)
+        try:
+            values = np.array(item, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"series[{position}] is {describe(item)}; give an array (length, channels) of numbers, NaN for holes."
+            ) from None
         values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2:
+            raise InputError(f"series[{position}] has shape {values.shape}; a series is an array (length, channels).")
         steps = np.arange(len(values))
         for channel in range(values.shape[1]):
             known = np.isfinite(values[:, channel])
@@ -194,49 +206,91 @@ def _text(path: str | os.PathLike[str]) -> str:
 
 
 def series_of(
-    frame: Any, id: str, time: str, values: Sequence[str] | None = None, *, holes: str = "refuse"
+    frame: Any, id: Any = None, time: Any = None, values: Any = None, *, holes: str = "refuse"
 ) -> tuple[list[Floats], Array]:
-    """Return the series of a long table, one row per step: the series, and the value of `id` that each has.
+    """Return the series of a table with one row per step, or, without `time`, with one row per series.
 
     Parameters
     ----------
     frame : data frame
-    id : the column that says to which series a row belongs; series come in the order of their first row
+    id : the column that says to which series a row belongs; series come in the order of their first row. In a wide table it
+        is optional, and series are numbered without it
     time : the column that orders the steps; it must increase within each series
-    values : the columns that are channels; by default all others
+    values : the columns that are channels, or the steps of a wide table in order; by default all others
     holes : "refuse" or "interpolate"
+        In a wide table, holes after the last known value end the series; only the others are holes.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"patient": [1, 1, 2], "day": [0, 1, 0], "pulse": [60.0, 62.0, 80.0]})
     >>> series, patients = series_of(frame, "patient", "day")
     >>> [one.ravel().tolist() for one in series], patients.tolist()
     ([[60.0, 62.0], [80.0]], [1, 2])
+    >>> wide = pd.DataFrame({"day 0": [60.0, 80.0], "day 1": [62.0, None]})
+    >>> [one.ravel().tolist() for one in series_of(wide)[0]]
+    [[60.0, 62.0], [80.0]]
     """
     if not is_frame(frame):
-        raise InputError(f"series_of takes a data frame with one row per step; got {describe(frame)}.")
+        raise InputError(f"series_of takes a data frame; got {describe(frame)}.")
     if holes not in HOLES:
         raise InputError(f"series_of: holes must be 'refuse' or 'interpolate'; got {describe(holes)}.")
-    columns = [str(column) for column in frame.columns]
-    chosen = [column for column in columns if column not in (id, time)] if values is None else list(values)
-    for column in (id, time, *chosen):
+    columns = list(frame.columns)
+    if len(set(columns)) < len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise InputError(f"series_of: the table has two columns {twice!r}; rename one.")
+    keyed = [column for column in (id, time) if column is not None]
+    several = [values] if isinstance(values, str) or np.isscalar(values) else values
+    chosen = [column for column in columns if column not in keyed] if several is None else list(several)
+    for column in (*keyed, *chosen):
         if column not in columns:
             raise InputError(f"series_of: the table has no column {column!r}; it has {', '.join(map(repr, columns))}.")
     if not chosen:
         raise InputError("series_of: no column is left for the values; name them by values=.")
-    keys, order = np.asarray(frame[id]), np.asarray(frame[time])
-    table = np.column_stack([np.asarray(frame[column], dtype=np.float64) for column in chosen])
-    names, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    series, found = [], np.argsort(first)
+    table = np.column_stack([_numbers(frame[column], column) for column in chosen])
+    if len(table) == 0:
+        raise InputError("series_of: the table has no rows.")
+    if time is None:
+        names = np.arange(len(table)) if id is None else np.asarray(frame[id])
+        series = [_known_part(row, name) for row, name in zip(table, names, strict=True)]
+    elif id is None:
+        raise InputError("series_of: time= needs id=, the column that says to which series a row belongs.")
+    else:
+        series, names = _steps_of_series(np.asarray(frame[id]), np.asarray(frame[time]), time, table)
+    filled = interpolated(series) if holes == "interpolate" else series
+    return as_series(filled, "series"), names
+
+
+def _numbers(column: Any, name: Any) -> Floats:
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"series_of: column {name!r} holds values that are not numbers ({error}).") from None
+
+
+def _known_part(row: Floats, name: Any) -> Floats:  # (steps,) -> (length, 1)
+    """Return a row of a wide table up to its last known value."""
+    known = np.flatnonzero(~np.isnan(row))
+    if len(known) == 0:
+        raise InputError(f"series_of: series {name!r} has no known value; leave its row out.")
+    return row[: known[-1] + 1, None]
+
+
+def _steps_of_series(keys: Array, times: Array, time: Any, table: Floats) -> tuple[list[Floats], Array]:
+    """Return the series of a long table in the order of their first rows, and their keys."""
+    try:
+        names, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    except TypeError:
+        raise InputError("series_of: the column of series mixes types, or has holes; every row needs a series.") from None
+    order = np.argsort(group, kind="stable")
+    series = np.split(np.arange(len(keys))[order], np.cumsum(np.bincount(group))[:-1])
+    found = np.argsort(first)
     for number in found:
-        rows = np.flatnonzero(group == number)
-        times = order[rows]
-        step = next((i for i in range(1, len(rows)) if not times[i] > times[i - 1]), None)
+        rows = series[number]
+        step = next((i for i in range(1, len(rows)) if not times[rows[i]] > times[rows[i - 1]]), None)
         if step is not None:
-            what = "repeats a time" if times[step] == times[step - 1] else "is not sorted by time"
+            now, before = times[rows[step]], times[rows[step - 1]]
+            what = "repeats a time" if now == before else "is not sorted by time"
             raise InputError(
-                f"series_of: series {names[number]!r} {what} ({time} = {times[step]!r} in row {int(rows[step])}); sort the "
+                f"series_of: series {names[number]!r} {what} ({time} = {now!r} in row {int(rows[step])}); sort the "
                 "table, and keep one row per time."
             )
-        series.append(table[rows])
-    filled = interpolated(series) if holes == "interpolate" else series
-    return as_series(filled, "series"), names[found]
+    return [table[series[number]] for number in found], names[found]

@@ -22,8 +22,9 @@ def column_deviation(X: Array) -> Floats:  # (n, d) -> (d,)
     """
     values = np.asarray(X, dtype=np.float64)
     n, d = values.shape
-    largest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
-    scaled = values / largest  # differences of very large numbers leave the range of floats
+    # differences of very large numbers leave the range of floats; a power of two keeps all digits of small differences
+    largest = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0))[1] - 1)
+    scaled = values / largest
     deviations = np.sort(np.abs(scaled - np.sort(scaled, axis=0)[(n - 1) // 2]), axis=0)
     count = np.count_nonzero(deviations, axis=0)
     place = np.maximum(n - count + DEVIATION_SHARE * (count - 1), 0.0)

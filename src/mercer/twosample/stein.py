@@ -119,7 +119,7 @@ def stein_test(
 
 
 def _default(data: Floats, spread: Floats) -> Kernel:
-    scaled = Rows(data / spread)
+    scaled = Rows((data - data.mean(axis=0)) / spread)
     median = float(Gaussian("median").resolve(scaled).get_params()["length_scale"])
     lengths = tuple((median * spread).tolist())
     return RationalQuadratic(lengths[0] if len(lengths) == 1 else lengths, shape=0.5)
@@ -181,6 +181,7 @@ class SteinKernel:
     """The Stein kernel of a radial kernel phi(|x - y|^2 / l^2).
 
     With a length scale per column, coordinates are divided by them first: columns then count alike, whatever their units.
+    Coordinates are taken from the mean of the data, which changes no difference of rows.
     """
 
     def __init__(self, kernel: Kernel, data: Floats, scores: Floats) -> None:
@@ -192,7 +193,8 @@ class SteinKernel:
         lengths = kernel.get_params()["length_scale"]
         self.shape = None if isinstance(kernel, Gaussian) else float(kernel.get_params()["shape"])
         self.lengths = np.broadcast_to(np.asarray(lengths, dtype=np.float64), data.shape[1:])
-        self.X, self.scores = data / self.lengths, scores * self.lengths
+        self.center = data.mean(axis=0)  # products of rows far from 0 would lose the digits of their differences
+        self.X, self.scores = (data - self.center) / self.lengths, scores * self.lengths
         self.unit = 1.0 if isinstance(lengths, tuple) else float(lengths) ** 2
 
     def radial(self, squares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -229,7 +231,7 @@ class SteinKernel:
 
     def witness(self, Z: Floats) -> Floats:  # (r, d)
         """Return the mean of s(x_i) k(x_i, z) + grad_x k(x_i, z), in the coordinates of the data."""
-        Y = Z / self.lengths
+        Y = (Z - self.center) / self.lengths
         squares = np.maximum(np.square(Y).sum(axis=1)[:, None] + np.square(self.X).sum(axis=1) - 2.0 * Y @ self.X.T, 0.0)
         value, first, _ = self.radial(squares)
         gradient = 2.0 * (first @ self.X - first.sum(axis=1)[:, None] * Y)
