@@ -80,11 +80,13 @@ def test_scores_of_distributions():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     normal = stats.multivariate_normal([1.0, -1.0], covariance)
     expected = -(X - [1.0, -1.0]) @ np.linalg.inv(covariance)
-    np.testing.assert_allclose(distribution_score(normal, np.ones(2))(X), expected, rtol=1e-10)
-    np.testing.assert_allclose(distribution_score(stats.norm(2.0, 3.0), np.ones(1))(X[:, :1]), (2.0 - X[:, :1]) / 9.0)
-    logistic = distribution_score(stats.logistic(), np.ones(1))(X[:, :1])
+    np.testing.assert_allclose(distribution_score(normal, X, np.ones(2))(X), expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        distribution_score(stats.norm(2.0, 3.0), X[:, :1], np.ones(1))(X[:, :1]), (2.0 - X[:, :1]) / 9.0
+    )
+    logistic = distribution_score(stats.logistic(), X[:, :1], np.ones(1))(X[:, :1])
     np.testing.assert_allclose(logistic, -np.tanh(X[:, :1] / 2.0), atol=1e-8)
-    student = distribution_score(stats.multivariate_t([0.0, 0.0], np.eye(2), df=3), np.ones(2))(X)
+    student = distribution_score(stats.multivariate_t([0.0, 0.0], np.eye(2), df=3), X, np.ones(2))(X)
     np.testing.assert_allclose(student, -5.0 * X / (3.0 + (X**2).sum(axis=1, keepdims=True)), atol=1e-8)
     assert stein_test(X[:, 0], stats.norm(), random_state=0).pvalue > 0.01
     assert stein_test(X[:, 0], stats.norm(1.0), random_state=0).pvalue < 0.01
@@ -107,6 +109,20 @@ def test_units_do_not_matter():
         (np.arange(20.0), lambda x: np.ones((3, 1)), InputError, r"shape \(3, 1\) for X of shape \(20, 1\)"),
         (np.arange(20.0), "normal", InputError, "Give a function"),
         (np.ones((1, 1)), lambda x: -x, InputError, "1 row"),
+        (np.arange(20.0), lambda x: "high", InputError, "score failed on X of shape .*could not convert"),
+        (np.arange(20.0), lambda x: -1e200 * x, InputError, "scores up to .* are too large to square"),
+        (1e200 * np.arange(20.0), lambda x: -x, InputError, "length scale .* is too large"),
+        (np.arange(1.0, 20.0), stats.expon(), InputError, "density of 'expon' does not fall to 0 at 0"),
+        (np.linspace(0.1, 0.9, 20), stats.uniform(), InputError, "density of 'uniform' does not fall to 0"),
+        (np.arange(1.0, 20.0), stats.gamma(0.5), InputError, "density of 'gamma' does not fall to 0"),
+        (np.eye(20)[:, :2], stats.t(5), InputError, "'t' has one variable, and X has 2 columns"),
+        (np.eye(20)[:, :2], stats.multivariate_normal(np.zeros(3)), InputError, "has 3 variables, and X has 2 columns"),
+        (
+            np.eye(20)[:, :2],
+            stats.multivariate_normal(np.zeros(2), np.ones((2, 2)), allow_singular=True),
+            InputError,
+            "covariance .* is singular",
+        ),
     ],
 )
 def test_bad_input_is_refused(X, score, error, message):
@@ -121,6 +137,20 @@ def test_offsets_do_not_matter():
     far = stein_test(X + 2.0**30, lambda x: 2.0**30 - x, random_state=0)
     assert far.pvalue == near.pvalue and far.statistic == pytest.approx(near.statistic, rel=1e-9)
     np.testing.assert_allclose(far.witness(X[:5] + 2.0**30), near.witness(X[:5]), rtol=1e-8, atol=1e-12)
+
+
+def test_a_density_that_falls_to_0_at_its_ends_is_tested():
+    rng = np.random.default_rng(7)
+    for density in (stats.gamma(3.0), stats.beta(2.0, 2.0), stats.lognorm(0.5)):
+        X = density.rvs(size=100, random_state=rng)
+        assert stein_test(X, density, random_state=0).pvalue > 0.01
+
+
+def test_a_score_may_write_into_its_argument():
+    X = np.random.default_rng(8).normal(size=(50, 1))
+    kept = X.copy()
+    found = stein_test(X, lambda x: np.negative(x, out=x), random_state=0)
+    assert found.pvalue == stein_test(X, lambda x: -x, random_state=0).pvalue and np.array_equal(X, kept)
 
 
 def test_a_kernel_without_the_derivatives_is_refused():

@@ -8,6 +8,7 @@ import pytest
 
 import mercer
 from mercer import hsic_test, mmd_test
+from mercer.errors import InputError
 from mercer.numeric.spread import column_deviation
 
 UNITS = np.array([1.0, 1e4, 1e-3])
@@ -114,3 +115,14 @@ def test_the_effect_size_is_a_share_of_variance():
     exact = mmd_test(rng.normal(size=(3000, 1)), rng.normal(1, 1, size=(3000, 1)), None, 99, 0, method="exact")
     assert blocks.effect_size == pytest.approx(exact.effect_size, rel=0.5)
     assert "effect size" in str(same)
+
+
+def test_columns_whose_squares_are_no_floats_are_named():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2, 30, 2))
+    for factor in (1e-200, 1e200):
+        units = np.array([1.0, factor])
+        with pytest.raises(InputError, match=r"mmd_test: values of column 1 differ by about .*Multiply the column"):
+            mmd_test(X * units, Y * units)
+    with pytest.raises(InputError, match="hsic_test, X: values of column 1 differ by about"):
+        hsic_test(X * np.array([1.0, 1e-200]), Y)

@@ -406,6 +406,6 @@ def _warnings(reports: tuple[RegressionReport, ...], effective: float) -> Iterat
             )
     if effective < FEW_EFFECTIVE:
         yield (
-            f"A few rows dominate the statistic (as if there were {effective:.0f} rows): the level is approximate. "
+            f"A few rows dominate the statistic (as if there were {effective:.1f} rows): the level is approximate. "
             "Outliers in X or Y may be the reason."
         )

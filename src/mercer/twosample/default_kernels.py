@@ -86,8 +86,7 @@ def scales_of(rows: Array, count: int = SCALES, scale: bool = False) -> Scales: 
         spread = column_deviation(rows)
         units = tuple(spread.tolist())
         rows = np.where(spread > 0, rows / np.where(spread > 0, spread, 1.0), 0.0)
-        if any(0 < one < SMALLEST or one > LARGEST for one in units):
-            raise InputError(_OUT_OF_RANGE.format(max(units)))
+        check_units(spread, "mmd_test")
     sample, unit = in_units(rows)
     # exp(-d^2 / (2 l^2)) at l = width / sqrt(2) is exp(-(d / width)^2): widths are compared with distances
     widths = _grid(unit * pdist(sample, "euclidean"), count) / np.sqrt(2.0)
@@ -95,6 +94,17 @@ def scales_of(rows: Array, count: int = SCALES, scale: bool = False) -> Scales: 
     if min(widths[0], manhattan[0]) < SMALLEST or not max(widths[-1], manhattan[-1]) < LARGEST:
         raise InputError(_OUT_OF_RANGE.format(widths[len(widths) // 2]))
     return Scales(tuple(widths.tolist()), tuple(manhattan.tolist()), units)
+
+
+def check_units(spread: Floats, owner: str) -> None:  # (d,)
+    """Raise if the squares of the units of a column are not floats."""
+    bad = ((spread > 0) & (spread < SMALLEST)) | (spread > LARGEST)
+    if bad.any():
+        column = int(np.argmax(bad))
+        raise InputError(
+            f"{owner}: values of column {column} differ by about {spread[column]:.1e}; their squares leave the range of "
+            "floats. Multiply the column by a constant."
+        )
 
 
 _OUT_OF_RANGE = (

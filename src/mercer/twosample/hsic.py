@@ -25,7 +25,7 @@ from mercer.numeric.threads import cpu_count, run
 from mercer.planning import with_routes
 from mercer.twosample.association import Association, of_features, of_grams
 from mercer.twosample.chunks import is_chunked
-from mercer.twosample.default_kernels import IGNORED
+from mercer.twosample.default_kernels import IGNORED, check_units
 from mercer.twosample.dependent_rows import PERMUTED, RowOrders, check_blocks, choose_orders
 from mercer.twosample.feature_blocks import landmark_features
 from mercer.twosample.pvalues import by_quantiles
@@ -290,6 +290,7 @@ def _default_kernels(rows: Rows, scale: bool) -> list[Kernel]:
         median = float(Gaussian("median").resolve(rows).get_params()["length_scale"])
         return [Gaussian(factor * median) for factor in FACTORS]
     spread = column_deviation(X)
+    check_units(spread, f"hsic_test, {rows.name}")
     used = spread > 0
     scaled = X[:, used] / spread[used] if used.any() else np.zeros((len(rows), 1))
     median = float(Gaussian("median").resolve(Rows(scaled, rows.name)).get_params()["length_scale"])

@@ -30,6 +30,9 @@ ROWS_AT_A_TIME = 1024
 #: Step of numerical derivatives of a log density, in units of the spread of a column.
 STEP = 1e-3
 
+#: Larger numbers are not squared.
+LARGEST = 1e140
+
 Score = Callable[[Floats], Any]
 
 
@@ -79,7 +82,8 @@ def stein_test(
         Independent rows; a chain of dependent rows must be thinned first.
     score : callable or distribution
         A function of an (n, d) array that returns grad log p at every row, (n, d). Constants in p do not matter. Or a
-        frozen distribution of scipy.stats with `logpdf`: normal distributions in closed form, others by differences.
+        frozen distribution of scipy.stats with `logpdf`: normal distributions in closed form, others by differences. The
+        density must fall to 0 at the ends of its support.
     kernel : Kernel or text, optional
         `Gaussian` or `RationalQuadratic`. The default is the inverse multiquadric kernel (RationalQuadratic with shape 1/2)
         at the median distance of columns scaled by their spread.
@@ -126,7 +130,13 @@ def _default(data: Floats, spread: Floats) -> Kernel:
 
 
 def _scores(score: Any, data: Floats, spread: Floats) -> Floats:  # -> (n, d)
-    values = np.asarray(score(data) if callable(score) else distribution_score(score, spread)(data), dtype=np.float64)
+    function = score if callable(score) else distribution_score(score, data, spread)
+    try:
+        values = np.asarray(function(data.copy()), dtype=np.float64)  # a function may write into its argument
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"stein_test: score failed on X of shape {data.shape}, or returned something other than numbers ({error})."
+        ) from error
     if values.shape == (len(data),) and data.shape[1] == 1:
         values = values[:, None]
     if values.shape != data.shape:
@@ -144,7 +154,7 @@ def _scores(score: Any, data: Floats, spread: Floats) -> Floats:  # -> (n, d)
     return values
 
 
-def distribution_score(distribution: Any, spread: Floats) -> Score:
+def distribution_score(distribution: Any, data: Floats, spread: Floats) -> Score:
     """Return the score of a frozen distribution of scipy.stats: closed form for normals, otherwise differences."""
     if not hasattr(distribution, "logpdf"):
         raise InputError(
@@ -154,11 +164,17 @@ def distribution_score(distribution: Any, spread: Floats) -> Score:
     from scipy import stats
 
     if isinstance(distribution, type(stats.multivariate_normal())):
-        mean, covariance = np.atleast_1d(distribution.mean), np.atleast_2d(distribution.cov)
-        return lambda X: -np.linalg.solve(covariance, (X - mean).T).T
-    if isinstance(distribution, type(stats.norm())) and distribution.dist.name == "norm":
-        mean, deviation = distribution.mean(), distribution.std()
-        return lambda X: (mean - X) / deviation**2
+        return _normal_score(np.atleast_1d(distribution.mean), np.atleast_2d(distribution.cov), data.shape[1])
+    if isinstance(distribution, type(stats.norm())):
+        if distribution.dist.name == "norm":
+            mean, deviation = distribution.mean(), distribution.std()
+            return lambda X: (mean - X) / deviation**2
+        if data.shape[1] > 1:
+            raise InputError(
+                f"stein_test: the distribution {distribution.dist.name!r} has one variable, and X has {data.shape[1]} "
+                "columns. Give a function that returns the gradient of the joint log density."
+            )
+        _check_ends(distribution, data, spread)
 
     def differences(X: Floats) -> Floats:
         out = np.empty_like(X)
@@ -170,6 +186,31 @@ def distribution_score(distribution: Any, spread: Floats) -> Score:
         return out
 
     return differences
+
+
+def _normal_score(mean: Floats, covariance: Floats, width: int) -> Score:
+    if len(mean) != width:
+        raise InputError(f"stein_test: the normal distribution has {len(mean)} variables, and X has {width} columns.")
+    if np.linalg.matrix_rank(covariance) < width:
+        raise InputError(
+            "stein_test: the covariance of the normal distribution is singular, so it has no density. Leave out columns "
+            "that are sums of others."
+        )
+    return lambda X: -np.linalg.solve(covariance, (X - mean).T).T
+
+
+def _check_ends(distribution: Any, data: Floats, spread: Floats) -> None:
+    """Raise if a density is positive at an end of its support: the Stein kernel does not have mean zero then."""
+    ends = np.array(distribution.support(), dtype=np.float64)
+    inside = ends + 1e-9 * float(spread[0]) * np.array([1.0, -1.0])
+    density = float(np.max(distribution.pdf(np.median(data))))
+    for end, near in zip(ends, inside, strict=True):
+        if np.isfinite(end) and not distribution.pdf(near) < 0.1 * density:
+            raise InputError(
+                f"stein_test: the density of {distribution.dist.name!r} does not fall to 0 at {end:g}, an end of its "
+                "support, and the test would reject the true model. Test a transformed variable without such an end, such "
+                "as its logarithm."
+            )
 
 
 def _log_density(distribution: Any, X: Floats) -> Floats:
@@ -193,6 +234,14 @@ class SteinKernel:
         lengths = kernel.get_params()["length_scale"]
         self.shape = None if isinstance(kernel, Gaussian) else float(kernel.get_params()["shape"])
         self.lengths = np.broadcast_to(np.asarray(lengths, dtype=np.float64), data.shape[1:])
+        if not (self.lengths < LARGEST).all():
+            raise InputError(f"stein_test: the length scale {self.lengths.max():.1e} is too large to square. Scale X.")
+        largest = float((np.abs(scores) / (1.0 / self.lengths)).max())
+        if largest > LARGEST:
+            raise InputError(
+                f"stein_test: scores up to {largest:.1e} in units of the kernel are too large to square. Check the units of "
+                "X and of the score."
+            )
         self.center = data.mean(axis=0)  # products of rows far from 0 would lose the digits of their differences
         self.X, self.scores = (data - self.center) / self.lengths, scores * self.lengths
         self.unit = 1.0 if isinstance(lengths, tuple) else float(lengths) ** 2
