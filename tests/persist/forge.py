@@ -96,6 +96,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "GP counts": (mercer.GaussianProcessRegressor(G, likelihood="negative-binomial", max_iter=3), X, THREE, NEW),
     "GP levels": (mercer.GaussianProcessRegressor(G, likelihood="ordinal", max_iter=3), X, THREE, NEW),
     "GP classes": (mercer.GaussianProcessClassifier(G), X, TWO, NEW),
+    "GP inducing classes": (mercer.GaussianProcessClassifier(G, solver="inducing", n_inducing=5), X, THREE, NEW),
     "GP three classes": (mercer.GaussianProcessClassifier(G), X, THREE, NEW),
     "PCA": (mercer.KernelPCA(G, n_components=2), X, None, NEW),
     "PCA primal": (mercer.KernelPCA(mercer.Linear(), n_components=2), X, None, NEW),

@@ -142,13 +142,15 @@ class ChunkedProblem:
 def sums_of(chunk: Chunk, *shifts: Array) -> tuple[tuple[Array, ...], ...]:
     """Return the sums for `ColumnAverages` of the targets, and of the rows if a second shift is given."""
     tables = [chunk.y.reshape(len(chunk), -1), chunk.X][: len(shifts)]
-    found = []
-    for table, shift in zip(tables, shifts, strict=True):
-        away = table - shift
-        with np.errstate(over="ignore"):
-            squares = np.square(away).sum(axis=0)
-        found.append((np.array(len(chunk)), away.sum(axis=0), squares, table.min(axis=0), table.max(axis=0)))
-    return tuple(found)
+    return tuple(table_sums(table, shift) for table, shift in zip(tables, shifts, strict=True))
+
+
+def table_sums(table: Array, shift: Array) -> tuple[Array, ...]:  # (r, k), (k,)
+    """Return number of rows, sums of shifted values and of their squares, smallest and largest values of columns."""
+    away = table - shift
+    with np.errstate(over="ignore"):
+        squares = np.square(away).sum(axis=0)
+    return np.array(len(table)), away.sum(axis=0), squares, table.min(axis=0), table.max(axis=0)
 
 
 def columns_of(chunk: Chunk, mean: MeanFunction, units: TargetUnits) -> Array:  # -> (n, t + q)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,14 +14,19 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError, check_choice, check_number, check_whole
 from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.gp.diagnosis import GPDiagnosis, diagnose_fit, log_likelihood
+from mercer.estimators.gp.inducing_classes import ChunkedClasses, InducedClassPosterior, InducingClassEngine
 from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
-from mercer.estimators.gp.routes import laplace_route
+from mercer.estimators.gp.problem import EngineSettings
+from mercer.estimators.gp.routes import announce, class_chunk_route, class_routes, exact_class_rows
 from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
 from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin, by_refits
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
+from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
-from mercer.inputs.labels import classes_of, encode, read_labels
+from mercer.inputs.chunks import ReadTargets
+from mercer.inputs.labels import classes_of, encode, read_chunk_labels, read_labels
+from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
 
@@ -28,12 +34,15 @@ from mercer.registry import estimator
 UNIT = 4.0
 
 
+SOLVERS = ("auto", "exact", "inducing")
+
+
 @dataclass(frozen=True)
 class ClassifierFit:
     """Result of a fit."""
 
     classes: Array
-    problem: LatentProblem
+    problem: LatentProblem | ChunkedClasses
     parameters: GPParameters
     climb: Climb
     posterior: Any
@@ -47,7 +56,8 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
 
     The posterior of f is approximated by a normal distribution around its mode (Laplace). Hyper-parameters maximize the
     approximate log marginal likelihood with its exact gradient. Probabilities integrate over the posterior of f, so they
-    approach the prior far from the data.
+    approach the prior far from the data. Through inducing rows the latent functions are those of their values there, and the
+    likelihood counts the variance that these leave out.
 
     Parameters
     ----------
@@ -59,6 +69,10 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
     bounds, fixed, priors : as in GaussianProcessRegressor
     optimizer : "bfgs" or None
         None fits no hyper-parameters.
+    solver : "auto", "exact" or "inducing"
+        "auto" is exact up to 4,000 rows (1,500 for more than two classes) and uses inducing rows beyond, and for chunks.
+    n_inducing : int, optional
+        By default 512, and fewer for more than four classes.
     tol, max_iter : float, int
         Of the search.
     memory : bytes or text such as "4 GB", optional
@@ -87,14 +101,16 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         "theta_names_": "absent | each p: text",
         "_parameters": "a GPParameters",
         "_parameters.start": "real (p,)",
-        "_posterior": "a LaplacePosterior, SoftmaxPosterior",
+        "_posterior": "a LaplacePosterior, SoftmaxPosterior, InducedClassPosterior",
         "_posterior.X": "rows n d",
         "_posterior.dual": "float (n, *functions(C))",
-        "_codes": "int (n,) codes C",
+        "_codes": "absent | int (n,) codes C",
         "diagnosis_": "absent | a GPDiagnosis",
         "log_marginal_likelihood_value_": "absent | real",
         "n_iter_": "absent | int",
     }
+
+    _takes_chunks = True
 
     diagnosis_: GPDiagnosis
     classes_: Array
@@ -110,6 +126,8 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         fixed: Any = (),
         priors: Any = "weak",
         optimizer: str | None = "bfgs",
+        solver: str = "auto",
+        n_inducing: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 200,
         memory: int | float | str | None = None,
@@ -122,6 +140,8 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         self.fixed = fixed
         self.priors = priors
         self.optimizer = optimizer
+        self.solver = solver
+        self.n_inducing = n_inducing
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
@@ -129,7 +149,10 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> GaussianProcessClassifier:
-        """Fit to rows X with class labels y."""
+        """Fit to rows X with class labels y.
+
+        Rows in chunks (mercer.chunks, Dask collections) have their labels with them and are fitted through inducing rows.
+        """
         fitted: GaussianProcessClassifier = self._fit(X, y)
         return fitted
 
@@ -157,6 +180,8 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _held_out_classes(self) -> HeldOutClasses:
+        if isinstance(self._posterior, InducedClassPosterior):
+            return super()._held_out_classes()
         fixed = clone(self).set_params(kernel=self.kernel_, optimizer=None)
         return by_refits(fixed, self.X_fit_, self._codes, self.classes_)
 
@@ -177,6 +202,11 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
             raise InputError(f"theta has shape {vector.shape}; it must have the {len(self.theta_)} entries of theta_names_.")
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
+        if isinstance(self._posterior, InducedClassPosterior):
+            raise InputError(
+                "log_marginal_likelihood at another theta, or its gradient, needs the rows, which a fit through inducing "
+                'rows does not keep. Fit with solver="exact", or with optimizer=None and the kernel in question.'
+            )
         problem = LatentProblem(self.X_fit_, self._codes, "classes", len(self.classes_), unit=UNIT, intercept=False)
         value, gradient = log_likelihood(problem, self._parameters, LaplaceEngine(), vector, eval_gradient)
         return (value, gradient) if eval_gradient else value
@@ -187,6 +217,9 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         what = type(self).__name__
         if self.optimizer is not None:
             check_choice(what, "optimizer", self.optimizer, ("bfgs",))
+        check_choice(what, "solver", self.solver, SOLVERS)
+        if self.n_inducing is not None:
+            check_whole(what, "n_inducing", self.n_inducing, 1)
         check_whole(what, "n_restarts", self.n_restarts, 0)
         check_whole(what, "max_iter", self.max_iter, 0)
         check_number(what, "tol", self.tol, "a number > 0", lambda v: v > 0)
@@ -199,14 +232,21 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> ClassifierFit:
         what = type(self).__name__
-        classes = classes_of(what, data.y)
-        problem = LatentProblem(data.X, encode(what, data.y, classes), "classes", len(classes), unit=UNIT, intercept=False)
+        problem: LatentProblem | ChunkedClasses
+        if data.chunked:
+            problem = ChunkedClasses.of(what, data.X, UNIT)
+            classes = problem.classes
+        else:
+            classes = classes_of(what, data.y)
+            codes = encode(what, data.y, classes)
+            problem = LatentProblem(data.X, codes, "classes", len(classes), unit=UNIT, intercept=False)
         fit = self.optimizer is not None
         parameters = read_parameters(
-            data.kernel, data.X, UNIT, noise=None, fit=fit, bounds=self.bounds, fixed=self.fixed, priors=self.priors,
-            extras={},
+            data.kernel, problem.starting_rows(fit), UNIT, noise=None, fit=fit, bounds=self.bounds, fixed=self.fixed,
+            priors=self.priors, extras={},
         )  # fmt: skip
-        engine = LaplaceEngine()
+        induced = route.solver == "inducing"
+        engine: Any = InducingClassEngine(self._settings(), len(classes)) if induced else LaplaceEngine()
         found = climb(
             problem, parameters, engine, n_restarts=self.n_restarts, seed=self.random_state or 0, tol=self.tol,
             max_iter=self.max_iter, meter=meter, parts=lambda: LaplaceEngine(of=problem.n),
@@ -216,7 +256,11 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
 
     def _store(self, data: TrainingSet, solution: ClassifierFit) -> None:
         self.classes_, self._posterior, self._parameters = solution.classes, solution.posterior, solution.parameters
-        self._codes = solution.problem.y
+        self.__dict__.pop("_codes", None)  # of a fit before
+        if isinstance(solution.problem, LatentProblem) and not isinstance(self._posterior, InducedClassPosterior):
+            self._codes = solution.problem.y
+        if data.chunked:
+            self.route_ = replace(self.route_, passes=data.X.passes)  # the number of passes that the search made
         self.kernel_, self.X_fit_ = solution.posterior.kernel, solution.posterior.X
         self.dual_coef_, self.intercept_ = solution.posterior.dual, 0.0
         self.theta_, self.theta_names_ = solution.climb.vector, list(solution.parameters.names)
@@ -231,8 +275,27 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         shape = super()._shape(X)
         return shape if y is None else replace(shape, n_targets=max(2, len(np.unique(np.asarray(y)))))
 
+    def _settings(self) -> EngineSettings:
+        return EngineSettings(self.n_inducing, None, self.random_state or 0, parse_bytes(self.memory))
+
     def _routes(self, shape: Shape) -> tuple[Route, ...]:
-        return (laplace_route(shape.n, shape.n_targets),)
+        return class_routes(shape, self.solver, self._settings(), self._given_kernel().given)
+
+    def _choose_route(self, data: TrainingSet) -> Route:
+        route, what = super()._choose_route(data), type(self).__name__
+        n_classes = 2 if data.chunked else max(2, len(np.unique(data.y)))
+        announce(route, self.solver, data.n, data.chunked, what=what, most=exact_class_rows(n_classes))
+        return route
+
+    def _chunk_targets(self) -> ReadTargets:
+        return partial(read_chunk_labels, type(self).__name__)
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        what = type(self).__name__
+        if rows.weighted:
+            raise InputError(f"{what} does not use weights of chunks; use KernelLogisticRegression.")
+        before, fit = rows.passes_before(self._given_kernel()), self.optimizer is not None
+        return (class_chunk_route(rows, shape.width, self.solver, self._settings(), before, fit, self.max_iter),)
 
     def _summary(self) -> Summary:
         d = self.diagnosis_

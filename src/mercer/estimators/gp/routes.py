@@ -10,6 +10,7 @@ from mercer.errors import InputError, check_choice, warn
 from mercer.estimators.gp import chunked as gp_chunked
 from mercer.estimators.gp import fourier as gp_fourier
 from mercer.estimators.gp import inducing as gp_inducing
+from mercer.estimators.gp import inducing_classes as gp_classes
 from mercer.estimators.gp import vecchia as gp_vecchia
 from mercer.estimators.gp.exact import ExactEngine
 from mercer.estimators.gp.inducing import BLOCK_ROWS
@@ -96,6 +97,59 @@ def laplace_route(n: int, n_classes: int = 2) -> Route:
     return Route("laplace", 8 * arrays * n * n, EVALUATIONS * work / gemm_rate(), reason)
 
 
+#: Up to this many rows the classifier is exact under "auto": with two classes, and with more.
+EXACT_CLASS_ROWS, EXACT_ROWS_OF_MANY = 4000, 1500
+
+
+def class_routes(shape: Shape, solver: str, settings: EngineSettings, given: bool) -> tuple[Route, ...]:
+    """Return the routes of a classifier, best first; n_targets is the number of classes."""
+    exact = laplace_route(shape.n, shape.n_targets)
+    if solver == "exact" or given:
+        return (exact,)
+    induced = class_route(shape.n, shape.n, shape.width, shape.n_targets, settings)
+    if solver == "inducing":
+        return (induced,)
+    return (exact, induced) if shape.n <= exact_class_rows(shape.n_targets) else (induced, exact)
+
+
+def exact_class_rows(n_classes: int) -> int:
+    """Return up to how many rows "auto" is exact."""
+    return EXACT_CLASS_ROWS if n_classes <= 2 else EXACT_ROWS_OF_MANY
+
+
+def class_route(n: int, held: int, width: int, n_classes: int, settings: EngineSettings) -> Route:
+    """Return the route of a classifier through inducing rows, with the features of `held` rows in memory at a time."""
+    m, functions = gp_classes.inducing_number(settings.n_inducing, n_classes, n), 1 if n_classes <= 2 else n_classes
+    unknowns, part = m * functions, gp_classes.part_rows(n_classes)
+    chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)
+    block = 8 * min(held, BLOCK_ROWS) * (3 * unknowns + 4 * m)
+    climbed = 8 * (4 if functions == 1 else 4 * n_classes + 4) * min(n, part) ** 2  # exactly, on a part
+    needed = max(chosen, climbed, 8 * (held * m + 4 * unknowns**2) + block) + 8 * held * 4 * width
+    work = (NEWTON_STEPS + 4.0) * n * float(unknowns) ** 2 + 3.0 * NEWTON_STEPS * float(unknowns) ** 3 / 3.0
+    seconds = EVALUATIONS * (work / gemm_rate() + float(n) * m / entry_rate())
+    reason = f"{m} inducing rows, {unknowns} unknowns: n m^2 per Newton step"
+    return Route("inducing", int(needed), seconds, reason, exact=False)
+
+
+def class_chunk_route(
+    rows: ChunkedRows, width: int, solver: str, settings: EngineSettings, passes: int, fit: bool, max_iter: int
+) -> Route:
+    """Return the route of a classifier for rows in chunks; `passes` is the number of earlier passes."""
+    what = "GaussianProcessClassifier"
+    if solver == "exact":
+        raise InputError(f"{what}: solver='exact' needs all rows; use 'inducing' for chunks.")
+    if rows.once:
+        raise InputError(f"{what} reads the chunks several times; give a function, not an iterator.")
+    classes = max(2, len(np.unique(rows.head.y)))
+    found = class_route(rows.n, max(rows.lengths or (1,)), width, classes, settings)
+    tried = 1
+    if fit:
+        tried = gp_classes.InducingClassEngine.rounds * (1 + min(max_iter, gp_classes.InducingClassEngine.max_steps))
+    passes += 3 + (tried + 1) * (NEWTON_STEPS + 2)  # classes, rows for starts, candidates; steps and gradient per setting
+    reason = f"{found.reason}; {len(rows.lengths or ())} chunks, a pass per Newton step and two per gradient"
+    return replace(found, reason=reason, passes=passes)
+
+
 def task_routes(shape: Shape, solver: str, settings: EngineSettings, product: bool) -> tuple[Route, ...]:
     """Return the routes for targets read by cells; a `product` of tasks and rows without holes is a Kronecker product."""
     n, t, cells = shape.n, shape.n_targets, shape.n_cells or 0
@@ -121,17 +175,25 @@ def engine(solver: str, settings: EngineSettings, chunked: bool = False, n_tasks
     return gp_vecchia.VecchiaEngine(settings) if solver == "vecchia" else ExactEngine(settings)
 
 
-def announce(route: Route, solver: str, n: int, chunked: bool = False) -> None:
+def announce(
+    route: Route,
+    solver: str,
+    n: int,
+    chunked: bool = False,
+    *,
+    what: str = "GaussianProcessRegressor",
+    most: int = EXACT_ROWS,
+) -> None:
     """Warn if "auto" left the exact route because of chunks or of the number of rows; `choose_route` warns about memory."""
     if solver == "auto" and chunked:
         warn(
-            "GaussianProcessRegressor: the rows come in chunks, therefore solver='inducing' is used, which is not exact. "
+            f"{what}: the rows come in chunks, therefore solver='inducing' is used, which is not exact. "
             "Set solver='inducing' to silence this warning.",
         )
         return
-    if solver == "auto" and n > EXACT_ROWS and not route.exact:
+    if solver == "auto" and n > most and not route.exact:
         warn(
-            f"GaussianProcessRegressor: {n:,} rows are more than {EXACT_ROWS:,}, therefore solver={route.solver!r} is used, "
+            f"{what}: {n:,} rows are more than {most:,}, therefore solver={route.solver!r} is used, "
             'which is not exact. Set solver="exact" for the exact route, or name the solver to silence this warning.',
         )
 
