@@ -29,6 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "repository_pages",
     "chapter_figures",
+    "code_links",
     "problem_sheets",
 ]
 exclude_patterns = ["_extensions", "_templates", "lectures/sheets", "api/backreferences", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
@@ -83,6 +84,8 @@ html_title = "mercer"
 html_static_path = ["_static"]
 html_extra_path = ["../build/notebook-files"]  # written by problem_sheets before the build
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_search_scorer = "_static/scorer.js"
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
 html_copy_source = False

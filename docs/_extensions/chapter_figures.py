@@ -48,7 +48,8 @@ class Chapter:
         above = "\n".join(self.lines[self.done : line]) + "\n"
         with contextlib.redirect_stdout(io.StringIO()):
             for example in doctest.DocTestParser().get_examples(above):
-                exec(compile(example.source, f"{self.name}.md", "single"), self.namespace)
+                with contextlib.suppress(Exception) if example.exc_msg else contextlib.nullcontext():
+                    exec(compile(example.source, f"{self.name}.md", "single"), self.namespace)
             value = eval(compile(expression, f"{self.name}.md", "eval"), self.namespace)
         self.done, self.figures = line + 1, self.figures + 1
         figure = value if isinstance(value, plt.Figure) else value.figure_

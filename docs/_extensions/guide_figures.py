@@ -160,6 +160,17 @@ def feature_errors(X: Any, counts: tuple[int, ...]) -> Any:
     return figure
 
 
+def frequencies() -> Any:
+    """Draw histograms of frequencies drawn from three kernels of one column."""
+    figure, axes = panels(3, 9.5, 2.8)
+    for axis, kernel in zip(axes, (Gaussian(1.0), Matern(1.5), Laplacian(1.0)), strict=True):
+        measure = kernel.spectral(1)
+        drawn = measure.sample(np.random.default_rng(0).uniform(size=(4000, measure.n_uniforms)))[:, 0]
+        axis.hist(np.clip(drawn, -12.0, 12.0), bins=60, color=COLORS[0])
+        axis.set(title=repr(kernel), xlabel="frequency, radians per unit", yticks=[])
+    return figure
+
+
 def bars(names: Any, values: Any, label: str) -> Any:
     """Draw horizontal bars, positive and negative in two colors, the first on top."""
     figure, axis = panels(1, 6.5, 0.28 * len(names) + 0.9)
@@ -217,6 +228,41 @@ def values_on(t: Any, lines: dict[str, Any], points: Any = None, xlabel: str = "
     return figure
 
 
+def agreement(a: Any, b: Any, xlabel: str, ylabel: str) -> Any:
+    """Draw two predictions of the same rows against each other."""
+    figure, axis = panels(1, 4.6, 4.2)
+    axis.plot(a, b, ".", color=COLORS[0])
+    axis.axline((0.0, 0.0), slope=1.0, color="k", lw=0.8)
+    axis.set(xlabel=xlabel, ylabel=ylabel)
+    return figure
+
+
+def band(t: Any, y: Any, mean: Any, low: Any, high: Any, label: str = "90 % interval") -> Any:
+    """Draw a curve with its intervals, and the rows if there are any."""
+    figure, axis = panels(1, 7.0, 3.2)
+    axis.fill_between(t, low, high, color=COLORS[0], alpha=0.2, lw=0, label=label)
+    axis.plot(t, mean, color=COLORS[0], label="prediction")
+    if y is not None:
+        axis.plot(t, y, ".", color="0.4", label="rows")
+    axis.set(xlabel="x", ylabel="y")
+    axis.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def sets(model: Any, X: Any, y: Any) -> Any:
+    """Draw the regions in which a set of classes holds one class or both."""
+    grid = np.stack(np.meshgrid(np.linspace(-3, 3, 80), np.linspace(-3, 3, 80)), axis=-1)
+    held = model.predict_set(grid.reshape(-1, 2), 0.9, calibration=(X[150:], y[150:]))
+    figure, axis = panels(1, 6.0, 3.8)
+    first = held[:, 0].astype(float) - held[:, 1].astype(float)
+    axis.contourf(grid[..., 0], grid[..., 1], first.reshape(80, 80), levels=[-1.5, -0.5, 0.5, 1.5], cmap="RdBu", alpha=0.4)
+    for i, name in enumerate(model.classes_):
+        axis.plot(*X[y == name].T, ".", color=COLORS[i], label=str(name))
+    axis.set(xlabel="x1", ylabel="x2", xlim=(-3, 3), ylim=(-3, 3))
+    axis.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
 def chunk_passes() -> Any:
     """Draw how a fit on chunks works: chunks give sums, sums are added in a fixed order, one small system is solved."""
     figure, axis = panels(1, 8.5, 3.0)
@@ -233,4 +279,28 @@ def chunk_passes() -> Any:
     axis.text(6.2, 1.9, "one m × m sum,\nin a fixed order", bbox=box, ha="center", va="center")
     axis.annotate("", (8.0, 1.9), (7.25, 1.9), arrowprops=arrow)
     axis.text(8.8, 1.9, "coefficients,\nleave-one-out", bbox=box, ha="center", va="center")
+    return figure
+
+
+def two_novelties() -> Any:
+    """Draw class probabilities of a Gaussian process, and the changes of a series."""
+    from mercer import GaussianProcessClassifier, change_points
+
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) * 0.7 + np.where(y == 1, 1.2, -1.2)[:, None]
+    model = GaussianProcessClassifier(4.0 * Gaussian(1.0), optimizer=None).fit(X, y)
+    grid = np.stack(np.meshgrid(np.linspace(-4, 4, 60), np.linspace(-4, 4, 60)), axis=-1)
+    figure, (left, right) = panels(2, 9.5, 3.6)
+    levels = model.predict_proba(grid.reshape(-1, 2))[:, 1].reshape(60, 60)
+    shown = left.contourf(grid[..., 0], grid[..., 1], levels, levels=np.linspace(0, 1, 11), cmap="RdBu")
+    figure.colorbar(shown, ax=left, label="probability")
+    left.plot(*X[y == 1].T, "o", color=COLORS[0], ms=4, mec="white")
+    left.plot(*X[y == 0].T, "s", color=COLORS[1], ms=4, mec="white")
+    left.set(xlabel="x1", ylabel="x2")
+    series = np.concatenate([rng.normal(0.0, 1.0, 80), rng.normal(2.5, 1.0, 60), rng.normal(2.5, 2.5, 60)])
+    right.plot(series, color="0.4", lw=0.9)
+    for place in change_points(series).places:
+        right.axvline(place, color=COLORS[1])
+    right.set(xlabel="row", ylabel="value")
     return figure
