@@ -52,6 +52,7 @@ ORDER = [
     "margin_theorem",
     "two_samples",
     "causal_graph",
+    "machine_over_time",
     "kernel_pca_plane",
     "kernel_pca_digits",
     "eigenfunctions",
