@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import mercer
 from mercer import Gaussian, Kernel, Laplacian, Linear
@@ -190,3 +191,27 @@ def test_the_same_as_shap() -> None:
     expected = exact(NEW[:3]).values
     found = np.array([mercer.explain(model, x, background=X[:9]).contributions for x in NEW[:3]])
     assert np.allclose(found, expected, atol=1e-8)
+
+
+def test_sparse_rows_are_explained_as_dense_ones() -> None:
+    dense = np.where(np.random.default_rng(0).random((30, 4)) < 0.5, 0.0, 1.5)
+    model = mercer.KernelRidge(Gaussian(1.0)).fit(sp.csr_array(dense), dense[:, 0] - dense[:, 1])
+    found, expected = mercer.explain(model, sp.csr_array(dense[:2])), mercer.explain(model, dense[:2])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.contributions, other.contributions, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ("abc", "x holds str 'abc' at row 0, not a number"),
+        ([[1.0, 2.0, 3.0], [1.0]], "x is ragged"),
+        ([None, 1.0, 2.0], "x has NaN at row 0, column 0"),
+        (np.zeros((2, 2, 3)), "x has 3 dimensions"),
+        ({"a": 1}, "x holds dict"),
+    ],
+)
+def test_what_is_no_vector_is_refused_by_name(x: Any, message: str) -> None:
+    model = mercer.KernelRidge(Gaussian(1.0)).fit(np.eye(3), [1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match=message):
+        mercer.explain(model, x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+import mercer
 from mercer import Gaussian, Linear
 from mercer.errors import InputError
 from mercer.inputs import as_vectors
@@ -200,6 +202,31 @@ LARGE = 2**53 + 1
 def test_integers_that_float64_would_change_are_refused(data: Any) -> None:
     with pytest.raises(InputError, match=r"integer -?9007199254740993 .* rounds to -?9007199254740992.*Subtract an offset"):
         Gaussian()(data)
+
+
+@pytest.mark.parametrize("make", [lambda: mercer.KernelRidge(Gaussian(1.0)), mercer.KernelRidge, mercer.SVC])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[2**53 + 1], [1], [2]]),
+        [[2**53 + 1], [1], [2]],
+        sp.csr_array(np.array([[2**53 + 1], [1], [2]])),
+        pd.DataFrame({"a": np.array([2**63 + 1, 1, 2], dtype=np.uint64)}),
+        np.array([[2**53 + 1], [1], [2]], dtype=object),
+    ],
+)
+def test_estimators_refuse_integers_that_float64_would_change(make: Callable[[], Any], rows: Any) -> None:
+    with pytest.raises(InputError, match=r"integer \d+ at row 0.* which float64 rounds to"):
+        make().fit(rows, [0, 1, 1])
+    fitted = make().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    with pytest.raises(InputError, match="integers must be exact"):
+        fitted.predict([[2**64 + 1]])
+
+
+@pytest.mark.parametrize("read", [lambda X: Gaussian(1.0)(X), lambda X: mercer.SVC().fit(X, [0, 1])])
+def test_integers_too_large_for_a_float_are_refused(read: Callable[[Any], Any]) -> None:
+    with pytest.raises(InputError, match=r"integer 1000.* at row 0, column 0, which is too large for float64"):
+        read([[10**400], [1]])
 
 
 def test_large_integers_that_float64_holds_are_read() -> None:

@@ -31,7 +31,7 @@ from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, columns_of, count, is_float32, looks_like_vectors, take
 from mercer.inputs.chunks import Chunks, ReadTargets, as_chunks
 from mercer.inputs.targets import read_targets
-from mercer.inputs.vectors import is_plain, refuse_cells, refuse_text
+from mercer.inputs.vectors import is_plain, refuse_cells, refuse_rounding, refuse_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
@@ -349,6 +349,7 @@ class KernelEstimator(BaseEstimator):
             refuse_text(X, "X")
             if sp.issparse(X) and not kernel.takes_sparse:
                 raise InputError(f"{kernel} takes dense arrays; X is sparse. Use X.toarray().")
+            refuse_rounding(X, "X")
             try:
                 return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
             except MercerError:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
+from mercer.arrays import Floats
 from mercer.errors import CapabilityError, InputError, describe
 from mercer.explanations.columns import ColumnExplanation, explain_columns
 from mercer.explanations.model import KnownFeatures, ModelExplanation, sampled, summary
 from mercer.explanations.objects import ObjectExplanation, ObjectParts, counts_features, object_parts
 from mercer.explanations.outputs import check_linear, check_model, expand, rows_of, with_nonzero
-from mercer.inputs import Rows, is_frame, looks_like_vectors
+from mercer.inputs import Rows, as_vectors, is_frame, looks_like_vectors
 
 
 @runtime_checkable
@@ -125,7 +127,7 @@ def _whole(model: Any, target: Any) -> ModelExplanation:
 def _one(model: Any, x: Any) -> Any:
     """Return a collection with x as its only row."""
     if "vectors" in model.kernel_.views or looks_like_vectors(rows_of(model)):
-        return x if is_frame(x) else np.atleast_2d(np.asarray(x, dtype=np.float64))
+        return x if is_frame(x) else _vectors(x)
     if "table" in model.kernel_.views:
         if not is_frame(x) or (counts_features(model.kernel_) and len(x) != 1):
             raise InputError("explain: the model uses columns of a table; give one row as a table, X.iloc[[0]].")
@@ -137,3 +139,14 @@ def _one(model: Any, x: Any) -> Any:
             "For several: [explain(model, x) for x in X]."
         )
     return [x]
+
+
+def _vectors(x: Any) -> Floats:
+    """Return one vector or several as a dense (n, d) array of float64; sparse rows become dense."""
+    if sp.issparse(x):
+        return np.asarray(as_vectors(x, "x").toarray(), dtype=np.float64)
+    try:
+        single = np.ndim(x) < 2
+    except ValueError:  # ragged, which as_vectors reports
+        single = False
+    return np.asarray(as_vectors([x] if single else x, "x"), dtype=np.float64)

@@ -88,6 +88,7 @@ def check_dense(array: Array, name: str) -> Array:
     """Return a dense array as finite C-ordered (n, d) floats; raise if that is impossible."""
     if array.dtype.kind == "c":
         raise InputError(f"{name} is complex; kernels here are real. Give real and imaginary parts as two columns.")
+    _refuse_rounded(array, name)
     if array.dtype.kind in "OUSV":
         array = _numbers_from_objects(array, name)
     if array.dtype.kind not in "fiub":
@@ -100,7 +101,6 @@ def check_dense(array: Array, name: str) -> Array:
     if array.ndim != 2:
         raise InputError(f"{name} has {array.ndim} dimensions and shape {array.shape}; a collection of vectors is (n, d).")
     check_size(array.shape, name)
-    _refuse_rounding(array, name)
     keep = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     result = np.ascontiguousarray(array, dtype=np.float32 if keep else np.float64)
     check_finite(result, name)
@@ -111,21 +111,53 @@ def check_dense(array: Array, name: str) -> Array:
 EXACT_INTEGERS = 2**53
 
 
-def _refuse_rounding(values: Array, name: str) -> None:  # (n, d) or (n,)
+def refuse_rounding(X: Any, name: str) -> None:
+    """Raise if a frame, an array, a sparse array or a list holds an integer that float64 would change."""
+    if is_frame(X):
+        for column in X.columns:
+            _refuse_rounded(np.asarray(X[column].to_numpy()), f"{name}[{column!r}]")
+    elif sp.issparse(X):
+        _refuse_rounded(X.data if X.format in ("csr", "csc", "coo") else sp.coo_array(X).data, f"{name}.data")
+    else:
+        try:
+            array = np.asarray(X)
+        except ValueError:  # ragged, which other checks report
+            return
+        _refuse_rounded(array, name)
+
+
+def _refuse_rounded(values: Array, name: str) -> None:  # (n, d) or (n,)
     """Raise if float64 would change an integer: rows that differ by less than the rounding would become equal."""
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
+    whole = values.dtype.kind in "iu" and values.dtype.itemsize >= 8
+    if not values.size or not (whole or values.dtype.kind == "O"):
         return
-    if int(values.max()) <= EXACT_INTEGERS and int(values.min()) >= -EXACT_INTEGERS:
+    if whole and int(values.max()) <= EXACT_INTEGERS and int(values.min()) >= -EXACT_INTEGERS:
         return
-    for index in np.argwhere((values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS)):
+    beyond = np.vectorize(_is_large, otypes=[bool])
+    large = (values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS) if whole else beyond(values)
+    for index in np.argwhere(large):
         value = int(values[tuple(index)])
-        if int(float(value)) != value:
+        rounded = _rounded(value)
+        if rounded != value:
+            becomes = "which is too large for float64" if rounded is None else f"which float64 rounds to {rounded}"
             where = ", ".join(f"{word} {i}" for word, i in zip(("row", "column"), index, strict=False))
             raise InputError(
-                f"{name} has the integer {value} at {where}, which float64 rounds to {int(float(value))}; integers must be "
+                f"{name} has the integer {_short(value)} at {where}, {becomes}; integers must be "
                 f"exact, as they are up to 2^53. Subtract an offset first, e.g. {name} - {name}.min(axis=0), or accept the "
                 f"rounding with {name}.astype(float)."
             )
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and abs(int(value)) > EXACT_INTEGERS
+
+
+def _rounded(value: int) -> int | None:
+    """Return the float64 nearest to an integer; None if there is none."""
+    try:
+        return int(float(value))
+    except OverflowError:
+        return None
 
 
 def refuse_text(X: Any, name: str) -> None:
@@ -152,7 +184,7 @@ def _check_sparse(X: Any, name: str) -> sp.csr_array:
     if X.ndim != 2:
         raise InputError(f"{name} is a sparse array of shape {X.shape}; a collection of vectors is (n, d).")
     check_size(X.shape, name)
-    _refuse_rounding(X.data if X.format in ("csr", "csc", "coo") else sp.coo_array(X).data, f"{name}.data")
+    refuse_rounding(X, name)
     keep = X.dtype.kind == "f" and X.dtype.itemsize <= 4
     result = sp.csr_array(X, dtype=np.float32 if keep else np.float64)
     if not result.has_canonical_format:
@@ -246,6 +278,6 @@ def _from_frame(frame: Any, name: str, finite: bool = True) -> Array:
                 "kinds use TableRegressor, TableClassifier or the kernel mercer.frame_kernel(X); or choose numeric "
                 "columns with k.on(…)."
             )
-        _refuse_rounding(values, f"{name}[{column!r}]")
+        _refuse_rounded(values, f"{name}[{column!r}]")
     whole = np.asarray(frame.to_numpy())
     return check_dense(whole, name) if finite else whole.astype(np.float64)
