@@ -38,7 +38,7 @@ def test_the_column_list_and_the_report_say_molecules(tmp_path: Path) -> None:
     code, text = _run("fit", path)
     assert code == 0 and "smiles  molecules" in text and "1 unreadable" in text
     code, text = _run("fit", path, "--target", "y", "--out", tmp_path / "m")
-    assert code != 0 and "1 cell of 'smiles' are no valid SMILES (row 73: 'C1CC')" in text and "--skip-bad" in text
+    assert code != 0 and "1 cell of 'smiles' is not valid SMILES (row 73: 'C1CC')" in text and "--skip-bad" in text
     code, text = _run("fit", path, "--target", "y", "--out", tmp_path / "m", "--skip-bad")
     assert code == 0, text
     assert "is read as molecules (SMILES); --text smiles reads it as text" in text
@@ -59,7 +59,7 @@ def test_the_column_list_and_the_report_say_molecules(tmp_path: Path) -> None:
     new.write_text("smiles\nCCCO\nC1CC\nCCCCCCCCCCCC\nCCO\nOCCO\n")
     code, text = _run("suggest", tmp_path / "m", new, "--n", 2)
     assert code == 0, text
-    assert "1 candidates with cells that the model has no rule for are left out" in text
+    assert "1 candidate with cells that the model has no rule for is left out" in text
     cells = [line.split(",") for line in text[text.index("row,smiles") :].splitlines()[:3]]
     assert cells[0] == ["row", "smiles", "prediction", "lower", "upper"]
     assert cells[1][:2] == ["3", "CCCCCCCCCCCC"] and cells[2][:2] == ["5", "OCCO"]  # the others were measured or are bad

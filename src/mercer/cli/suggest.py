@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mercer.cli.output import MODEL, note
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 
 GOALS = ("max", "min", "explore")
 
@@ -59,7 +59,8 @@ def suggest(model: ModelFile, candidates: DataFile, n: Number = 1, goal: Goal = 
     refuse_lacking(name, asked.needed, table.columns)
     known = asked.known(table)
     if not known.all():
-        note(f"{int((~known).sum())} candidates with cells that the model has no rule for are left out.")
+        lacking = int((~known).sum())
+        note(f"{plural(lacking, 'candidate')} with cells that the model has no rule for {'is' if lacking == 1 else 'are'} left out.")
     rows = known.nonzero()[0]
     if not len(rows):
         raise InputError(f"{name}: the model has no rule for any of the {len(table):,} candidates.")

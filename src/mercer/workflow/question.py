@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 from mercer.estimators.tables.layout import Layout, layout_of
 from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, noted, read_columns
 from mercer.inputs.molecules import shown, unreadable
@@ -200,7 +200,8 @@ def _unreadable(column: Column, table: Table, wrong: Indices) -> str:
     count = len(wrong)
     listed_cells = ", ".join(f"row {int(table.numbers[i]) + 1:,}: {shown(column.cells[i])}" for i in wrong[:3].tolist())
     more = f" and {count - 3:,} more" if count > 3 else ""
-    return f"{count:,} cell{'s' if count != 1 else ''} of {column.name!r} are no valid SMILES ({listed_cells}{more})"
+    verb = "is" if count == 1 else "are"
+    return f"{plural(count, 'cell')} of {column.name!r} {verb} not valid SMILES ({listed_cells}{more})"
 
 
 def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
