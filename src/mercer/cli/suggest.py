@@ -60,7 +60,8 @@ def suggest(model: ModelFile, candidates: DataFile, n: Number = 1, goal: Goal = 
     known = asked.known(table)
     if not known.all():
         lacking = int((~known).sum())
-        note(f"{plural(lacking, 'candidate')} with cells that the model has no rule for {'is' if lacking == 1 else 'are'} left out.")
+        verb = "is" if lacking == 1 else "are"
+        note(f"{plural(lacking, 'candidate')} with cells that the model has no rule for {verb} left out.")
     rows = known.nonzero()[0]
     if not len(rows):
         raise InputError(f"{name}: the model has no rule for any of the {len(table):,} candidates.")
