@@ -72,6 +72,7 @@ ORDER = [
     "gp_molecules",
     "common_subgraphs",
     "molecules",
+    "next_experiment",
     "serve_model",
 ]
 
