@@ -225,3 +225,19 @@ def test_bad_input(change: dict[str, Any], words: str) -> None:
 
 def test_the_function_is_public() -> None:
     assert mercer.change_points is change_points
+
+
+def test_offsets_do_not_cost_digits():
+    rng = np.random.default_rng(5)
+    x = np.round(np.concatenate([rng.normal(size=40), rng.normal(3.0, 1.0, size=40)]) * 2.0**15) / 2.0**15
+    for kernel in (Linear(), None):
+        near, far = (change_points(x + offset, kernel, n_changes=1) for offset in (0.0, 2.0**32))
+        assert far.places.tolist() == near.places.tolist()
+        np.testing.assert_allclose(far.costs, near.costs, rtol=1e-9)
+
+
+def test_seeds_of_every_kind():
+    x = np.concatenate([np.zeros(20), np.ones(20)])
+    assert change_points(x, random_state=np.random.default_rng(0)).places.tolist() == [20]
+    with pytest.raises(InputError, match="random_state must be an int, a Generator or None; got str 'a'"):
+        change_points(x, random_state="a")

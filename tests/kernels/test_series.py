@@ -213,6 +213,13 @@ def test_signatures_need_two_steps() -> None:
     assert GlobalAlignment(Gaussian(1.0))(SERIES)[3, 3] == 1.0
 
 
+def test_offsets_do_not_cost_signatures_their_digits() -> None:
+    path = [np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [0.5], [1.0], [1.25]])]
+    for depth in (3, None):
+        kernel = Signature(Linear(), depth=depth)
+        np.testing.assert_allclose(kernel([x + 2.0**32 for x in path]), kernel(path), rtol=1e-12)
+
+
 def test_landmarks_of_series() -> None:
     X = [np.sin(speed * np.linspace(0.0, 1.0, 20))[:, None] for speed in np.linspace(2.0, 9.0, 30)]
     kernel = GlobalAlignment(Gaussian("median")).resolve(X)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
@@ -27,6 +28,8 @@ from mercer.inputs import Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
+from mercer.kernels.vectors import Linear
+from mercer.numeric.spread import column_spread
 
 #: More rows than this are cut through features on a grid of places.
 EXACT = 20_000
@@ -104,7 +107,8 @@ def change_points(
     of the costs at many changes. It is lowered until every change is confirmed: a permutation test at level `alpha` of the
     two segments beside it, and a step that describes them clearly better than a straight line in time does. If rows
     depend on their neighbors, the rows as a whole must also change more than autoregressive series without a change do.
-    "No change" is a possible answer; a gradual trend is not a change.
+    "No change" is a possible answer. A trend that is strong compared with the noise is not a change; a weak one may be cut
+    into steps, so subtract a known trend first.
 
     Parameters
     ----------
@@ -141,7 +145,7 @@ def change_points(
     n = len(rows)
     _check(n, n_changes, penalty, min_size, alpha, n_permutations, blocks)
     most = _most(n, n_changes, min_size, max_changes)
-    rng = check_random_state(random_state)
+    rng = _random_state(random_state)
     source = _source(rows, chosen, rng)
     if penalty is not None:
         places, cost = _penalized(source, float(penalty), min_size, most)
@@ -158,23 +162,34 @@ def change_points(
     return ChangePoints(places, judge.pvalues(places), costs, chosen, exact, judge.block(places), n)
 
 
+def _random_state(seed: Any) -> Any:
+    if isinstance(seed, np.random.Generator):
+        return np.random.RandomState(seed.bit_generator)
+    try:
+        return check_random_state(seed)
+    except ValueError:
+        raise InputError(f"change_points: random_state must be an int, a Generator or None; got {describe(seed)}.") from None
+
+
 def _read(X: Any, kernel: Kernel | str | None) -> tuple[Rows, Kernel]:
     data = np.asarray(X, dtype=np.float64)[:, None] if not is_frame(X) and looks_like_vectors(X) and np.ndim(X) == 1 else X
     if kernel is not None:
-        rows = Rows(data)
-        return rows, as_kernel(kernel).resolve(rows)
+        rows, chosen = Rows(data), as_kernel(kernel)
+        if isinstance(chosen, Linear) and looks_like_vectors(data) and not sp.issparse(rows.vectors()):
+            table = np.asarray(rows.vectors(), dtype=np.float64)
+            rows = Rows(table - table.mean(axis=0))  # equal costs, with the digits of differences
+        return rows, chosen.resolve(rows)
     if not looks_like_vectors(data):
         raise InputError("change_points: name a kernel for rows that are not vectors, such as 'Spectrum(3).normalized()'.")
     table = Rows(data).vectors()
     table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
-    rows = Rows(table / _spread(table))
+    rows = Rows((table - np.median(table, axis=0)) / _spread(table))
     return rows, Gaussian("median").resolve(rows)
 
 
 def _spread(table: Floats) -> Floats:  # (n, d) -> (d,)
     """Robust spread of every column; the standard deviation if that is 0, and 1 for a constant column."""
-    low, high = np.quantile(table, [0.25, 0.75], axis=0)
-    spread = np.where(high > low, (high - low) / 1.349, table.std(axis=0))
+    spread = column_spread(table)
     return np.where(spread > 0, spread, 1.0)
 
 

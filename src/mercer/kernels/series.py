@@ -17,6 +17,7 @@ from mercer.kernels.base import ATOM, Derivation, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import one_of, whole, whole_or_none
 from mercer.kernels.operators import node
+from mercer.kernels.vectors import Linear
 from mercer.kernels.views import View
 from mercer.numeric.encodings import Encoded, Encoding, Index, Values, align, gather
 
@@ -86,10 +87,13 @@ class SeriesKernel(Kernel):
     def _views(self) -> frozenset[str]:
         return frozenset({"series"})
 
-    def _steps(self, rows: Rows) -> Steps:
+    def _steps(self, rows: Rows, from_first: bool = False) -> Steps:
+        """Return the encoded steps; `from_first` subtracts the first step of each series from its steps."""
         table, first = rows.remember("steps", lambda: joined_steps(rows.series()))
-        inner = rows.remember(("steps as rows",), lambda: Rows(table, f"the steps of {rows.name}"))
-        return rows.remember(("encoded steps", self.base), lambda: Steps(self.base._encode(inner), first))
+        if from_first:
+            table = table - np.repeat(table[first[:-1]], np.diff(first), axis=0)
+        inner = rows.remember(("steps as rows", from_first), lambda: Rows(table, f"the steps of {rows.name}"))
+        return rows.remember(("encoded steps", self.base, from_first), lambda: Steps(self.base._encode(inner), first))
 
     def _resolve(self, rows: Rows) -> Kernel:
         table, first = joined_steps(rows.series())
@@ -283,7 +287,8 @@ class Signature(SeriesKernel):
             )
 
     def _encode(self, rows: Rows) -> Encoding:
-        steps = self._steps(rows)
+        # increments under a linear base do not depend on the first step, whose size would cost them digits
+        steps = self._steps(rows, isinstance(self.base, Linear))
         short = np.flatnonzero(np.diff(steps.first) < 2)
         if len(short):
             raise InputError(

@@ -160,7 +160,8 @@ class _Form:
         self.norms = squared_norms(self.array)
         self.reach = float(self.norms.max())
         if not self.reach < 0.1 * float(np.finfo(raw.dtype).max):
-            raise InputError(f"values up to {abs(raw).max():.1e} overflow when squared in {raw.dtype}; scale the columns.")
+            largest = max(abs(raw).max(), abs(self.array).max())
+            raise InputError(f"values up to {largest:.1e} overflow when squared in {raw.dtype}; scale the columns.")
         self.left, self.right = None, None
         if not sp.issparse(raw) and raw.shape[1] > FEW_COLUMNS:
             self._augment()
