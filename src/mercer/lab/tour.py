@@ -121,7 +121,7 @@ _PAGES = (
         view="spectrum",
     ),
     _page(
-        "cross-validation", "Choosing lambda and sigma", "13-cross-validation.md",
+        "cross-validation", "Choosing alpha and the length scale", "13-cross-validation.md",
         "The picture on the right is the leave-one-out error over penalty and width, computed exactly. Dark is small.",
         "Drag the white point on it to a corner, then into the dark valley, and look at the curve each time.",
         algorithm="ridge", data=NamedData("sine", 40), kernel="Gaussian(length_scale=0.1)",
