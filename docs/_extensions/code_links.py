@@ -16,7 +16,21 @@ from mercer.registry import public_names
 
 NAME = re.compile(r"(?:mercer\.)?([A-Za-z_]\w*)(?:\(.*\)(\..*)?)?$", re.DOTALL)
 #: Names that are words of scikit-learn's or Python's in most texts.
-AMBIGUOUS = {"Kernel", "explain", "load", "save", "plan", "chunks", "gram", "parse", "register", "repair", "errors", "testing", "suggest"}
+AMBIGUOUS = {
+    "Kernel",
+    "explain",
+    "load",
+    "save",
+    "plan",
+    "chunks",
+    "gram",
+    "parse",
+    "register",
+    "repair",
+    "errors",
+    "testing",
+    "suggest",
+}
 
 
 class LinkCode(SphinxPostTransform):
@@ -27,7 +41,11 @@ class LinkCode(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Change the document of one page."""
         page = self.env.docname
-        if page.startswith(("api", "gallery", "repository")) or page in ("evidence", "from-scikit-learn", "lectures/coverage"):
+        if page.startswith(("api", "gallery", "repository")) or page in (
+            "evidence",
+            "from-scikit-learn",
+            "lectures/coverage",
+        ):
             return
         names, seen = public_names(), set()
         for literal in list(self.document.findall(nodes.literal)):

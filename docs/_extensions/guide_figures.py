@@ -36,6 +36,7 @@ def matrices(grams: dict[str, Any], ticks: Any = None) -> Any:
     axes = np.atleast_1d(axes)
     low = min(0.0, *(np.min(K) for K in grams.values()))
     high = max(np.max(K) for K in grams.values())
+    low = -high if low < 0 else low
     for axis, (name, K) in zip(axes, grams.items(), strict=True):
         shown = axis.imshow(K, vmin=low, vmax=high, cmap="Blues" if low == 0 else "RdBu")
         axis.set_title(name, fontsize=10)

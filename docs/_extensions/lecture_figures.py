@@ -32,7 +32,9 @@ def _regions(models: dict[str, Any], X: Any, y: Any) -> Any:
     classes = np.unique(y)
     for axis, (name, model) in zip(axes, models.items(), strict=True):
         found = model.fit(X, y).predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
-        axis.contourf(grid[..., 0], grid[..., 1], (found == classes[1]).astype(float), levels=1, colors=["#f6e1d3", "#d3e4f0"])
+        axis.contourf(
+            grid[..., 0], grid[..., 1], (found == classes[1]).astype(float), levels=1, colors=["#f6e1d3", "#d3e4f0"]
+        )
         for label, color, marker in zip(classes, (COLORS[1], COLORS[0]), "so", strict=True):
             axis.plot(*X[y == label].T, marker, ms=4, color=color, mec="white")
         axis.set(title=name, xlabel="x1", ylabel="x2")
