@@ -146,6 +146,19 @@ def test_far_from_the_data_the_prior_returns() -> None:
     np.testing.assert_allclose(gp.fit(X, THREE).predict_proba([[1e3, 1e3]]), 1 / 3, atol=2e-3)
 
 
+def test_probabilities_that_are_too_near_to_equal_are_reported() -> None:
+    """Laplace's posterior keeps the prior variance where classes are separated; the likelihood tells that this is wrong."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(3), 30)
+    Z = np.column_stack([3.0 * y, 3.0 * (y == 1)]) + 0.3 * rng.normal(size=(90, 2))
+    gp = GaussianProcessClassifier(2000.0 * Gaussian(5.0), optimizer=None).fit(Z, y)
+    (note,) = gp.diagnosis_.notes
+    assert "the probabilities are too near to equal" in note
+    assert "KernelLogisticRegressionCV" in note
+    loss = -np.log(gp.predict_proba(Z)[np.arange(90), y]).mean()
+    assert loss > -1.25 * gp.log_marginal_likelihood_value_ / 90
+    assert not GaussianProcessClassifier(4.0 * Gaussian(1.0), optimizer=None).fit(X, TWO).diagnosis_.notes
+
+
 def test_strings_and_graphs() -> None:
     words, labels = ["aab", "abb", "aaa", "zzy", "zyy", "zzz"] * 3, ["a"] * 3 + ["z"] * 3
     gp = GaussianProcessClassifier(mercer.Spectrum(1).normalized()).fit(words, labels * 3)

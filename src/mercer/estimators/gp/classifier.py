@@ -36,6 +36,12 @@ UNIT = 4.0
 
 SOLVERS = ("auto", "exact", "inducing")
 
+#: Log-loss is compared on at most this many training rows.
+COMPARED_ROWS = 500
+
+#: A log-loss of training rows above this multiple of the likelihood's, and by more than BLURRED_BY, is reported.
+BLURRED, BLURRED_BY = 1.25, 0.02
+
 
 @dataclass(frozen=True)
 class ClassifierFit:
@@ -161,11 +167,7 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, (m, C), integrated over the posterior of the latent functions."""
         check_is_fitted(self)
-        mean, spread = self._posterior.latent(self._read(X, reset=False))
-        if mean.ndim == 2:
-            return expected_softmax(mean, spread)
-        p = expected_sigmoid(mean, spread)
-        return np.column_stack([1.0 - p, p])
+        return _probabilities(self._posterior, self._read(X, reset=False))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the class probabilities."""
@@ -252,7 +254,8 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
             max_iter=self.max_iter, meter=meter, parts=lambda: LaplaceEngine(of=problem.n),
         )  # fmt: skip
         posterior, mode = engine.posterior(problem, *parameters.setting(found.vector))
-        return ClassifierFit(classes, problem, parameters, found, posterior, mode.evidence, tuple(check_mode(what, mode)))
+        notes = (*check_mode(what, mode), *_blurred(problem, posterior, mode.evidence))
+        return ClassifierFit(classes, problem, parameters, found, posterior, mode.evidence, notes)
 
     def _store(self, data: TrainingSet, solution: ClassifierFit) -> None:
         self.classes_, self._posterior, self._parameters = solution.classes, solution.posterior, solution.parameters
@@ -310,3 +313,29 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         ]
         numbers = {"log_marginal_likelihood": self.log_marginal_likelihood_value_, "n": d.rows, "notes": len(d.notes)}
         return Summary(repr(self), tuple(lines), numbers)
+
+
+def _probabilities(posterior: Any, X: Any) -> Floats:  # -> (m, C)
+    mean, spread = posterior.latent(X)
+    if mean.ndim == 2:
+        return expected_softmax(mean, spread)
+    p = expected_sigmoid(mean, spread)
+    return np.column_stack([1.0 - p, p])
+
+
+def _blurred(problem: LatentProblem | ChunkedClasses, posterior: Any, value: float) -> list[str]:
+    """Return a note if integrated probabilities of training rows are much worse than the likelihood says.
+
+    The likelihood is the probability of all labels, each predicted from those before it; a training row cannot be predicted
+    worse than that. Laplace's normal posterior is too wide where classes are separated and the amplitude is large.
+    """
+    rows = np.linspace(0, problem.n - 1, min(COMPARED_ROWS, problem.n)).astype(np.intp)
+    part = problem.part(rows)
+    P = _probabilities(posterior, part.X)
+    loss, stated = -float(np.mean(np.log(P[np.arange(len(rows)), part.y]))), -value / problem.n
+    if loss <= BLURRED * stated + BLURRED_BY:
+        return []
+    return [
+        f"the probabilities are too near to equal: their log-loss on training rows is {loss:.3g}, and {stated:.3g} by the "
+        "likelihood. Laplace's approximation is too wide for classes this well separated; KernelLogisticRegressionCV is not."
+    ]
