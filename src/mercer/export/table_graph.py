@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.classifier import TableClassifier
 from mercer.estimators.tables.encoding import ColumnBlock, Encoding, Numbered, Scale
 from mercer.estimators.tables.fitting import Member
-from mercer.estimators.tables.targets import Transform
+from mercer.estimators.tables.targets import NODES, SHARES, Transform
 from mercer.export.column_factors import ColumnFactors
 from mercer.export.formula import as_rows, with_rows
 from mercer.export.nodes import Nodes
@@ -170,6 +171,13 @@ class TableGraph:
         if transform.link:  # log-odds of each class against the rest
             P = self.to.add("Sigmoid", values)
             return self.to.add("Div", P, self.to.add("Max", self.to.sum(P), self.to.number(1e-300)))
+        if len(transform.noise) and len(transform.power):  # the mean over normal residuals
+            parts = []
+            for node, share in zip(NODES, SHARES, strict=True):
+                moved = self.to.add("Add", values, self.to.constant(node * transform.noise))
+                inverse = self._backward(moved, transform.within())
+                parts.append(self.to.add("Mul", inverse, self.to.number(float(share))))
+            return reduce(lambda a, b: self.to.add("Add", a, b), parts)
         scaled = self.to.add("Mul", values, self.to.constant(transform.spread))
         values = self.to.add("Add", scaled, self.to.constant(transform.center))
         if not len(transform.power):

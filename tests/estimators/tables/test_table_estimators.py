@@ -177,7 +177,7 @@ def test_without_a_limit_several_candidates_are_averaged() -> None:
     assert len({attempt.label.split(",")[0] for attempt in model.result_.attempts}) >= 4
     assert 1 <= len(model.members_) <= 4
     best = min(attempt.error for attempt in model.result_.attempts if attempt.complete)
-    assert model.result_.error <= best + 1e-12
+    assert model.result_.error <= 1.1 * best  # its weights are chosen without the rows that it is measured on
 
 
 def test_a_skewed_target_is_tried_after_a_transform() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.arrays import Floats
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.learned_metrics import by_likelihood, metric_steps, root, with_length_scale
+from mercer.estimators.tables.targets import YEO_JOHNSON_MEAN
 from mercer.inputs import Rows
 from mercer.inputs.frames import MOLECULE, Column
 from mercer.kernels.base import Kernel
@@ -38,6 +39,7 @@ class LearnedKernel:
     label: str
     kernel: Kernel
     alpha: float
+    noise: float = 0.0  # spread of held-out residuals of transformed targets, if predictions are to be means
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,18 @@ class Candidate:
     scaling: str  # "standard", "quantile", or "columns" for tables with missing cells, text or graphs
     method: str  # "plain", "likelihood", "full metric", "diagonal metric", "given"
     kernel: Kernel
-    transform: str = "none"  # of the target: "none", "yeo-johnson", "codes" or "logistic"
+    transform: str = "none"  # of the target: a word of `targets`
     tied: tuple[int, ...] = ()  # number of the length scale of every column; empty: one each
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is the plain linear model."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it is fitted by itself; predictions of the mean of a transformed target come with those of the median."""
+        return self.transform != YEO_JOHNSON_MEAN
 
     def learn(self, Z: Rows, Y: Floats, weights: Floats | None = None) -> list[LearnedKernel]:  # (n, d), (n, t), (n,)
         """Return the kernels learned from rows; a recursive feature machine gives one per round."""
@@ -86,7 +98,7 @@ class Candidate:
             roots = [np.asarray(state.kernel.get_params(deep=False)["S"]) for state in parts]
             M = np.mean([S**2 if S.ndim == 1 else S @ S.T for S in roots], axis=0)
             kernel = kernel.set_params(S=root(M / np.abs(M).max()))
-        return LearnedKernel(parts[0].label, kernel, alpha)
+        return LearnedKernel(parts[0].label, kernel, alpha, float(np.sqrt(np.mean([state.noise**2 for state in parts]))))
 
 
 def _started(kernel: Kernel, Z: Rows) -> Kernel:

@@ -17,9 +17,11 @@ from scipy.special import ndtri
 
 from mercer.arrays import Floats
 from mercer.errors import InputError
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
-from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, Column
+from mercer.inputs.frames import CATEGORY, DATE, NUMBER, ORDERED, TEXT, Column
 from mercer.inputs.tables import as_days
+from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.frame import PERIODS
 from mercer.registry import record
 
@@ -31,6 +33,9 @@ LEVELS = 30
 
 #: Kinds of columns that become vectors.
 VECTORS = (NUMBER, CATEGORY, ORDERED, DATE)
+
+#: Texts whose principal components are taken, components of all text columns together, and of each at least.
+SAMPLED_TEXTS, COMPONENTS, FEWEST_COMPONENTS = 300, 12, 2
 
 #: Ranks are clipped to this distance from 0 and 1, which bounds normal quantiles by 3.1.
 EDGE = 1e-3
@@ -184,12 +189,36 @@ def periods_of(span: float, times: bool) -> tuple[float, ...]:
 
 @record()
 @dataclass(frozen=True)
+class TextBlock:
+    """The matrix columns of a text column: principal components of its substring counts, in the units of the first."""
+
+    _stored: ClassVar[dict[str, str]] = {"name": "text", "components": "a DualFunction"}
+
+    name: str
+    components: DualFunction
+    kind: ClassVar[str] = TEXT
+
+    def names(self) -> list[str]:
+        """Return the names of the matrix columns."""
+        return [f"{self.name} {i + 1}" for i in range(self.components.dual.shape[1])]
+
+    def __call__(self, column: Column) -> Floats:  # -> (n, k), 0 for missing cells: the mean
+        """Return the matrix columns of new cells."""
+        out = np.zeros((len(column.holes), self.components.dual.shape[1]))
+        here = np.flatnonzero(~column.holes)
+        if len(here):
+            out[here] = self.components.predict([column.cells[i] for i in here])
+        return out
+
+
+@record()
+@dataclass(frozen=True)
 class Encoding:
-    """Blocks of the columns of a table that hold no text and no graphs: rows become vectors."""
+    """Blocks of the columns of a table that hold no graphs: rows become vectors."""
 
-    _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a ColumnBlock"}
+    _stored: ClassVar[dict[str, str]] = {"blocks": "each _: a ColumnBlock, TextBlock"}
 
-    blocks: tuple[ColumnBlock, ...]
+    blocks: tuple[ColumnBlock | TextBlock, ...]
 
     @property
     def names(self) -> list[str]:
@@ -206,9 +235,50 @@ class Encoding:
         return np.column_stack([block(columns[block.name]) for block in self.blocks])
 
 
-def encoding_of(columns: list[Column], rule: str, trend: bool = True) -> Encoding:
-    """Return the encoding of numbers, categories, ordered levels and dates."""
-    return Encoding(tuple(block_of(column, rule, trend) for column in columns if column.kind in VECTORS))
+def encoding_of(
+    columns: list[Column], rule: str, trend: bool = True, texts: Mapping[str, TextBlock] | None = None
+) -> Encoding:
+    """Return the encoding of numbers, categories, ordered levels and dates, and of the text columns in `texts`."""
+    known = {} if texts is None else texts
+    blocks = [
+        known[column.name] if column.name in known else block_of(column, rule, trend)
+        for column in columns
+        if column.kind in VECTORS or column.name in known
+    ]
+    return Encoding(tuple(blocks))
+
+
+def text_blocks(columns: list[Column]) -> dict[str, TextBlock]:
+    """Return the blocks of the text columns by name; without a block if their texts have nothing in common."""
+    own = [column for column in columns if column.kind == TEXT]
+    found = {}
+    for column in own:
+        block = text_block(column, max(FEWEST_COMPONENTS, COMPONENTS // len(own)))
+        if block is not None:
+            found[column.name] = block
+    return found
+
+
+def text_block(column: Column, most: int) -> TextBlock | None:
+    """Return kernel principal components of some texts of a column, under the normalized counts of short substrings."""
+    kernel = Spectrum(3, shortest=1).normalized()
+    texts = [cell for cell in {_text_key(cell): cell for cell in column.observed()}.values() if len(cell)]
+    if len(texts) < 2:
+        return None
+    sample = [texts[i] for i in np.linspace(0, len(texts) - 1, min(SAMPLED_TEXTS, len(texts))).astype(np.intp)]
+    K = np.asarray(kernel(sample), dtype=np.float64)
+    center = K.mean(axis=0)
+    values, vectors = np.linalg.eigh(K - center - center[:, None] + center.mean())
+    count = min(most, int(np.sum(values > 1e-6 * max(values[-1], 1e-300))))
+    if values[-1] <= 1e-12 or not count:
+        return None
+    V = vectors[:, ::-1][:, :count]  # sum to zero, so that centering the sample's side is done
+    dual = V / np.sqrt(values[::-1][:count]) * np.sqrt(len(sample) / values[-1])
+    return TextBlock(column.name, DualFunction(kernel, sample, dual, -(center @ dual)))
+
+
+def _text_key(cell: Any) -> Any:
+    return tuple(cell) if isinstance(cell, list) else cell
 
 
 @record()
@@ -286,7 +356,8 @@ def encoders_of(columns: list[Column], trend: bool = True) -> dict[str, Encoder]
     """Return the encoders of a table by scaling: "standard" and "quantile" vectors, and "columns" of a mixed table."""
     found: dict[str, Encoder] = {}
     if any(column.kind in VECTORS for column in columns):
-        found = {rule: encoding_of(columns, rule, trend) for rule in ("standard", "quantile")}
+        texts = text_blocks(columns)
+        found = {rule: encoding_of(columns, rule, trend, texts) for rule in ("standard", "quantile")}
     if any(column.holes.any() or column.kind not in VECTORS or many_levels(column) for column in columns):
         found[COLUMNS] = numbered(columns)
     return found

@@ -21,6 +21,7 @@ from mercer.estimators.tables.layout import Layout
 from mercer.estimators.tables.logistic import LANDMARKS as LOGISTIC_LANDMARKS
 from mercer.estimators.tables.logistic import REFITTED, LandmarkFeatures, LogisticRefit, landmarks_for
 from mercer.estimators.tables.search import (
+    FEW_ROWS,
     FINALISTS,
     Attempt,
     CandidateSearch,
@@ -30,6 +31,7 @@ from mercer.estimators.tables.search import (
     TableResult,
     Tables,
     Trial,
+    across,
     average,
     some,
 )
@@ -48,11 +50,17 @@ from mercer.selection.folds import group_folds, row_groups
 SEARCHED, SEARCHED_45, SEARCHED_20, SEARCHED_5 = 2000, 1200, 700, 350
 MARGIN = 1.25
 
+#: Times that fewer than FEW_ROWS rows are divided into folds.
+REPEATS = 2
+
 #: Shares of the time limit after which no candidate is started, and which the final fits may take.
 SEARCHING, FINAL = 0.45, 0.3
 
 #: Rows fitted exactly, at most; landmarks beyond; rows that judge the finalists if there are more than are searched.
 EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
+
+#: Landmarks of a member: so many that rows times landmarks squared are about WORK. Members of the mean at most beyond MANY rows.
+MOST_LANDMARKS, FEWEST_LANDMARKS, WORK, MANY, MEMBERS_OF_MANY = 3000, 500, 1.2e12, 50_000, 2
 
 #: Rows on which the speed of this machine is measured, and rows below which the final fit is never limited by time.
 TIMED, FREE = 800, 1000
@@ -109,6 +117,7 @@ class Outcome:
     result: TableResult
     classes: Array | None = None
     weights: Floats | None = None  # (m,) of the rows that judge; None if all are equal
+    groups: Indices | None = None  # (m,) of the rows that judge; None: equal rows are a group
 
 
 class Fitting:
@@ -160,19 +169,23 @@ class Fitting:
         tested = search.tables.tested
         targets = search.tables.targets[tested]
         if self.labels is not None and self.given is None:
-            done += LogisticRefit(search, done[:REFITTED], self.seed).run()
+            linear = [trial for trial in done[REFITTED:] if trial.candidate.linear]
+            done += LogisticRefit(search, done[:REFITTED] + linear, self.seed).run()
         counted = some(search.tables.weights, tested)
         weights = average([trial.predictions[tested] for trial in done], targets, self.objective.loss, counted)
         picked = [_Picked(trial, float(w), trial.settled()) for trial, w in zip(done, weights, strict=True) if w > 0]
-        picked = self._in_time(picked, n)
+        picked = self._in_time(_heaviest(picked, MEMBERS_OF_MANY) if n > MANY else picked, n)
         if len(rows) < n and (self.layout is None or len(judges)):
             return self._with_judges(rows, judges, search, picked)
         members = self._members(picked, np.arange(n))[0]
-        held_out = sum((one.weight * one.trial.predictions[tested] for one in picked), np.zeros_like(targets))
+        folds = search.tables.folds[tested]
+        held_out = across([trial.predictions[tested] for trial in done], targets, self.objective.loss, counted, folds)
         inputs = search.tables.inputs
         if not tested.all():
             inputs = {rule: table.take(np.flatnonzero(tested)) for rule, table in inputs.items()}
-        return self._outcome(search, members, picked, inputs, targets, held_out, counted)
+        found = self._outcome(search, members, picked, inputs, targets, held_out, counted)
+        groups = search.tables.groups[tested] if self.layout is not None and self.layout.groups is not None else None
+        return replace(found, groups=groups)
 
     def listed(self) -> list[Candidate]:
         """Return the candidates."""
@@ -293,7 +306,20 @@ class Fitting:
         if len(self.objective.transforms) > 1 and search.ranked() and time.perf_counter() < effort.deadline:
             best = [replace(candidate, transform=YEO_JOHNSON) for candidate in search.ranked()[:2]]
             search.on_folds([(candidate, fold) for candidate in best for fold in range(tables.n_folds)], must=0)
+        self._repeat(search, rows)
         return search
+
+    def _repeat(self, search: CandidateSearch, rows: Indices) -> None:
+        """Take means over further random folds of few rows: which rows share a fold decides less."""
+        in_time = self.layout is not None and self.layout.places is not None
+        if self.given is not None or in_time or len(rows) >= FEW_ROWS:
+            return
+        for _ in range(1, REPEATS):
+            done = dict.fromkeys(trial.candidate for trial in search.complete() if trial.candidate.fitted)
+            again = CandidateSearch(self.tables(rows), self.objective, search.effort)
+            if time.perf_counter() < search.effort.deadline:
+                again.on_folds([(one, fold) for one in done for fold in range(again.tables.n_folds)], must=0)
+                search.join(again)
 
     def _in_time(self, picked: list[_Picked], n: int) -> list[_Picked]:
         """Return the heaviest members that can be fitted in time, with weights that sum to 1; set the landmarks."""
@@ -323,6 +349,8 @@ class Fitting:
         for one in picked:  # one after the other: each may fill the memory
             candidate, state = one.trial.candidate, one.state
             transform = transform_of(candidate.transform, self.targets[rows], some(self.weights, rows))
+            if state.noise:
+                transform = replace(transform, noise=np.full(self.targets.shape[1], state.noise))
             Z, w = self.inputs[candidate.scaling].take(rows), some(self.weights, rows)
             Y = transform.forward(self.targets[rows])
             if transform.link:
@@ -356,7 +384,9 @@ class Fitting:
         chosen = tuple(replace(members[i], weight=w) for i, w in kept)
         judged = {rule: table.take(judges) for rule, table in self.inputs.items()}
         final = [replace(picked[i], weight=w) for i, w in kept]
-        return self._outcome(search, chosen, final, judged, targets, held_out, counted)
+        found = self._outcome(search, chosen, final, judged, targets, held_out, counted)
+        own = None if self.layout is None or self.layout.groups is None else self.layout.take(judges).groups
+        return replace(found, groups=own)
 
     def _outcome(
         self, search: CandidateSearch, members: tuple[Member, ...], picked: list[_Picked], judged: dict[str, Rows],
@@ -404,10 +434,15 @@ class Fitting:
 
     def _landmarks(self, n: int) -> int | None:
         if self.landmarks is not None:
-            return int(max(50, min(self.landmarks, n, self.budget // (32 * n))))
+            return int(max(50, min(self.landmarks, n, self._landmarks_in_memory())))
         if n <= EXACT and 16 * n * n <= self.budget:
             return None
-        return int(max(50, min(LANDMARKS, n, self.budget // (32 * n))))
+        most = min(MOST_LANDMARKS, max(FEWEST_LANDMARKS, int((WORK / n) ** 0.5)))
+        return int(max(50, min(most, n, self._landmarks_in_memory())))
+
+    def _landmarks_in_memory(self) -> int:
+        """Return how many landmarks fit into memory: a few square matrices, the candidates for them, and a block of rows."""
+        return int((self.budget / 100.0) ** 0.5)
 
     def _route(self, n: int) -> str:
         count = self._landmarks(n)
@@ -421,6 +456,13 @@ class _Picked:
     trial: Trial
     weight: float
     state: LearnedKernel
+
+
+def _heaviest(picked: list[_Picked], most: int) -> list[_Picked]:
+    """Return the heaviest members of the mean, with weights that sum to 1."""
+    kept = sorted(picked, key=lambda one: -one.weight)[:most]
+    total = sum(one.weight for one in kept)
+    return [replace(one, weight=one.weight / total) for one in kept]
 
 
 #: Note of a column of time that was tried and left out.

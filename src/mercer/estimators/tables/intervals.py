@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import chdtri
 
-from mercer.arrays import Floats
+from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_radius
 from mercer.estimators.local_intervals import calibrate as calibrate_near
@@ -27,7 +27,7 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.registry import record
-from mercer.selection.folds import random_folds
+from mercer.selection.folds import random_folds, row_groups
 
 #: The spread is clipped to these multiples of its mean.
 NARROWEST, WIDEST = 0.2, 5.0
@@ -104,9 +104,14 @@ def grouped(
 
 
 def calibrate(
-    residuals: Floats, predictions: Floats, Z: Rows, kernel: Kernel | None, weights: Floats | None = None
-) -> Calibration:
-    """Return the calibration from held-out residuals (m,) and predictions (m,) at rows Z; spreads are leave-one-out."""
+    residuals: Floats, predictions: Floats, Z: Rows, kernel: Kernel | None, weights: Floats | None = None,
+    groups: Indices | None = None,
+) -> Calibration:  # fmt: skip
+    """Return the calibration from held-out residuals (m,) and predictions (m,) at rows Z.
+
+    Spreads are those of fits without the row, and without the rows of its group (m,): by default rows equal to it, whose
+    residuals are nearly its own.
+    """
     sizes = np.abs(residuals)
     typical = float(np.median(sizes))
     if typical == 0.0 or len(sizes) < 30:
@@ -116,12 +121,18 @@ def calibrate(
         kernel = with_length_scale(Laplacian("median"), Z, logs, None, weights)[0]
     fit = ridge.choose(np.asarray(kernel(Z), dtype=np.float64), logs, 1.0, weights)
     center = float(logs.mean())
-    without = np.clip(np.exp((logs - fit.residuals)[:, 0] - center), NARROWEST, WIDEST)
+    groups = row_groups(Z.data) if groups is None else groups
+    left_out = fit.residuals
+    if len(np.unique(groups)) < len(groups):
+        left_out = ridge.fit_and_leave_out(kernel, Z, logs, fit.alpha, groups, weights=weights)[1]
+    # a group that the other rows do not determine has a residual without bound: the mean spread
+    left_out = np.where(np.abs(left_out) < ridge.UNDETERMINED, left_out, logs - center)
+    without = np.clip(np.exp((logs - left_out)[:, 0] - center), NARROWEST, WIDEST)
     varies = _varies(sizes, without)
     spread = DualFunction(kernel, Z.data, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
-    groups = _groups(scores, predictions)
-    return Calibration(scores, spread, center, predictions if groups > 1 else None, groups, weights, Z.data)
+    count = _groups(scores, predictions)
+    return Calibration(scores, spread, center, predictions if count > 1 else None, count, weights, Z.data)
 
 
 def _varies(sizes: Floats, spread: Floats) -> bool:

@@ -21,7 +21,7 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.logistic import HeldFeatures, fit_features, held_out_last
 
 #: Values of C that are tried, divided by the mean of k(x, x).
-PENALTIES = (1.0, 4.0, 16.0, 64.0)
+PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)
 
 #: Landmarks of a refit: on rows of the search, and on all rows. Multiplications of a search that a refit may cost.
 SEARCHED_LANDMARKS, LANDMARKS, MOST_WORK = 400, 1200, 4e10

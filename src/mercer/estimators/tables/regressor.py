@@ -175,7 +175,7 @@ class TableRegressor(RegressorMixin, RefitMixin, TableEstimator):
         rule, predictions = self.spread_scaling, outcome.held_out[:, 0]
         kernel = self.members_[0].model.kernel if rule == COLUMNS else None
         residuals = outcome.targets[:, 0] - predictions
-        self._calibration = calibrate(residuals, predictions, outcome.judged[rule], kernel, outcome.weights)
+        self._calibration = calibrate(residuals, predictions, outcome.judged[rule], kernel, outcome.weights, outcome.groups)
 
 
 def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)

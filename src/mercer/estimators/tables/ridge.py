@@ -12,7 +12,7 @@ import scipy.linalg as la
 from mercer.arrays import Floats, Indices
 from mercer.errors import NumericalError
 from mercer.grams.dual_function import DualFunction
-from mercer.grams.low_rank import low_rank
+from mercer.grams.low_rank import landmark_features, low_rank, rows_drawn
 from mercer.inputs import as_rows
 from mercer.kernels.base import Kernel
 from mercer.linalg.ridge.dual import DualFit, solve_dual
@@ -25,6 +25,9 @@ ALPHAS = 10.0 ** np.arange(-6.0, 2.01, 0.5)
 
 #: From this many rows on, the penalty is judged by the errors of a third of them.
 FEWER = 900
+
+#: Rows whose features by landmarks are held at a time.
+BLOCK = 8192
 
 #: Residual of a left-out row whose fit the other rows do not determine; sums of its fourth powers are finite.
 UNDETERMINED = 1e50
@@ -179,15 +182,24 @@ def fit_and_leave_out(
 def _by_landmarks(
     kernel: Kernel, X: Any, Y: Floats, alpha: float, count: int, seed: int, groups: Indices, weights: Floats | None
 ) -> tuple[DualFunction, Floats]:
-    found = low_rank(kernel, X, count, rng=np.random.default_rng(seed))
-    F, own = found.factor, found.features
-    fitted = solve_primal([(F, Y, weights)], alpha, fit_intercept=True)
+    """Return the fit in the span of landmarks; with many rows their features are made block by block and not kept."""
+    rows, rng = as_rows(X), np.random.default_rng(seed)
+    n = len(rows)
+    first = n - len(groups)
+    if n <= rows_drawn(n, count):
+        found = low_rank(kernel, rows, count, rng=rng)
+        own, last = found.features, found.factor[first:]
+        fitted = solve_primal([(found.factor, Y, weights)], alpha, fit_intercept=True)
+    else:
+        own = landmark_features(kernel, rows.data, count, rng)[0]
+        parts = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+        blocks = ((own(rows.take(p).data), Y[p], None if weights is None else weights[p]) for p in parts)
+        fitted, last = solve_primal(blocks, alpha, fit_intercept=True), own(rows.take(slice(first, n)).data)
     function = DualFunction(kernel, own.landmarks, own.expansion(fitted.value), fitted.intercept, alpha, own.index)
-    first = len(F) - len(groups)
-    last, residuals = F[first:], Y[first:] - fitted.predict(F[first:])
+    residuals = Y[first:] - fitted.predict(last)
     half = la.solve_triangular(fitted.factor.matrix, (last - fitted.mean).T, lower=True, check_finite=False)
     if weights is None:
-        return function, _finite(held_out_groups(np.eye(len(groups)) - half.T @ half - 1.0 / len(F), residuals, groups))
+        return function, _finite(held_out_groups(np.eye(len(groups)) - half.T @ half - 1.0 / n, residuals, groups))
     root = np.sqrt(weights[first:])  # the leverages of rows multiplied by the roots of their weights
     block = np.eye(len(groups)) - root[:, None] * (half.T @ half + 1.0 / float(weights.sum())) * root
     return function, _finite(held_out_groups(block, root[:, None] * residuals, groups) / root[:, None])

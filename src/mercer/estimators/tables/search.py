@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from typing import Any, Protocol, TypeVar
 
@@ -19,7 +19,7 @@ from mercer.errors import InputError, plural
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.layout import Latest, gap_of
-from mercer.estimators.tables.targets import NONE, transform_of
+from mercer.estimators.tables.targets import NONE, YEO_JOHNSON, YEO_JOHNSON_MEAN, spread_of_others, transform_of
 from mercer.inputs import Rows
 from mercer.inputs.tables import Table
 from mercer.numeric.threads import cpu_count, one_thread, run
@@ -30,6 +30,9 @@ STAYS = 1.25
 
 #: Candidates that are fitted on every fold, members of the average, and rounds of its greedy choice.
 FINALISTS, MEMBERS, PICKS = 5, 4, 12
+
+#: Rows below which linear candidates are fitted on every fold, and folds are repeated.
+FEW_ROWS = 1000
 
 #: Rows before a block of time from which it can be predicted.
 FEWEST_BEFORE = 4
@@ -223,13 +226,21 @@ class CandidateSearch:
         found: list[FoldResult] = []
         for place, state in enumerate(candidate.learn(Z.take(train), Y[: len(train)], some(w, train))):
             fit = ridge.fit_and_leave_out(state.kernel, ordered, Y, state.alpha, together, weights=some(w, order))
-            residuals = fit[1]
-            found.append(((candidate, place), state, transform.backward(Y[len(train) :] - residuals), 0.0))
+            F = Y[len(train) :] - fit[1]
+            found.append(((candidate, place), state, transform.backward(F), 0.0))
+            if candidate.transform == YEO_JOHNSON and self.objective.root:  # the same fit predicts the mean
+                noise = spread_of_others(fit[1], some(w, test))
+                mean = replace(candidate, transform=YEO_JOHNSON_MEAN)
+                state = replace(state, noise=float(np.sqrt(np.mean(noise**2))))
+                found.append(((mean, place), state, transform.backward(F, noise), 0.0))
         return found
 
     def finalists(self) -> list[Candidate]:
-        """Return the candidates that are fitted on the other folds."""
-        return self.ranked()[:FINALISTS]
+        """Return the candidates that are fitted on the other folds; linear ones always on few rows, where they may win."""
+        best = self.ranked()[:FINALISTS]
+        few = len(self.tables.targets) < FEW_ROWS
+        tried = dict.fromkeys(trial.candidate for trial in self.trials.values())
+        return best + [one for one in tried if few and one.linear and one not in best]
 
     def ranked(self) -> list[Candidate]:
         """Return candidates by the error of their best state, without those far behind."""
@@ -240,6 +251,17 @@ class CandidateSearch:
             return []
         limit = min(errors.values()) * (STAYS if min(errors.values()) > 0 else 1.0)
         return [candidate for candidate in sorted(errors, key=lambda c: errors[c]) if errors[candidate] <= limit]
+
+    def join(self, again: CandidateSearch) -> None:
+        """Take means of the predictions of a search on the same rows in other folds, whose states are added."""
+        for key, trial in self.trials.items():
+            other = again.trials.get(key)
+            if other is None or not self.is_complete(trial) or not again.is_complete(other):
+                continue
+            times = len(trial.states) // self.tables.n_folds
+            trial.predictions = (times * trial.predictions + other.predictions) / (times + 1)
+            first = max(trial.states) + 1
+            trial.states.update({first + fold: state for fold, state in other.states.items()})
 
     def loss_of(self, trial: Trial) -> Loss:
         """Return the loss of a trial."""
@@ -290,6 +312,22 @@ def average(
             best = (losses[pick], size)
     weights = np.bincount(picked[: best[1]], minlength=len(predictions)).astype(np.float64)
     return weights / weights.sum()
+
+
+def across(
+    predictions: list[Floats], targets: Floats, loss: Loss, counted: Floats | None, folds: Indices
+) -> Floats:  # (n, t) each, (n, t), loss, (n,), (n,) -> (n, t)
+    """Return the mean for every row with weights that were chosen without the targets of its fold.
+
+    Errors of the mean on the rows that chose its weights are too small, above all with few rows.
+    """
+    out = np.empty_like(targets)
+    for fold in np.unique(folds):
+        own = folds == fold
+        rest = ~own if (~own).any() else own
+        weights = average([P[rest] for P in predictions], targets[rest], loss, some(counted, rest))
+        out[own] = sum((w * P[own] for w, P in zip(weights, predictions, strict=True)), np.zeros_like(out[own]))
+    return out
 
 
 # -- the result -------------------------------------------------------------------------------------------------------
@@ -410,7 +448,7 @@ def _line(attempt: Attempt, width: int) -> str:
     share = (
         f"chosen, weight {attempt.weight:.2f}" if attempt.weight else ("" if attempt.complete else "stopped after one fold")
     )
-    where = attempt.scaling + (f", {attempt.transform}" if attempt.transform == "yeo-johnson" else "")
+    where = attempt.scaling + (f", {attempt.transform}" if attempt.transform.startswith(YEO_JOHNSON) else "")
     return f"  {attempt.label:<{width}} {where:<22} {attempt.error:.4g} +- {attempt.standard_error:.2g}  {share}".rstrip()
 
 

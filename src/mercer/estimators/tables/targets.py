@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,14 @@ from mercer.arrays import Floats
 from mercer.registry import record
 
 NONE, YEO_JOHNSON, CODES, LOGISTIC = "none", "yeo-johnson", "codes", "logistic"
+
+#: Yeo-Johnson with predictions of the mean instead of the median: the inverse is averaged over normal residuals.
+YEO_JOHNSON_MEAN = "yeo-johnson mean"
+
+#: Nodes and weights of averages over a standard normal variable; residuals of transformed targets at most, in their units.
+NODES, _AREAS = np.polynomial.hermite_e.hermegauss(9)
+SHARES = _AREAS / np.sqrt(2.0 * np.pi)
+LARGEST_NOISE = 2.0
 
 #: A target with at least this absolute skewness is also tried after a Yeo-Johnson transform.
 SKEWED = 0.75
@@ -33,6 +41,7 @@ class Transform:
         "low": "real (t,)",
         "high": "real (t,)",
         "power": "float (t,) | float (0,)",
+        "noise": "absent | float (t,) | float (0,)",
     }
 
     power: Floats  # (t,) the exponents; empty without a transform
@@ -41,6 +50,7 @@ class Transform:
     low: Floats  # (t,) predictions are clipped to these bounds, half a range beyond the training targets
     high: Floats  # (t,)
     link: bool = False  # scores are log-odds of each class against the rest
+    noise: Floats = field(default_factory=lambda: np.empty(0))  # (t,) spread of residuals that the inverse is averaged over
 
     @property
     def is_linear(self) -> bool:
@@ -52,8 +62,24 @@ class Transform:
         values = _powers(Y, self.power) if len(self.power) else Y
         return (values - self.center) / self.spread
 
-    def backward(self, F: Floats) -> Floats:  # (n, t)
-        """Return predictions in the units of the targets."""
+    def backward(self, F: Floats, noise: Floats | None = None) -> Floats:  # (n, t), (n, t)
+        """Return predictions in the units of the targets; `noise` replaces that of the transform row by row."""
+        noise = self.noise if noise is None else noise
+        if np.size(noise) and len(self.power):
+            inner = self.within()
+            parts = [share * inner.backward(F + node * noise) for node, share in zip(NODES, SHARES, strict=True)]
+            return np.asarray(sum(parts))
+        return self._inverse(F)
+
+    def within(self) -> Transform:
+        """Return the transform without noise whose predictions lie between the training targets.
+
+        The inverse of a negative power has a pole beyond them, which an average must not reach.
+        """
+        quarter = 0.25 * (self.high - self.low)
+        return replace(self, noise=np.empty(0), low=self.low + quarter, high=self.high - quarter)
+
+    def _inverse(self, F: Floats) -> Floats:  # (n, t)
         if self.link:
             P = expit(F)
             return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300))
@@ -68,7 +94,7 @@ def transform_of(rule: str, Y: Floats, weights: Floats | None = None) -> Transfo
     """Return the transform fitted to training targets."""
     power = np.empty(0)
     values = Y
-    if rule == YEO_JOHNSON:
+    if rule in (YEO_JOHNSON, YEO_JOHNSON_MEAN):
         power = np.array([stats.yeojohnson_normmax(y) for y in Y.T])
         values = _powers(Y, power)
     if rule in (CODES, LOGISTIC):
@@ -97,6 +123,13 @@ def _inverse(values: Floats, power: float) -> Floats:
         shrunk = np.maximum(1.0 - other * values, 1e-12)
         negative = -np.expm1(-values) if abs(other) < 1e-8 else 1.0 - shrunk ** (1.0 / other)
     return np.where(up, positive, negative)
+
+
+def spread_of_others(residuals: Floats, weights: Floats | None) -> Floats:  # (m, t), (m,) -> (m, t)
+    """Return the root mean square of the residuals of the other rows, for every row."""
+    w = np.ones((len(residuals), 1)) if weights is None else weights[:, None]
+    squares = w * np.minimum(residuals**2, LARGEST_NOISE**2)
+    return np.asarray(np.sqrt((squares.sum(axis=0) - squares) / np.maximum(w.sum() - w, 1e-12)))
 
 
 def is_skewed(y: Floats) -> bool:
