@@ -215,13 +215,11 @@ def _check_apart(one: Variable, z: Variable) -> None:
     if one.vectors is None or z.vectors is None:
         return
     for j, column in enumerate(one.vectors.T):
-        largest = int(np.argmax(np.abs(column)))
         for k, other in enumerate(z.vectors.T):
-            # medians are 0, so columns that differ in unit and offset only are proportional
-            if np.allclose(other, other[largest] / column[largest] * column, rtol=1e-9, atol=1e-9):
+            if np.allclose(column, other, rtol=1e-9, atol=0.0):
                 raise InputError(
-                    f"ci_test: column {j} of {one.name} equals column {k} of Z (up to unit and offset); given Z nothing of "
-                    "it is left to test. Remove it from one of them."
+                    f"ci_test: column {j} of {one.name} equals column {k} of Z (up to its unit); given Z nothing of it is "
+                    "left to test. Remove it from one of them."
                 )
 
 
@@ -406,6 +404,6 @@ def _warnings(reports: tuple[RegressionReport, ...], effective: float) -> Iterat
             )
     if effective < FEW_EFFECTIVE:
         yield (
-            f"A few rows dominate the statistic (as if there were {effective:.1f} rows): the level is approximate. "
+            f"A few rows dominate the statistic (as if there were {effective:.0f} rows): the level is approximate. "
             "Outliers in X or Y may be the reason."
         )

@@ -33,9 +33,8 @@ RANK_TOLERANCE = 1e-12
 class Variable:
     """Rows of a variable with its kernels.
 
-    `vectors` are the columns minus their median in units of their spread, for variables without a kernel of the user.
-    `kernels` are the resolved kernels on `rows` (for a conditioning variable with several: candidates). `ignored` names
-    constant columns.
+    `vectors` are the columns in units of their spread, for variables without a kernel of the user; `kernels` are the
+    resolved kernels on `rows` (for a conditioning variable with several: candidates). `ignored` names constant columns.
     """
 
     name: str
@@ -98,8 +97,7 @@ def read_variable(data: Any, name: str, kernel: Any, owner: str) -> Variable:
     spread = np.where(indicators & (spread > 0), 1.0, spread)  # two categories differ by one unit
     used = spread > 0
     ignored = tuple(one for one, use in zip(names, used, strict=True) if not use)
-    vectors = columns[:, used]
-    vectors = (vectors - np.median(vectors, axis=0)) / spread[used]  # digits of differences, not of a large offset
+    vectors = columns[:, used] / spread[used]
     if vectors.shape[1] == 0:
         return Variable(name, rows, (), np.zeros((len(rows), 0)), ignored)
     return Variable(name, rows, (Gaussian(median_distance(vectors)),), vectors, ignored)
