@@ -97,6 +97,20 @@ def test_a_reference_asks_for_its_columns(tables: dict[str, Path], tmp_path: Pat
     assert found.exit_code == 64 and "no column in common" in found.stderr
 
 
+def test_novelty_looks_at_common_columns(tables: dict[str, Path], tmp_path: Path) -> None:
+    """New rows need not have the target of the training table, as in `mercer compare`."""
+    with tables["far"].open(encoding="utf-8") as file:
+        rows = [row[:3] for row in csv.reader(file)]
+    without = tmp_path / "new.csv"
+    without.write_text("\n".join(",".join(row) for row in rows) + "\n", encoding="utf-8")
+    found = invoke("novelty", tables["a"], without)
+    assert found.exit_code == 1 and f"only {tables['a']} has 'y'" in re.sub(r"\s+", " ", found.stdout + found.stderr)
+    other = tmp_path / "other.csv"
+    other.write_text("u,v\n1,2\n2,3\n", encoding="utf-8")
+    found = invoke("novelty", tables["a"], other)
+    assert found.exit_code == 64 and "no column in common" in found.stderr
+
+
 def test_novel_rows_are_found_and_written(tables: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
     found = invoke("novelty", tables["a"], tables["far"], "--drop", "y", "--out", out)

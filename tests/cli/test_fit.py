@@ -15,6 +15,7 @@ from tests.cli.tables import QUICK, invoke, table
 import mercer
 from mercer.inputs.reading import read_table
 from mercer.persist import load_with_notes
+from mercer.workflow.question import repeated_ids
 
 FILES = ["metrics.json", "model.mercer", "report.html"]
 
@@ -230,6 +231,16 @@ def test_progress_goes_to_whoever_watches() -> None:
     told = len(seen)
     mercer.KernelRidgeCV().fit(X, X[:, 0])
     assert len(seen) == told  # nobody watches any more
+
+
+def test_an_id_that_repeats_is_noted() -> None:
+    assert repeated_ids("id", np.array([1, 2, 3])) == []
+    (note,) = repeated_ids("id", np.array(["a", "b", "a", "a", "c", "c"]))
+    assert note == (
+        "the column 'id' does not name every row: 3 rows repeat an earlier value, such as a (3 rows); if rows with one "
+        "value belong together, use --group id"
+    )
+    assert "1 row repeats an earlier value" in repeated_ids("id", np.array([1, 1]))[0]
 
 
 def test_quiet_is_quiet(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def strings() -> None:
     texts = ["".join(random.choice(list("ACGT"), size=80)) for _ in range(40)]
     for kernel in (
         mercer.Spectrum(3), mercer.Spectrum(12), mercer.Mismatch(p=5, mismatches=1), mercer.Mismatch(p=8, mismatches=2),
-        mercer.GappedSpectrum(p=6, gaps=2), mercer.Subsequence(p=3, decay=0.5), mercer.AllSubstrings(),
+        mercer.GappedSpectrum(p=6, gaps=2), mercer.GappedSpectrum(p=2, gaps=30), mercer.Mismatch(p=12, mismatches=5),
+        mercer.Subsequence(p=3, decay=0.5), mercer.AllSubstrings(),
         mercer.WeightedDegree(4), mercer.LocalAlignment(),
     ):  # fmt: skip
         kernel(texts), kernel(texts[:10], texts[10:]), kernel.normalized()(texts), kernel.diag(texts)

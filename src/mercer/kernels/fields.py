@@ -65,9 +65,10 @@ def real(default: Any = MISSING, *, keyword: bool = True) -> Any:
     return _field(Rule("a finite number", lambda v: _number(v, -np.inf)), default, keyword)
 
 
-def whole(default: Any = MISSING, *, at_least: int, keyword: bool = True) -> Any:
-    """A whole number with a lower limit; values of more than 31 bits would never finish."""
-    return _field(Rule(f"a whole number >= {at_least} (and below 2^31)", lambda v: _whole(v, at_least)), default, keyword)
+def whole(default: Any = MISSING, *, at_least: int, at_most: int = LARGEST_WHOLE, keyword: bool = True) -> Any:
+    """A whole number within limits; the upper one is there if memory or time grow with the number, whatever the data are."""
+    highest = "(and below 2^31)" if at_most == LARGEST_WHOLE else f"and <= {at_most}"
+    return _field(Rule(f"a whole number >= {at_least} {highest}", lambda v: _whole(v, at_least, at_most)), default, keyword)
 
 
 def whole_or_none(default: Any = None, *, at_least: int, keyword: bool = True) -> Any:
@@ -134,12 +135,8 @@ def _number(value: Any, above: float, strict: bool = False) -> float:
     return number
 
 
-def _whole(value: Any, at_least: int) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (Integral, np.integer))
-        or not at_least <= int(value) <= LARGEST_WHOLE
-    ):
+def _whole(value: Any, at_least: int, at_most: int = LARGEST_WHOLE) -> int:
+    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or not at_least <= int(value) <= at_most:
         raise ValueError
     return int(value)
 

@@ -124,7 +124,7 @@ class CircularSubstructures(CountKernel):
     [[1.0, 0.2], [0.2, 1.0]]
     """
 
-    radius: int = whole(2, at_least=0, keyword=False)
+    radius: int = whole(2, at_least=0, at_most=100, keyword=False)
     counts: bool = flag(True)
     chirality: bool = flag(True)
     kind: str = one_of(KINDS, "circular")

@@ -276,7 +276,7 @@ class Signature(SeriesKernel):
 
     base: Kernel = field(metadata={"child": True})
     depth: int | None = whole_or_none(None, at_least=1)
-    refinement: int = whole(2, at_least=0)
+    refinement: int = whole(2, at_least=0, at_most=12)
 
     def __post_init__(self) -> None:
         super().__post_init__()

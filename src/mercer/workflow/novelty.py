@@ -16,6 +16,7 @@ from mercer.inputs.frames import DATE, NUMBER, Column, like, noted, read_columns
 from mercer.inputs.tables import Table, time_text
 from mercer.kernels.base import Kernel
 from mercer.kernels.tables.frame import column_product
+from mercer.workflow.question import listed
 
 #: Training rows that are kept, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000
@@ -86,19 +87,17 @@ def novelty(
     p = (1 + #{training rows that the others explain as little}) / (m + 1): for a row of the same source P(p <= a) <= a.
     Tables of numbers get the default kernel of NoveltyDetector, mixed ones a kernel over their columns.
     """
+    train, unshared = _shared(train, new, names)
     rng = np.random.default_rng(seed)
     rows = len(train)
     picked = np.sort(rng.choice(rows, min(rows, MOST_ROWS), replace=False))
     columns = noted(read_columns(train[picked], names[0]))
     used = [column for column in columns if not column.note]
-    notes = [f"{column.name!r} is not looked at: {column.note}" for column in columns if column.note]
+    notes = unshared + [f"{column.name!r} is not looked at: {column.note}" for column in columns if column.note]
     if len(picked) < rows:
         notes.append(f"{len(picked):,} of {rows:,} rows of {names[0]} stand for it, drawn by the seed")
     if not used:
         raise InputError(f"{names[0]}: no usable columns: {'; '.join(notes)}.")
-    lacking = [column.name for column in used if column.name not in new.columns]
-    if lacking:
-        raise InputError(f"{names[1]} has no column {lacking[0]!r}, which {names[0]} has.")
     now = like(read_columns(new[[column.name for column in used]], names[1]), used, names[1])
     model = NoveltyDetector(_kernel(used), max_rows=MOST_ROWS).fit(_cells(used))
     strange = np.any([column.holes & ~known.holes.any() for column, known in zip(now, used, strict=True)], axis=0)
@@ -114,6 +113,15 @@ def novelty(
     reasons = [_reason(used, now, int(row), share) for row, share in zip(explained, shares, strict=True)]
     reasons += [f"not among the first {EXPLAINED:,} rows"] * (len(found.novel) - len(explained))
     return replace(found, shares=shares, reasons=tuple(reasons))
+
+
+def _shared(train: Table, new: Table, names: tuple[str, str]) -> tuple[Table, list[str]]:
+    """Return the training columns that the new table has too, and a note on the others, such as the target."""
+    shared = [name for name in train.columns if name in new.columns]
+    if not shared:
+        raise InputError(f"{names[0]} and {names[1]} have no column in common; give tables with the same columns.")
+    lacking = [name for name in train.columns if name not in new.columns]
+    return train[shared], [f"only {names[0]} has {listed(lacking)}"] if lacking else []
 
 
 def _kernel(columns: list[Column]) -> Kernel | None:

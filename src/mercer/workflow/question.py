@@ -101,6 +101,8 @@ def ask(
     if drop:
         notes.append(f"left out by --drop: {listed(list(drop))}")
     ids = None if id is None else table[id].to_numpy()[rows]
+    if ids is not None:
+        notes += repeated_ids(str(id), ids)
     _refuse_dates(target, y)
     found, reason = decide(target, set(y[rows].tolist()), len(rows), task)
     y = class_labels(y[rows]) if found == CLASSIFICATION else y[rows]
@@ -109,6 +111,20 @@ def ask(
     if layout is not None and layout.reason:
         notes.append(f"{layout.reason}, so the last rows are held out; --order none holds out rows at random")
     return Question(name, X, target, y, found, reason, id, ids, tuple(notes), layout, group, groups)
+
+
+def repeated_ids(column: str, ids: Array) -> list[str]:
+    """Return a note if the column that names the rows holds a value more than once."""
+    values, counts = np.unique([str(value) for value in ids], return_counts=True)
+    if (counts == 1).all():
+        return []
+    often = int(np.argmax(counts))
+    rows = plural(int((counts[counts > 1] - 1).sum()), "row")
+    repeat = "repeats" if rows.startswith("1 ") else "repeat"
+    return [
+        f"the column {column!r} does not name every row: {rows} {repeat} an earlier value, such as "
+        f"{str(values[often])[:40]} ({counts[often]:,} rows); if rows with one value belong together, use --group {column}"
+    ]
 
 
 def _layout(name: str, X: Table, y: Array, task: str, order: Any, groups: Array | None) -> Layout | None:

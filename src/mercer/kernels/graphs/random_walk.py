@@ -84,7 +84,7 @@ class RandomWalk(Kernel):
     domain = "graphs"
 
     decay: float = positive(0.1, keyword=False, free=False)
-    steps: int = whole(10, at_least=0)
+    steps: int = whole(10, at_least=0, at_most=10_000)
     unlabeled: str | None = unlabeled_rule()
 
     def _encode(self, rows: Rows) -> Encoding:

@@ -47,7 +47,7 @@ class WeisfeilerLehman(GraphCounts):
     ['0:C', '0:O', '1:C(O)', '1:O(C)']
     """
 
-    iterations: int = whole(5, at_least=0, keyword=False)
+    iterations: int = whole(5, at_least=0, at_most=1000, keyword=False)
     edge_labels: bool = flag(False)
     unlabeled: str | None = unlabeled_rule()
 
@@ -88,7 +88,7 @@ class WLOptimalAssignment(GraphCounts):
     [[6.0, 4.0], [4.0, 6.0]]
     """
 
-    iterations: int = whole(5, at_least=0, keyword=False)
+    iterations: int = whole(5, at_least=0, at_most=1000, keyword=False)
     edge_labels: bool = flag(False)
     unlabeled: str | None = unlabeled_rule()
 

@@ -155,3 +155,37 @@ def spell(codes: Codes, starts: Ints, mask: Ints, width: int, base: int, first: 
 def compiled_branches(loop: Callable[[Ints], tuple[Ints, Ints, Ints]]) -> Callable[[Ints], tuple[Ints, Ints, Ints]]:
     """The loop `all_substrings.branches`, compiled."""
     return numba.njit(nogil=True)(loop)
+
+
+@numba.njit(cache=True, nogil=True)
+def visited_nodes(owner: Ints, leaf: Ints, height: Ints, parent: Ints) -> tuple[Ints, Ints, Floats]:
+    """(string, node, count) of every node above a suffix of a string; suffixes are in the order of their strings."""
+    size, used = max(2 * owner.shape[0], 1), 0
+    rows, nodes, counts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+    seen, tally = np.full(height.shape[0], -1), np.zeros(height.shape[0])
+    begin = 0
+    while begin < owner.shape[0]:
+        own, first, end = owner[begin], used, begin
+        while end < owner.shape[0] and owner[end] == own:
+            node = leaf[end]
+            while node > 0 and seen[node] != own:
+                seen[node], tally[node] = own, 0.0
+                if used == size:
+                    rows, nodes, counts = (
+                        np.append(rows, np.empty(size, np.int64)),
+                        np.append(nodes, np.empty(size, np.int64)),
+                        np.append(counts, np.empty(size)),
+                    )
+                    size *= 2
+                rows[used], nodes[used] = own, node
+                used += 1
+                node = parent[node]
+            tally[leaf[end]] += 1.0
+            end += 1
+        met = nodes[first:used]
+        for k in np.argsort(-height[met]):  # children are higher than their parents
+            node = met[k]
+            counts[first + k] = tally[node]
+            tally[parent[node]] += tally[node]
+        begin = end
+    return rows[:used], nodes[:used], counts[:used]

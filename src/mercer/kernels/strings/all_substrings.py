@@ -21,6 +21,7 @@ from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.features import FeatureMap, Occurrence
 from mercer.kernels.fields import positive, whole_or_none
 from mercer.kernels.strings.letters import PER_LETTER, Letters
+from mercer.kernels.strings.pairs import check_listed
 from mercer.kernels.strings.spectrum import SubstringKernel, whole_item
 from mercer.numeric.compiling import worth
 
@@ -66,6 +67,7 @@ class AllSubstrings(SubstringKernel):
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         item = whole_item(item)
+        check_listed(self, min(len(item), self.longest or len(item)) ** 2, len(item))
         for i in range(len(item)):
             for j in range(i + 1, min(len(item), i + (self.longest or len(item))) + 1):
                 yield Occurrence(item[i:j], tuple(range(i, j)), self.decay ** ((j - i) / 2.0))
@@ -87,23 +89,13 @@ def substring_table(letters: Letters, weight: Callable[[Array], Floats]) -> Feat
     height, parent, leaf = _tree(shared)
     heights = weight(height)
     edge = heights - heights[np.maximum(parent, 0)]  # the root is its own parent: 0
-    rows, columns = [], []
-    owner, node = row[order], leaf
-    while len(node):
-        inside = node > 0
-        owner, node = owner[inside], node[inside]
-        rows.append(owner)
-        columns.append(node)
-        node = parent[node]
+    rows, columns, counts = climbed(row[order], leaf, height, parent)
     # what occurs once in the whole collection: the rest of a suffix below its last branching
     own = weight(end[order] - order) - heights[leaf]
     single = np.flatnonzero(own > 0)
-    rows.append(row[order][single])
-    columns.append(len(height) + np.arange(len(single)))
-    matrix = sp.coo_array(
-        (np.ones(sum(map(len, rows))), (np.concatenate(rows), np.concatenate(columns))),
-        shape=(len(letters), len(height) + len(single)),
-    ).tocsr()
+    places = np.concatenate([rows, row[order][single]]), np.concatenate([columns, len(height) + np.arange(len(single))])
+    numbers = np.concatenate([counts, np.ones(len(single))])
+    matrix = sp.coo_array((numbers, places), shape=(len(letters), len(height) + len(single))).tocsr()
     roots = np.sqrt(np.concatenate([edge, own[single]]))
     kept = np.flatnonzero(roots > 0)
     matrix = sp.csr_array((matrix @ sp.diags_array(roots))[:, kept])
@@ -115,6 +107,32 @@ def substring_table(letters: Letters, weight: Callable[[Array], Floats]) -> Feat
         return [letters.written(letters.codes[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     return FeatureTable(matrix, names)
+
+
+#: Steps up the tree for all suffixes at once. Trees of strings that are not periodic are not that high.
+STEPS = 64
+
+
+def climbed(owner: Ints, leaf: Ints, height: Ints, parent: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return (row, node, count): how many suffixes of a string begin with the substring of a node, if any does.
+
+    All suffixes climb at once, one step at a time. A string of period 1 has a node for every letter, so that there are
+    quadratically many steps; these are counted string by string, where every node is visited once.
+    """
+    rows, columns, node, own = [], [], leaf, owner
+    for _ in range(STEPS):
+        inside = node > 0
+        own, node = own[inside], node[inside]
+        if not len(node):
+            found = np.concatenate([own, *rows]), np.concatenate([node, *columns])
+            return *found, np.ones(len(found[0]))
+        rows.append(own)
+        columns.append(node)
+        node = parent[node]
+    from mercer.kernels.strings._compiled_strings import visited_nodes
+
+    by_string = np.argsort(owner, kind="stable")
+    return visited_nodes(owner[by_string], leaf[by_string], height, parent)
 
 
 def _first_suffixes(height: Ints, parent: Ints, leaf: Ints, order: Ints) -> Ints:

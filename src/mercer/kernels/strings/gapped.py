@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
+from math import comb, log
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,18 @@ from mercer.kernels.counting.table import FeatureTable, side_by_side
 from mercer.kernels.features import Occurrence
 from mercer.kernels.fields import alphabet, flag, whole
 from mercer.kernels.strings.letters import Letters, letters_of
+from mercer.kernels.strings.pairs import MOST_LOG_WAYS, PairedWindows, check_listed, log_choices
 from mercer.kernels.strings.spectrum import SubstringKernel, canonical, whole_item
 from mercer.kernels.strings.substrings import COMPLEMENT, complements, masked_table, mirrored, pattern
 from mercer.kernels.strings.windows import (
     MOST_CODES,
     Diagonals,
     Masks,
+    mask_count,
     masked_windows,
     mismatch_masks,
     mismatch_table,
+    mismatch_values,
     neighbors,
 )
 from mercer.numeric.sparse_products import KeyedRows
@@ -66,6 +69,19 @@ class GappedSpectrum(SubstringKernel):
     gaps: int = whole(1, at_least=0)
     reverse_complement: bool = flag(False)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if log_choices(self.p + self.gaps, self.p) > MOST_LOG_WAYS:
+            raise InputError(
+                f"GappedSpectrum: there are more than 1e300 ways to keep {self.p} of {self.p + self.gaps} letters; take "
+                "a smaller p or fewer gaps."
+            )
+
+    @property
+    def _ways(self) -> int:
+        """In how many ways p places of a window are chosen."""
+        return comb(self.p + self.gaps, self.p)
+
     def _masks(self) -> list[tuple[int, ...]]:
         """The ways to keep p places; with both strands, one of a mask and its mirror image."""
         masks = list(combinations(range(self.p + self.gaps), self.p))
@@ -73,19 +89,30 @@ class GappedSpectrum(SubstringKernel):
 
     def _table(self, letters: Letters) -> FeatureTable:
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
+        if letters.capped(self.p + self.gaps) < self.p + self.gaps:  # no string has a window
+            return masked_table(letters, (0,), letters.capped(self.p + self.gaps), opposite)
+        check_listed(self, self._ways, letters.codes.size)
         return side_by_side([masked_table(letters, mask, self.p + self.gaps, opposite) for mask in self._masks()])
 
-    def _direct(self, letters: Letters) -> KeyedRows | Diagonals | None:
-        width, ways = self.p + self.gaps, comb(self.p + self.gaps, self.p)
-        codes_fit = len(letters.alphabet) ** self.p <= MOST_CODES
-        if not self.reverse_complement and Diagonals.pay(letters, width, ways, codes_fit):
-            return Diagonals.of(letters, width, np.array([float(comb(m, self.p)) for m in range(width + 1)]))
+    def _direct(self, letters: Letters) -> KeyedRows | Diagonals | PairedWindows | None:
+        width, ways = self.p + self.gaps, self._ways
+        if letters.capped(width) < width:
+            return None
+        codes_fit = self.p * log(max(len(letters.alphabet), 1)) <= log(MOST_CODES)
+        by_bytes = Diagonals.fit(letters, width)
+        if not self.reverse_complement and (Diagonals if by_bytes else PairedWindows).pay(letters, width, ways, codes_fit):
+            values = np.array([float(comb(m, self.p)) for m in range(width + 1)])
+            if by_bytes:
+                return Diagonals.of(letters, width, values)
+            return PairedWindows(letters.codes, letters.starts, width, values)
+        check_listed(self, ways, letters.codes.size)
         masks = tuple(self._masks())
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         return masked_windows(letters, Masks(self.p + self.gaps, masks, (1.0,) * len(masks)), opposite)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:
         item, width = whole_item(item), self.p + self.gaps
+        check_listed(self, self._ways, len(item))
         for i in range(len(item) - width + 1):
             for mask in combinations(range(width), self.p):
                 kept = [item[i + q] for q in mask]
@@ -138,8 +165,8 @@ class Mismatch(SubstringKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.alphabet is not None and len(self.alphabet) ** self.p >= 2**62:
-            raise InputError(f"Mismatch: {len(self.alphabet)} ** {self.p} words are more than 2 ** 62; take a smaller p.")
+        if self.alphabet is not None:
+            self._check_words(len(self.alphabet))
         if self.reverse_complement and self.alphabet is not None:
             missing = [c for c in self.alphabet if COMPLEMENT.get(c) not in self.alphabet]
             if missing:
@@ -147,9 +174,27 @@ class Mismatch(SubstringKernel):
                     f"Mismatch: reverse_complement=True needs the complement of {missing[0]!r} in the alphabet."
                 )
 
-    def _table(self, letters: Letters) -> FeatureTable:
+    def _check_words(self, size: int) -> None:
+        if self.p * log(size) >= log(2**62):
+            raise InputError(f"Mismatch: {size} ** {self.p} words are more than 2 ** 62; take a smaller p.")
+
+    def _near(self, p: int, size: int) -> int:
+        """How many words are near a word of p letters over an alphabet of this many letters."""
+        return sum(comb(p, count) * (size - 1) ** count for count in range(self._changes(p, size) + 1))
+
+    def _changes(self, p: int, size: int) -> int:
+        """How many letters of a word can differ from another word."""
+        return min(self.mismatches, p) if size > 1 else 0
+
+    def _chosen(self, letters: Letters) -> str | tuple[Any, ...]:
         chosen = self.alphabet if self.alphabet is not None else self._alphabet_of(letters)
-        return mismatch_table(letters, chosen, self.p, self.mismatches, self.reverse_complement)
+        self._check_words(len(chosen))
+        return chosen
+
+    def _table(self, letters: Letters) -> FeatureTable:
+        chosen, p = self._chosen(letters), letters.capped(self.p)
+        check_listed(self, self._near(p, len(chosen)), letters.codes.size)
+        return mismatch_table(letters, chosen, p, self._changes(p, len(chosen)), self.reverse_complement)
 
     def _alphabet_of(self, letters: Letters) -> str:
         counts = np.bincount(letters.codes, minlength=len(letters.alphabet))
@@ -164,12 +209,17 @@ class Mismatch(SubstringKernel):
             "depend on the alphabet; give it: alphabet='ACGT' (windows with other letters are left out)."
         )
 
-    def _direct(self, letters: Letters) -> KeyedRows | None:
+    def _direct(self, letters: Letters) -> KeyedRows | PairedWindows | None:
         if self.reverse_complement or len(letters.alphabet) == 0:
             return None
-        chosen = self.alphabet if self.alphabet is not None else self._alphabet_of(letters)
+        chosen, p = self._chosen(letters), letters.capped(self.p)
         known = np.array([letter in chosen for letter in letters.alphabet])
-        return masked_windows(letters, mismatch_masks(self.p, self.mismatches, len(chosen)), known=known)
+        near, changes = self._near(p, len(chosen)), self._changes(p, len(chosen))
+        masks = mask_count(p, changes)
+        if PairedWindows.pay(letters, p, min(near, masks)):
+            values = mismatch_values(p, changes, len(chosen))
+            return PairedWindows(np.where(known[letters.codes], letters.codes, -1), letters.starts, p, values)
+        return masked_windows(letters, mismatch_masks(p, changes, len(chosen)), known=known) if masks <= near else None
 
     @property
     def adapts(self) -> bool:
@@ -184,6 +234,7 @@ class Mismatch(SubstringKernel):
         item = whole_item(item)
         letters = Letters.of([item])
         chosen = self.alphabet if self.alphabet is not None else self._alphabet_of(letters)
+        check_listed(self, self._near(self.p, len(chosen)), len(item))
         for i in range(len(item) - self.p + 1):
             window = item[i : i + self.p]
             if all(letter in chosen for letter in window):

@@ -51,6 +51,10 @@ class Letters(Encoded):
         """How many letters each string has."""
         return np.diff(self.starts)
 
+    def capped(self, width: int) -> int:
+        """Return a width of windows, or the smallest width that no string has, which gives the same windows: none."""
+        return min(width, int(self.lengths.max(initial=0)) + 1)
+
     def take(self, rows: Index) -> Letters:
         if isinstance(rows, slice) and rows.step in (None, 1):
             first, last, _ = rows.indices(len(self))

@@ -19,6 +19,9 @@ from mercer.kernels.strings.letters import Letters, letters_of
 from mercer.kernels.strings.substrings import COMPLEMENT, complements, masked_table
 from mercer.numeric.encodings import Encoding
 
+#: The most lengths of substrings that a blended spectrum counts.
+MOST_LENGTHS = 10_000
+
 
 class SubstringKernel(CountKernel):
     """Abstract: the inner product of explicit features of a string, which `_table` counts for many strings at once."""
@@ -88,6 +91,8 @@ class Spectrum(SubstringKernel):
         super().__post_init__()
         if self.shortest is not None and self.shortest > self.p:
             raise InputError(f"Spectrum: shortest must be at most p = {self.p}; got {self.shortest}.")
+        if len(self._lengths) > MOST_LENGTHS:
+            raise InputError(f"Spectrum: p - shortest must be less than {MOST_LENGTHS}; got {self.p - self._lengths.start}.")
         if self.weights is not None and len(self.weights) != len(self._lengths):
             raise InputError(
                 f"Spectrum: weights has {len(self.weights)} entries for the lengths {self._lengths.start} … {self.p}; "
@@ -106,9 +111,12 @@ class Spectrum(SubstringKernel):
     def _table(self, letters: Letters) -> FeatureTable:
         letters, opposite = complements(letters) if self.reverse_complement else (letters, None)
         parts = []
-        for length, root in self._roots():
+        for given, root in self._roots():
+            length = letters.capped(given)
             part = masked_table(letters, tuple(range(length)), length, opposite)
             parts.append(scaled(present(part) if self.presence else part, root))
+            if length < given:  # longer than all strings, as all further lengths are
+                break
         return side_by_side(parts)
 
     def _occurrences(self, item: Any) -> Iterator[Occurrence]:

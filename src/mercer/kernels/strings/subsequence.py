@@ -49,7 +49,7 @@ class Subsequence(Kernel):
     [[0.140625, 0.0625], [0.0625, 0.140625]]
     """
 
-    p: int = whole(at_least=1, keyword=False)
+    p: int = whole(at_least=1, at_most=1000, keyword=False)
     decay: float = positive(0.5, free=False)
     domain = "strings"
 

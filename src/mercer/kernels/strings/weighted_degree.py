@@ -57,8 +57,8 @@ class WeightedDegree(SubstringKernel):
     [[3.667, 2.333], [2.333, 3.667]]
     """
 
-    degree: int = whole(3, at_least=1, keyword=False)
-    shift: int = whole(0, at_least=0)
+    degree: int = whole(3, at_least=1, at_most=10_000, keyword=False)
+    shift: int = whole(0, at_least=0, at_most=100)
     _quiet = ("shift",)
 
     @property

@@ -147,6 +147,18 @@ def mismatch_masks(p: int, mismatches: int, letters: int) -> Masks:
     return Masks(p, tuple(mask for mask, _ in pairs), tuple(w for _, w in pairs))
 
 
+def mask_count(p: int, mismatches: int) -> int:
+    """How many masks `mismatch_masks` has at most."""
+    return sum(comb(p, j) for j in range(p - min(2 * mismatches, p), p + 1))
+
+
+def mismatch_values(p: int, mismatches: int, letters: int) -> Floats:  # -> (p + 1,)
+    """How many words are near both of two windows that agree in 0 … p letters."""
+    furthest = min(2 * mismatches, p)
+    near = [_near_both(p, mismatches, letters, p - m) if p - m <= furthest else 0 for m in range(p + 1)]
+    return np.array(near, dtype=np.float64)
+
+
 def _near_both(p: int, mismatches: int, letters: int, d: int) -> int:
     """How many words are near both of two windows that differ in d letters."""
     total = 0
@@ -219,9 +231,14 @@ class Diagonals:
     strip = 32
 
     @classmethod
+    def fit(cls, letters: Letters, width: int) -> bool:
+        """Whether letters and windows fit into bytes."""
+        return len(letters.alphabet) <= MOST_LETTERS and width <= MOST_PLACES
+
+    @classmethod
     def pay(cls, letters: Letters, width: int, masks: int, codes_fit: bool) -> bool:
         """Whether this is the faster way for this many masks; letters and windows must fit into bytes."""
-        if len(letters.alphabet) > MOST_LETTERS or width > MOST_PLACES:
+        if not cls.fit(letters, width):
             return False
         windows = letters.codes.size
         return worth(windows * masks, PER_WINDOW) and masks * (BALANCE if codes_fit else WITHOUT_CODES) >= windows
