@@ -124,6 +124,8 @@ def test_a_mixed_table_is_taken_as_it_is(tmp_path: Path) -> None:
     assert metrics["task"] == "classification" and "2 classes" in metrics["reason"]
     assert metrics["held_out"]["accuracy"]["value"] > 0.6
     assert set(metrics["held_out"]) >= {"accuracy", "log-loss", "AUC"}
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Sets of classes" in page and 'data-name="mean size"' in page
 
 
 @pytest.mark.parametrize(

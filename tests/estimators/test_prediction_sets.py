@@ -8,6 +8,7 @@ from sklearn.base import clone
 import mercer
 from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_radius
+from mercer.estimators.prediction_sets import marginal_sets
 
 K = mercer.Gaussian(1.0)
 CLASSIFIERS = [
@@ -99,6 +100,8 @@ def test_sets_of_a_table_model():
     model = mercer.TableClassifier(kernel=mercer.Gaussian(1.0)).fit(table, Y)
     sets = model.predict_set(pd.DataFrame(NEW, columns=["u", "v"]), 0.8)
     assert 0.7 < share(sets, model.classes_).mean() < 0.9
+    P = model.predict_proba(pd.DataFrame(NEW, columns=["u", "v"]))
+    np.testing.assert_array_equal(marginal_sets(model, P, 0.8), sets)
 
 
 def test_messages():

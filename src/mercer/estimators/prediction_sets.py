@@ -90,6 +90,12 @@ class SetMixin:
         )
 
 
+def marginal_sets(model: SetMixin, P: Floats, coverage: float) -> NDArray[np.bool_]:  # (n, C) -> (n, C)
+    """Return the sets of rows with probabilities P, calibrated on held-out probabilities of the training rows."""
+    limit = thresholds(model, model._held_out_classes(), None, coverage, "marginal", None)
+    return np.asarray(limit + 1e-12 >= 1.0 - P)
+
+
 def calibration_of(model: Any, calibration: Any) -> HeldOutClasses:
     """Return the probabilities of calibration rows (X, y)."""
     name = type(model).__name__

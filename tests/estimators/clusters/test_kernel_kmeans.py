@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -128,7 +129,15 @@ def test_many_rows_go_through_landmarks(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_no_cluster_stays_empty() -> None:
     X = np.array([[0.0], [0.0], [0.0], [10.0], [10.1], [20.0]])
     assert len(np.unique(KernelKMeans(Linear(), 4, init=[0, 1, 2, 3]).fit(X).labels_)) == 4
-    assert KernelKMeans(Linear(), 3).fit(np.zeros((5, 2))).inertia_ == 0.0
+
+
+@pytest.mark.parametrize("settings", [{}, {"spectral": True}], ids=str)
+def test_fewer_distinct_rows_than_clusters(settings: dict[str, Any]) -> None:
+    with pytest.warns(ConvergenceWarning, match="only 2 of 3 clusters have rows, because fewer rows differ"):
+        model = KernelKMeans(Gaussian(0.2), 3, **settings).fit([[0.0]] * 4 + [[1.0]] * 3)
+    assert len(set(model.labels_[:4])) == len(set(model.labels_[4:])) == 1 and model.labels_[0] != model.labels_[6]
+    with pytest.warns(ConvergenceWarning, match="only 1 of 3 clusters have rows"):
+        assert KernelKMeans(Linear() + 1.0, 3).fit(np.zeros((5, 2))).inertia_ == 0.0
 
 
 @pytest.mark.parametrize(

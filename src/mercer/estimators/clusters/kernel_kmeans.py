@@ -225,6 +225,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.labels_, self.inertia_, self.n_iter_ = partition.labels, partition.inertia, partition.n_iter
         self._members, self._center_norms = partition.members, partition.center_norms
         self.n_clusters_ = len(partition.center_norms)
+        filled = len(np.unique(partition.labels))
+        if filled < self.n_clusters_:
+            warn(
+                f"KernelKMeans: only {filled} of {self.n_clusters_} clusters have rows, because fewer rows differ for the "
+                "kernel than clusters were asked for; choose fewer clusters.",
+                ConvergenceWarning,
+            )
         self.sizes_ = solution.sizes
         self._n_features_out = self.n_clusters_
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats, Indices
-from mercer.errors import plural
+from mercer.errors import InputError, plural
+from mercer.estimators.prediction_sets import marginal_sets
 from mercer.inputs.frames import Column
 from mercer.inputs.tables import time_text
 from mercer.markup.html import Html, Section, figure, gallery, human, join, paragraph, percent, shortened, table, text
@@ -20,6 +21,9 @@ DRAWN = 1500
 
 #: Coverages at which the intervals are checked.
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+#: Coverages at which sets of classes are checked.
+SET_COVERAGES = (0.8, 0.9, 0.95, 0.99)
 
 #: Groups in the table, those with the largest errors.
 SHOWN_GROUPS = 20
@@ -157,7 +161,30 @@ def classes_section(data: ReportData) -> Section:
         figure(*_reliability(data.codes, P)),
         figure(_probability_histogram(P), "Distribution of the probability of the predicted class."),
     ]
-    return Section("classes", "Classes and probabilities", join([gallery(figures), _per_class(data.codes, P, names)]))
+    parts = [gallery(figures), _per_class(data.codes, P, names), _sets(data, P)]
+    return Section("classes", "Classes and probabilities", join(parts))
+
+
+def _sets(data: ReportData, P: Floats) -> Html:
+    """Return sizes and coverage of sets of classes in the held-out rows, for several coverages."""
+    rows = []
+    for nominal in SET_COVERAGES:
+        try:
+            sets = marginal_sets(data.model, P, nominal)
+        except InputError:  # too few rows for this coverage, or a model without held-out probabilities
+            continue
+        sizes, inside = sets.sum(axis=1), sets[np.arange(len(P)), data.codes]
+        shares = [np.mean(sizes == 0), np.mean(sizes == 1), np.mean(sizes > 1)]
+        rows.append([percent(nominal), percent(inside.mean()), f"{sizes.mean():.2f}", *map(percent, shares)])
+    if not rows:
+        return Html("")
+    said = paragraph(
+        "Sets of classes (mercer predict --set 0.9) hold the true class with the requested probability. An empty set: no "
+        "class is probable enough at this coverage. Several classes: the model does not separate them here."
+    )
+    return join(
+        [said, table(["coverage", "contain the class", "mean size", "empty", "one class", "several"], rows, range(6))]
+    )
 
 
 def _confusion(codes: Indices, P: Floats, names: list[str]) -> Html:
