@@ -295,4 +295,4 @@ def size_kernel() -> Kernel:
 
     Properties such as solubility depend on size, which every normalized similarity divides out.
     """
-    return _similar() + 0.03 * CircularSubstructures(1) + 3.0 * Exponential(10.0).descriptors()
+    return _similar() + 0.03 * CircularSubstructures(1) + 1.5 * Exponential(10.0).descriptors()
