@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from html import escape
 from typing import Any, Protocol, TypeVar
 
@@ -400,8 +400,8 @@ class TableResult:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row per attempt, best first: of pandas, or a `Table` if pandas is not installed."""
-        names = [one.name for one in fields(Attempt)]
-        columns = {name: np.array([getattr(attempt, name) for attempt in self.attempts]) for name in names}
+        rows = [asdict(attempt) for attempt in self.attempts]
+        columns = {one.name: np.array([row[one.name] for row in rows]) for one in fields(Attempt)}
         try:
             import pandas
         except ImportError:
