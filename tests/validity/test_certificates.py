@@ -214,3 +214,10 @@ def test_a_huge_degree_is_no_obstacle() -> None:
 def test_certify_takes_kernels() -> None:
     with pytest.raises(InputError, match="takes a kernel; got str"):
         certify("Gaussian()")
+
+
+def test_a_certificate_is_a_page_in_notebooks() -> None:
+    page = Gaussian(length_scale=2.0).certificate()._repr_html_()
+    assert "<b style='color:#0072b2'>valid</b>" in page and "normalized exponential of an inner product" in page
+    page = Function(lambda X, Z: -(X @ Z.T)).certificate()._repr_html_()
+    assert ">invalid</b>" in page and "k(x1, x1) = -1 &lt; 0" in page

@@ -38,6 +38,25 @@ COMMANDS = (
 )  # fmt: skip
 
 
+#: One call of each command, shown below its options.
+EXAMPLES = {
+    "fit": 'mercer fit penguins.csv --target "Body Mass (g)"',
+    "predict": "mercer predict penguins-mercer new.csv --interval 0.9",
+    "suggest": "mercer suggest assay-mercer library.csv --n 8",
+    "explain": "mercer explain penguins-mercer new.csv --row 3",
+    "export": "mercer export model.mercer --onnx model.onnx",
+    "compare": "mercer compare before.csv after.csv",
+    "independent": "mercer independent people.csv --x income --y height --given age",
+    "changes": "mercer changes sensor.csv --order time --out changes.png",
+    "watch": "mercer watch reference.csv today.csv",
+    "novelty": "mercer novelty known.csv new.csv --out scores.csv",
+    "check": 'mercer check "Bilinear([[1, 2], [2, 1]])"',
+    "denoise": "mercer denoise noisy.npy --clean clean.npy",
+    "lab": "mercer lab --tour ridge",
+    "compile": "mercer compile",
+}
+
+
 def signed_last(arguments: list[str]) -> list[str]:
     """Return arguments with an expression that starts with a minus after "--", because it is not an option.
 
@@ -110,4 +129,4 @@ def mercer(
 
 
 for command in COMMANDS:
-    app.command()(command)
+    app.command(epilog=f"Example: {EXAMPLES[command.__name__]}")(command)

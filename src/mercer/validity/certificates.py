@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import textwrap
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,15 @@ class Certificate:
         if self.counterexample is not None:
             return str(self.counterexample)
         return self._unproven_text()
+
+    def _repr_html_(self) -> str:
+        color = {VALID: "#0072b2", INVALID: "#d55e00"}.get(self.status, "#666666")
+        text = html.escape(str(self))
+        return (
+            f"<div><b style='color:{color}'>{self.status}</b> <code>{html.escape(repr(self.kernel))}</code>"
+            f"<details open><summary>{'Proof' if self.proof is not None else 'Details'}</summary>"
+            f"<pre style='white-space:pre-wrap'>{text}</pre></details></div>"
+        )
 
     def _proof_text(self, proof: Step) -> str:
         lines = [f"{name(self.kernel)} is a kernel. Proof:"]
