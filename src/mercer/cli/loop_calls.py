@@ -154,4 +154,10 @@ def _quietly(exercise: Callable[[], None]) -> Callable[[], None]:
     return run
 
 
-EXERCISES = tuple(_quietly(exercise) for exercise in (vectors, machines, perceptrons, tests, strings, graphs, series))
+#: Groups that may run beside each other: after the first one, no two of them compile the same loop.
+GROUPS = tuple(
+    tuple(_quietly(exercise) for exercise in group)
+    for group in ((vectors,), (machines,), (strings, graphs), (series, perceptrons, tests))
+)
+
+EXERCISES = tuple(exercise for group in GROUPS for exercise in group)
