@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -349,6 +350,11 @@ def _transforms(columns: int) -> tuple[Any, Any]:
         2: (library.nufft2d1, library.nufft2d2),
         3: (library.nufft3d1, library.nufft3d2),
     }[columns]
+
+
+def has_transform() -> bool:
+    """Whether the package of the transform is installed."""
+    return find_spec("finufft") is not None
 
 
 def _finufft() -> Any:

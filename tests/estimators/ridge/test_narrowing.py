@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import Gaussian, KernelRidge, KernelRidgeClassifier, KernelRidgeCV
+from mercer import Gaussian, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, Matern
 from mercer.errors import InputError
-from mercer.estimators.ridge import narrowing
+from mercer.estimators.ridge import grid_narrowing, narrowing
 from mercer.selection.scoring import as_scoring
 from mercer.selection.surface import SCORED_ON, choose_point
 
@@ -96,6 +96,8 @@ def test_given_grids_folds_and_few_rows_are_compared_on_all_rows(few: None, data
     ):  # fmt: skip
         assert SCORED_ON not in model.fit(X, y).cv_results_
     assert SCORED_ON not in KernelRidgeCV().fit(X[:200], y[:200]).cv_results_
+    grouped = KernelRidgeCV().fit(X, y, groups=np.arange(N) % 5)
+    assert SCORED_ON not in grouped.cv_results_ and grouped.surface_.route == "eigh"
 
 
 def test_a_classifier_and_several_targets(few: None, data: tuple) -> None:
@@ -156,3 +158,54 @@ def test_what_is_worse_in_every_row_cannot_win(data: tuple) -> None:
     surface = KernelRidgeCV(length_scales=[1.0], alphas=[1e-8, 1.0, 1e8], fit_intercept=True).fit(X, y).surface_
     alive = narrowing.can_win(surface, y, None, as_scoring(None))
     assert alive[choose_point(surface)] and alive.sum() == 1
+
+
+@pytest.fixture
+def on_grid(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighborhoods of 60 rows."""
+    pytest.importorskip("finufft")
+    for name, value in {"PLACES": 2, "NEAR_ROWS": 60, "HELD": 60}.items():
+        monkeypatch.setattr(grid_narrowing, name, value)
+
+
+def waves(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.random((n, 1))
+    return X, np.sin(25 * X[:, 0]) + 0.05 * rng.normal(size=n)
+
+
+def test_a_grid_of_frequencies_chooses_as_well_as_all_rows(on_grid: None) -> None:
+    data = waves(900)
+    whole = KernelRidgeCV(Matern(1.5), solver="exact").fit(*data)
+    found = KernelRidgeCV(Matern(1.5), solver="fourier").fit(*data)
+    (best, error), (own, _) = loo_error(data, whole), loo_error(data, found)
+    assert own <= best + error
+    assert found.route_.solver == "fourier" and "neighborhoods" in found.surface_.how
+    assert set(found.cv_results_[SCORED_ON].tolist()) == {0, 60, 840}
+    X, y = waves(1000)
+    assert np.sqrt(np.mean((found.predict(X[900:]) - y[900:]) ** 2)) < 0.08
+
+
+def test_scores_on_the_grid_are_those_of_the_exact_fit_at_held_out_rows(
+    on_grid: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid_narrowing, "TOLERANCE", 1e-8)
+    X, y = waves(400)
+    found = KernelRidgeCV(Matern(1.5), solver="fourier").fit(X, y)
+    test = np.sort(np.random.default_rng(0).choice(400, 40, replace=False))
+    train = np.setdiff1d(np.arange(400), test)
+    row, column = found.best_index_
+    twin = KernelRidge(found.surface_.kernels[row], alpha=found.surface_.alphas[column], fit_intercept=True)
+    errors = y[test] - twin.fit(X[train], y[train]).predict(X[test])
+    assert found.best_score_ == pytest.approx(-np.mean(errors**2), rel=0.02)  # the grid misses 1e-5 of k(0)
+
+
+def test_few_columns_take_the_grid_where_the_matrix_does_not_fit(on_grid: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = waves(400)
+    small = KernelRidgeCV(Matern(1.5), memory="1 MB")
+    assert mercer.plan(small, X, y, memory="100 MB").route.solver == "cholesky"
+    solvers = [route.solver for route in mercer.plan(small, X, y, memory="1 GB").offered]
+    assert solvers == ["cholesky", "fourier"]
+    monkeypatch.setattr("mercer.estimators.ridge.kernel_ridge_cv.has_transform", lambda: False)
+    offered = mercer.plan(small, X, y, memory="1 GB").offered
+    assert [route.solver for route in offered] == ["cholesky", "nystroem"] and "pip install" in offered[1].reason

@@ -211,7 +211,7 @@ def _generalized(rows: GridRows, grid: FourierGrid, alphas: Array, data: RidgeDa
         if scoring.squared:
             squares[j] = rows.residual_squares(grid, beta, intercept) / rows.total / share**2
         else:
-            held.append(_residuals(grid, beta, intercept, data.X, data.Y) / share)
+            held.append(residuals_on_grid(grid, beta, intercept, data.X, data.Y) / share)
     if not scoring.squared:
         return scoring.evaluate(data.Y, [np.stack(held)], [np.arange(rows.n)], rows.weights, leave_one_out=True)
     mean = -squares.reshape(len(alphas), *data.Y.shape[1:])
@@ -244,7 +244,7 @@ def _by_folds(
                     mean = held.residual_squares(grid, beta, intercept) / held.total
                     found.append(-mean.reshape(data.Y.shape[1:]))
                 else:
-                    errors = _residuals(grid, beta, intercept, data.X[test], data.Y[test])[None]
+                    errors = residuals_on_grid(grid, beta, intercept, data.X[test], data.Y[test])[None]
                     own = [np.arange(len(test))]
                     found.append(scoring.evaluate(data.Y[test], [errors], own, held.weights, leave_one_out=False).mean[0])
             values[i].append(np.stack(found))
@@ -253,7 +253,8 @@ def _by_folds(
     return [scoring.of_squares(score) if scoring.squared else score for score in scores]
 
 
-def _residuals(grid: FourierGrid, beta: Array, intercept: Array, X: Any, Y: Array) -> Array:  # -> (n, *t)
+def residuals_on_grid(grid: FourierGrid, beta: Array, intercept: Array, X: Any, Y: Array) -> Array:  # -> (n, *t)
+    """y - f at some rows."""
     values = grid.values(np.asarray(X), beta * grid.weights) + intercept
     return Y - values.reshape(Y.shape)
 

@@ -105,6 +105,9 @@ class KernelRidgeClassifier(ClassifierMixin, TunedRidge):
         classes = 2 if y is None else len(np.unique(np.asarray(y)))
         return replace(shape, n_targets=classes if classes > 2 else 1)
 
+    def _narrows(self, n: int) -> bool:
+        return self.alpha == "loo" and super()._narrows(n)
+
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
         name = type(self).__name__
         if data.chunked:  # a pass finds the classes, then labels are coded as they are read

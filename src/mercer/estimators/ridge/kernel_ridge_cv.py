@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, install_command
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet
 from mercer.estimators.progress import Meter
 from mercer.estimators.ridge import surface as ridge_surface
+from mercer.estimators.ridge.grid_narrowing import dense_kernel, grid_seconds, narrow_grid
 from mercer.estimators.ridge.kernel_ridge import RidgeFacts, RidgeModel
 from mercer.estimators.ridge.large import BLOCK_NUMBERS, components, fit_sums, large_route, large_surface
 from mercer.estimators.ridge.large import SURFACES as LARGE
@@ -31,9 +32,11 @@ from mercer.estimators.ridge.narrowing import (
 from mercer.estimators.ridge.problem import Choice, RidgeData, SolvedRidge
 from mercer.estimators.ridge.routes import chunk_routes, fit_ridge, ridge_routes
 from mercer.grams.chunks.rows import ChunkedRows
-from mercer.inputs import widened
+from mercer.grams.fourier_grid import MOST_COLUMNS, frequencies_for, has_grid, has_transform
+from mercer.inputs import Rows, widened
 from mercer.kernels.base import Kernel
 from mercer.kernels.fields import MEDIAN
+from mercer.numeric.memory import within
 from mercer.planning import LOADING, Route, Shape, gemm_rate
 from mercer.registry import estimator
 from mercer.selection.scoring import Scoring, as_scoring
@@ -80,6 +83,8 @@ class TunedRidge(RidgeFacts):
     def _tune(self, kernel: Kernel, data: RidgeData, scoring: Scoring, route: Route, meter: Meter) -> SolvedRidge:
         """Compute the surface, choose a point on it, and fit there on all rows."""
         narrowed = self._narrowed(kernel, data, scoring, route, meter)
+        if narrowed is None and self._compares_groups(route, data):
+            route = replace(route, solver="eigh")
         surface = self._explore(kernel, data, scoring, route, meter) if narrowed is None else narrowed.surface
         row, column = index = choose_point(surface, self.rule)
         alpha = np.asarray(surface.alphas[column])
@@ -102,9 +107,17 @@ class TunedRidge(RidgeFacts):
             return None
         grid = read_grid(kernel, None, None)
         what = Comparison(grid, alpha_axis(None, kernel, data.rows), scoring, self.rule, meter)
-        if route.solver == "nystroem":
-            return narrow_landmarks(what, data, self.n_components)
+        if route.solver == "fourier" and has_grid(kernel, data.X.shape[1]):
+            return narrow_grid(what, data)
+        if route.solver in LARGE:
+            return narrow_landmarks(what, data, route.solver, self.n_components)
         return narrow_exact(what, data) if route.solver == "cholesky" else None
+
+    def _compares_groups(self, route: Route, data: RidgeData) -> bool:
+        """Whether groups, unknown when the route was chosen, need the surface of all rows, and eigenvectors fit for it."""
+        n = len(data.Y)
+        own = route.solver == "cholesky" and self._narrows(n) and data.splits is not None
+        return own and within(ridge_surface.route_bytes("eigh", n, None), self.memory)
 
     def _narrows(self, n: int) -> bool:
         """Whether settings are compared on fewer rows first: only grids of our own, on many rows, by leave-one-out."""
@@ -151,7 +164,8 @@ class TunedRidge(RidgeFacts):
         if self.solver in LARGE:
             return (self._feature_route(len(alphas), shape, self.solver, narrows),)
         if narrows and best != "primal":
-            return (self._narrow_route(shape), self._feature_route(len(alphas), shape, "nystroem", narrows))
+            far = "nystroem" if shape.n_frequencies is None else "fourier"
+            return (self._narrow_route(shape), self._feature_route(len(alphas), shape, far, narrows))
         names = [best] if best == "primal" else [best, *[name for name in ("eigh", "cholesky") if name != best]]
         size = {name: ridge_surface.route_bytes(name, shape.n, shape.n_features) for name in names}
         exact = tuple(Route(name, size[name], settings * flops[name] / rate, reason) for name in names)
@@ -166,7 +180,18 @@ class TunedRidge(RidgeFacts):
         (fit,) = ridge_routes(shape, "cholesky", False)
         reason = f'settings compared on {SAMPLE} and {FINE_ROWS} rows, then one factorization; solver="exact" compares all'
         seconds = narrowed_seconds(self._n_settings()) + fit.seconds
-        return replace(fit, bytes=max(fit.bytes, 2 * 8 * FINE_ROWS**2), seconds=seconds, reason=reason)
+        return replace(fit, seconds=seconds, reason=reason)
+
+    def _shape(self, X: Any, y: Any = None) -> Shape:
+        shape = super()._shape(X, y)
+        own = self.solver in ("auto", "fourier") and self._narrows(shape.n) and shape.width <= MOST_COLUMNS
+        if not own or not has_transform() or (self.solver == "auto" and within(8 * shape.n**2, self.memory)):
+            return shape
+        kernel, data = self._resolved(X), np.asarray(X)
+        if not has_grid(kernel, shape.width):
+            return shape
+        part = RidgeData(Rows(data), np.empty(shape.n), None, True)
+        return replace(shape, n_frequencies=frequencies_for([dense_kernel(read_grid(kernel, None, None), part)], data))
 
     def _n_settings(self) -> int:
         """Return how many kernels the grid compares; 10 if the length scales will be chosen from the data."""
@@ -177,9 +202,14 @@ class TunedRidge(RidgeFacts):
     def _feature_route(self, n_alphas: int, shape: Shape, solver: str, narrows: bool = False) -> Route:
         """Return the route by features: two passes per kernel setting, and the residuals of every alpha."""
         route = large_route(solver, shape, self.n_components)
-        if narrows and solver == "nystroem":
+        if narrows and shape.n_frequencies is not None:
+            reason = f"{route.reason}; settings compared on {SAMPLE} rows and in neighborhoods, the best on all rows"
+            return replace(route, seconds=grid_seconds(shape, self._n_settings(), route) + route.seconds, reason=reason)
+        if narrows:
             few = large_route(solver, replace(shape, n=min(shape.n, LANDMARK_ROWS)), self.n_components)
             reason = f"{route.reason}; settings compared on {SAMPLE} and {min(shape.n, LANDMARK_ROWS)} rows before"
+            if solver == "nystroem" and shape.width <= MOST_COLUMNS and not has_transform():
+                reason += f"; a grid of frequencies needs {install_command('large')}"
             scored = 8 * n_alphas * SCORED_ROWS * (2 + 4 * shape.n_targets)
             seconds = narrowed_seconds(self._n_settings(), few, components(shape, self.n_components)) + route.seconds
             return replace(route, bytes=route.bytes + scored, seconds=seconds, reason=reason)

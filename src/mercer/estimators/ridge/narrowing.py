@@ -176,13 +176,14 @@ def descend(
     width: int,
     moves: bool,
     allowed: Callable[[Point], bool],
+    known: dict[Point, float] | None = None,
 ) -> dict[Point, float]:
     """Scores of the points that were visited on the way to a point better than all its neighbors.
 
     `score(steps, columns)` returns the scores of one length scale at some penalties. Neighbors differ by one step in the
     length scale, in the penalty, or in both in opposite directions, along which a ridge changes least.
     """
-    seen: dict[Point, float] = {}
+    seen = {} if known is None else dict(known)
     best: Point = (0, start)
     while len(seen) < MOST_POINTS:
         near = [(0, 0), (0, -1), (0, 1), *([(-1, 0), (1, 0), (-1, 1), (1, -1)] if moves else [])]
@@ -237,37 +238,41 @@ def _first(surface: Surface) -> int:
     return int(rows[rows > 0].min())
 
 
-def narrow_landmarks(what: Comparison, data: RidgeData, n_components: int | None) -> Narrowed:
-    """Every setting on few rows, the neighbors of the best on LANDMARK_ROWS, and those that can still win on all rows."""
+def narrow_landmarks(what: Comparison, data: RidgeData, solver: str, n_components: int | None) -> Narrowed:
+    """Every setting on few rows, the neighbors of the best on LANDMARK_ROWS, and those that can still win on all rows.
+
+    The solver is "nystroem" for landmarks, or "fourier" for random Fourier features.
+    """
     whole, _ = what.coarse(data)
     row, _ = choose_point(whole, what.rule)
     params, coarse = whole.params, len(whole.kernels)
     part = data if len(data.Y) <= LANDMARK_ROWS else sample(data, LANDMARK_ROWS).distinct()
     steps = [0] if what.grid.path is None else [0, -1, 1]
-    level, held = _level(
-        what, [_same(what.nearby(params[row], i), params) for i in steps], part, what.axis.values, n_components
-    )
+    settings = [_same(what.nearby(params[row], i), params) for i in steps]
+    level, held = _level(what, settings, part, what.axis.values, solver, n_components)
     for _ in range(FURTHER):
         at = steps[choose_point(level, what.rule)[0]]
         if what.grid.path is None or min(steps) < at < max(steps):
             break
         steps.append(at + (1 if at == max(steps) else -1))
-        more = _level(what, [_same(what.nearby(params[row], steps[-1]), params)], part, what.axis.values, n_components)
+        more = _level(
+            what, [_same(what.nearby(params[row], steps[-1]), params)], part, what.axis.values, solver, n_components
+        )
         level, held = merge(level, more[0]), held + more[1]
     rows = _scored(part)
     alive = can_win(level, part.Y[rows], None if part.weights is None else part.weights[rows], what.scoring)
-    whole = replace(entered(whole, scored_on(level, len(part.Y))), route="nystroem")
+    whole = replace(entered(whole, scored_on(level, len(part.Y))), route=solver)
     compared = f"{len(steps)} on {len(part.Y)} rows, after {coarse} kernels on {_first(whole)} rows"
     if part is data:
         fits = _placed(whole, level, held)
         return Narrowed(named(whole, data, f", the best of {compared}"), fits)
-    final, held, number = _last(what, level, alive, data, n_components)
+    final, held, number = _last(what, level, alive, data, solver, n_components)
     whole = entered(whole, scored_on(final, len(data.Y)))
     return Narrowed(named(whole, data, f", {number} on all rows, the best of {compared}"), _placed(whole, final, held))
 
 
 def _last(
-    what: Comparison, level: Surface, alive: Array, data: RidgeData, n_components: int | None
+    what: Comparison, level: Surface, alive: Array, data: RidgeData, solver: str, n_components: int | None
 ) -> tuple[Surface, list[LeaveOneOut | None], int]:
     """The settings that can still win, on all rows, at alphas around the best of each."""
     best = np.where(np.isfinite(level.mean_scores), level.mean_scores, -np.inf)
@@ -275,12 +280,12 @@ def _last(
     order = order[: 1 if len(data.Y) > MANY else FINALISTS]
     column = int(best[order[0]].argmax())
     near = what.axis.values[max(0, column - AROUND) : column + AROUND + 1]
-    surface, held = _level(what, [level.params[i] for i in order], data, near, n_components)
+    surface, held = _level(what, [level.params[i] for i in order], data, near, solver, n_components)
     return surface, held, len(order)
 
 
 def _level(
-    what: Comparison, settings: list[dict[str, Any]], data: RidgeData, alphas: Array, n_components: int | None
+    what: Comparison, settings: list[dict[str, Any]], data: RidgeData, alphas: Array, solver: str, n_components: int | None
 ) -> tuple[Surface, list[LeaveOneOut | None]]:
     """The surface of fits on landmarks, scored by leave-one-out at a sample of the rows; only the best fit is kept."""
     rows, kernels = _scored(data), [what.setting(params) for params in settings]
@@ -289,7 +294,7 @@ def _level(
     found, loo, top = [], [], -np.inf
     fits: list[LeaveOneOut | None] = []
     for number, kernel in enumerate(kernels):
-        left = fit_at_all(kernel, data, alphas, "nystroem", n_components)
+        left = fit_at_all(kernel, data, alphas, solver, n_components)
         residuals = left.residuals(X, Y, weights)
         own = np.ones(len(Y)) if weights is None else weights
         found.append(what.scoring.evaluate(Y, [residuals], [np.arange(len(Y))], own, leave_one_out=True))
@@ -299,7 +304,7 @@ def _level(
         top = max(top, score)
         what.step(number + 1, len(kernels))
     axis = replace(what.axis, values=alphas)
-    return exact.assemble(settings, kernels, axis, found, "nystroem", what.scoring.name, np.stack(loo)), fits
+    return exact.assemble(settings, kernels, axis, found, solver, what.scoring.name, np.stack(loo)), fits
 
 
 def _scored(data: RidgeData) -> Array:

@@ -150,6 +150,11 @@ class RidgeData:
         n = self.rows.n if self.chunked else len(self.Y)
         return np.ones(n, bool) if self.weights is None else self.weights > 0
 
+    @property
+    def counted_weights(self) -> Array:  # (n,)
+        """The weights; ones if none were given."""
+        return np.ones(len(self.Y)) if self.weights is None else self.weights
+
     def take(self, rows: Indices) -> RidgeData:
         """Some of the rows, scored by leave-one-out; those of chunks are then in memory."""
         if self.chunked:
