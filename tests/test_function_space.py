@@ -80,6 +80,7 @@ def test_hermite_functions_against_numpys_polynomials() -> None:
         np.testing.assert_allclose(e(x[:, None])[:, order], wanted, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_normal_law_comes_close_to_the_hermite_functions() -> None:
     sample = np.random.default_rng(1).normal(size=(2000, 1))
     drawn, exact = geometry.eigenfunctions(Gaussian(1.0), sample, 4), geometry.gaussian_eigenfunctions(1.0, 1.0, 4)

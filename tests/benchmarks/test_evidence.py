@@ -268,6 +268,7 @@ def test_which_claims_share_one_run_of_pytest(command: str, found: dict[str, Any
     assert together.selection(a_claim(command=command)) == found
 
 
+@pytest.mark.slow
 def test_one_run_of_pytest_checks_several_claims(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(
         "import pytest\ndef test_good(): pass\ndef test_bad(): assert False\ndef test_other():\n    pytest.skip('no data')\n"

@@ -145,6 +145,7 @@ def test_the_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(row.name in printed for row in ROWS)
 
 
+@pytest.mark.slow
 def test_a_run_from_command_to_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny: Make, constants: Constants
 ) -> None:

@@ -203,7 +203,9 @@ def test_an_explanation_adds_up(tables: dict[str, Path]) -> None:
     total = facts["base"] + sum(column["contribution"] for column in facts["columns"])
     assert total == pytest.approx(facts["prediction"]) == pytest.approx(facts["value"])
     said = invoke("explain", tables["model"], tables["same"], "--row", 2)
-    assert "training rows that decide most" in said.stdout and "closed form" in said.stderr
+    assert "training rows that decide most" in said.stdout
+    # which of the two depends on the model that the search has found within its time
+    assert "closed form" in said.stderr or "all subsets of columns" in said.stderr
     for row, words in ((0, "has rows 1 to 90"), (91, "has rows 1 to 90")):
         wrong = invoke("explain", tables["model"], tables["same"], "--row", row)
         assert wrong.exit_code == 64 and words in wrong.stderr

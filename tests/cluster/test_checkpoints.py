@@ -76,7 +76,7 @@ def test_a_resumed_fit_has_the_digits_of_one_that_was_not_stopped(
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_kind_of_fit_resumes(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = case.says(case.fit(mercer.chunks(X, case.target, rows=STEP)))
-    if case.name in {"landmarks", "nearest-mean", "ball", "ridge-cg"}:  # nothing is summed: rows are drawn or multiplied
+    if case.name in {"landmarks", "nearest-mean", "ball", "ridge-cg", "novelty"}:  # rows are drawn or multiplied, not summed
         again = case.fit(mercer.chunks(X, case.target, rows=STEP, checkpoint=tmp_path / "kept"))
     else:
         interrupted_at(9, tmp_path / "kept", monkeypatch, case)

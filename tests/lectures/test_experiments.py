@@ -19,7 +19,7 @@ def example(monkeypatch: pytest.MonkeyPatch):
     return lambda name: importlib.import_module(name)
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_dimension_changes_nothing(example, seed: int) -> None:
     rows = example("health_warning").over_dimension(seed)
     first = rows[0]
@@ -29,7 +29,7 @@ def test_dimension_changes_nothing(example, seed: int) -> None:
         assert mistakes <= first[3] and error <= first[5] + 0.005
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_degree_moves_radius_and_margin_and_mistakes_stay_below_their_bound(example, seed: int) -> None:
     rows = example("health_warning").over_degree(seed)
     assert [row[0] for row in rows] == list(range(1, 11)) and rows[-1][1] == 184_756
@@ -40,7 +40,7 @@ def test_degree_moves_radius_and_margin_and_mistakes_stay_below_their_bound(exam
     assert rows[-1][1] > 10_000 * rows[0][1] and rows[-1][4] < 10 * rows[0][4]  # columns, and mistakes
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_noise_columns_shrink_the_margin_against_the_radius(example, seed: int) -> None:
     rows = example("health_warning").over_noise(seed)
     ratios = [gamma / R for _, R, gamma, _, _, _ in rows]

@@ -110,6 +110,7 @@ def test_a_composition_finds_the_season(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"gp_composition.png", "gp_calibration.png"}
 
 
+@pytest.mark.slow
 def test_molecules(tmp_path: Path) -> None:
     told = run("gp_molecules", tmp_path)
     assert float(told.split("new molecules: ")[1].split()[0]) < 1.1

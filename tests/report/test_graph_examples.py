@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
+@pytest.mark.slow
 def test_molecules(tmp_path: Path, shared_data: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "molecules.py"), "--folds", "2", "--out", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, check=False)

@@ -30,6 +30,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("digits")
 
 
+@pytest.mark.slow
 def test_under_and_over_fitting_draws_its_pictures(tmp_path: Path) -> None:
     told = run("under_and_over_fitting", "--n", "30", folder=tmp_path)
     pictures = sorted(path.stem for path in (tmp_path / "build" / "examples").glob("*.png"))

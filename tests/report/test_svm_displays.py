@@ -77,6 +77,7 @@ def test_what_cannot_be_drawn(plane: tuple) -> None:
         SurfaceDisplay.from_estimator(model)
 
 
+@pytest.mark.slow
 def test_the_example_draws_its_pictures(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLE), "--out", "pictures"]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, check=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from mercer import Gaussian, GaussianProcessRegressor
 from mercer.errors import NumericalError
@@ -19,6 +20,7 @@ def fitted(X: np.ndarray, y: np.ndarray) -> GaussianProcessRegressor:
     return model.fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_climb_over_parts_ends_no_lower_than_one_on_all_rows(shared_data, monkeypatch):
     """On 400 rows of elevators a column seems silent that is worth five units of the likelihood on 1,000."""
     with np.load(shared_data / "reg_elevators.npz") as file:

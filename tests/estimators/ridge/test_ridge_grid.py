@@ -44,6 +44,7 @@ def test_several_targets() -> None:
     assert model.loo_residuals_.shape == (700, 2)
 
 
+@pytest.mark.slow
 def test_the_search_ranks_as_leave_one_out_does() -> None:
     grid = {"alphas": [0.01, 0.1, 1.0], "length_scales": [0.5, 1.0, 2.0], "fit_intercept": True}
     exact, model = (KernelRidgeCV(Gaussian(1.0), solver=s, **grid).fit(X, Y) for s in ("auto", "fourier"))

@@ -46,6 +46,7 @@ def searched(tried: list[Candidate], X: Array, y: Array, levels: tuple[float, ..
     return search
 
 
+@pytest.mark.slow
 def test_held_out_predictions_are_those_of_a_plain_loop() -> None:
     X, y = noisy()
     tried = [

@@ -182,9 +182,10 @@ def announce(
     chunked: bool = False,
     *,
     what: str = "GaussianProcessRegressor",
-    most: int = EXACT_ROWS,
+    most: int | None = None,
 ) -> None:
     """Warn if "auto" left the exact route because of chunks or of the number of rows; `choose_route` warns about memory."""
+    most = EXACT_ROWS if most is None else most
     if solver == "auto" and chunked:
         warn(
             f"{what}: the rows come in chunks, therefore solver='inducing' is used, which is not exact. "
