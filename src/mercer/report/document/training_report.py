@@ -106,7 +106,7 @@ def _interval_of(score: Score) -> str:
 def _written(score: Score, value: float) -> str:
     if score.measure == "accuracy":
         return percent(value)
-    return f"{value:.3f}".replace("-", "−") if score.measure in ("R²", "AUC") else human(value)
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−") if score.measure in ("R²", "AUC") else human(value)
 
 
 def _answer(data: ReportData) -> str:
