@@ -51,13 +51,17 @@ class Chapter:
                 with contextlib.suppress(Exception) if example.exc_msg else contextlib.nullcontext():
                     exec(compile(example.source, f"{self.name}.md", "single"), self.namespace)
             value = eval(compile(expression, f"{self.name}.md", "eval"), self.namespace)
-        self.done, self.figures = line + 1, self.figures + 1
         figure = value if isinstance(value, plt.Figure) else value.figure_
+        self.drawn(figure)
+        self.done, self.figures = line + 1, self.figures + 1
         BUILD.mkdir(parents=True, exist_ok=True)
         path = BUILD / f"{self.name}-{self.figures}.png"
         figure.savefig(path, dpi=120, bbox_inches="tight")
         plt.close("all")
         return path
+
+    def drawn(self, figure: Any) -> None:
+        """Look at a figure before it is saved; checks override this."""
 
 
 class ChapterFigure(SphinxDirective):

@@ -69,6 +69,7 @@ def test_typing_a_kernel() -> None:
     one._typed("Gaussian(")
     assert "the text ends here" in one.controls.problem.text
     assert one.state.kernel == "Tanh(scale=1.0, offset=-1.0)"  # the last that could be read
+    assert "badge" not in one.controls.proof.text  # no verdict beside a text that it does not belong to
     one._typed("Gaussian(length_scale=0.3)")
     one._show_kernel()
     assert not one.controls.problem.visible and ">valid<" in one.controls.proof.text

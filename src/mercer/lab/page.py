@@ -313,6 +313,7 @@ class LabPage:
     def _kernel_problem(self, words: str) -> None:
         self.controls.problem.text = problem(words)
         self.controls.problem.visible = True
+        self.controls.proof.text = quiet("This text is not a kernel that can be read. The picture is that of the last one.")
 
     def _show_address(self) -> None:
         self.controls.address.text = f"?{to_query(self.state)}"
