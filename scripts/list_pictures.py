@@ -1,6 +1,6 @@
 """List the pictures of the documentation with their sizes, draw a sheet of thumbnails, and find texts that overlap.
 
-    python scripts/list_pictures.py                          # pictures of docs/pictures and of the built site; build/thumbnails.png
+    python scripts/list_pictures.py                          # list them all; thumbnails in build/thumbnails.png
     python scripts/list_pictures.py --texts docs/ridge.md    # run the chapter and compare the text boxes of its figures
 
 Exit code 1 if texts of a figure overlap.
