@@ -215,6 +215,8 @@ def test_a_model_of_chunks_is_saved_and_loaded(tmp_path: Any) -> None:
         (mercer.NearestMean(), LABELS),
         (mercer.KernelPCA(n_components=2, n_landmarks=20), None),
         (mercer.GaussianProcessRegressor(noise=0.1, optimizer=None, solver="inducing", n_inducing=20), Y),
+        (mercer.GaussianProcessClassifier(optimizer=None, solver="inducing", n_inducing=20), LABELS),
+        (mercer.KernelLogisticRegression(n_components=20), LABELS),
     ):
         model.fit(mercer.chunks(X, y, rows=STEP))
         mercer.save(model, tmp_path / "model.mercer")

@@ -124,7 +124,7 @@ def class_route(n: int, held: int, width: int, n_classes: int, settings: EngineS
     chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)
     block = 8 * min(held, BLOCK_ROWS) * (3 * unknowns + 4 * m)
     climbed = 8 * (4 if functions == 1 else 4 * n_classes + 4) * min(n, part) ** 2  # exactly, on a part
-    needed = max(chosen, climbed, 8 * (held * m + 4 * unknowns**2) + block) + 8 * held * 4 * width
+    needed = max(chosen, climbed, 8 * (held * m + 7 * unknowns**2) + block) + 8 * held * 4 * width
     work = (NEWTON_STEPS + 4.0) * n * float(unknowns) ** 2 + 3.0 * NEWTON_STEPS * float(unknowns) ** 3 / 3.0
     seconds = EVALUATIONS * (work / gemm_rate() + float(n) * m / entry_rate())
     reason = f"{m} inducing rows, {unknowns} unknowns: n m^2 per Newton step"
