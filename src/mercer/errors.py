@@ -184,7 +184,11 @@ def check_choice(owner: str, name: str, value: Any, allowed: Iterable[str]) -> s
 
 def check_number(owner: str, name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
     """Raise InputError if a parameter is not a number or breaks its rule."""
-    if isinstance(value, bool) or not isinstance(value, _Real) or not holds(float(value)):
+    try:
+        wrong = isinstance(value, bool) or not isinstance(value, _Real) or not holds(float(value))
+    except OverflowError:  # a whole number beyond float64
+        wrong = True
+    if wrong:
         raise InputError(f"{owner}: {name} must be {rule}; got {describe(value)}.")
 
 

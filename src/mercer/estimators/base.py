@@ -25,6 +25,7 @@ from mercer.arrays import Floats
 from mercer.errors import ArgumentError, CapabilityError, InputError, MemoryBudgetError, MercerError
 from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
+from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
 from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.grams.dual_function import DualFunction
@@ -204,6 +205,7 @@ class KernelEstimator(BaseEstimator):
     @whole_or_nothing
     def _fit(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
         """Fit to rows X: the skeleton that every estimator shares."""
+        check_shared_parameters(self)
         self._check_parameters()
         arrays = type(X) is np.ndarray and (y is None or type(y) is np.ndarray)
         chunks = None if arrays else as_chunks(X, y, sample_weight)

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -141,7 +142,7 @@ def parse_bytes(value: int | float | str | None) -> int:
             value = float(number) * _UNITS[unit]
         except (KeyError, ValueError):
             raise InputError(f"memory: cannot read {value!r}; write a number of bytes or e.g. '4 GB', '512 MiB'.") from None
-    if isinstance(value, bool) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not value > 0:
         raise InputError(f"memory: a budget is a positive number of bytes or a text such as '4 GB'; got {value!r}.")
     return sys.maxsize if value == float("inf") else int(value)
 

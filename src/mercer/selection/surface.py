@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
@@ -310,7 +310,7 @@ def read_grid(kernel: Kernel, length_scales: Sequence[float] | None, param_grid:
                 f"length_scales replaces the single length scale of the kernel, but {kernel} has {found}. "
                 'Use param_grid={"0__length_scale": […]} with names of kernel.get_params().'
             )
-        return Grid(kernel, tuple({paths[0]: float(scale)} for scale in np.asarray(length_scales, dtype=float)))
+        return Grid(kernel, tuple({paths[0]: scale} for scale in _scales(length_scales)))
     if len(paths) != 1:
         return Grid(kernel, ({},))
     center = kernel.get_params()[paths[0]]
@@ -340,8 +340,19 @@ def cost_axis(Cs: Sequence[float] | None, kernel: Kernel, rows: Rows) -> Penalty
     return PenaltyAxis("C", values, larger_is_simpler=False)
 
 
+def _scales(given: Any) -> list[float]:
+    """The length scales to compare."""
+    values = _numbers(given)
+    if not len(values) or values.min() <= 0:
+        raise InputError(f"length_scales must be a list of finite numbers > 0, at least one; got {shown(given)}.")
+    return [float(value) for value in values]
+
+
 def _numbers(given: Any) -> Floats:  # -> (L,), empty where they are no finite numbers
-    values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)
     return values if values.ndim == 1 and np.isfinite(values).all() else np.empty(0)
 
 
@@ -371,12 +382,15 @@ def read_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool = False) 
             cv = LeaveOneGroupOut()
         elif isinstance(cv, Integral):
             cv = StratifiedGroupKFold(int(cv)) if classifier else GroupKFold(int(cv))
-    splitter = check_cv(cv, y, classifier=classifier)
-    if isinstance(splitter, LeaveOneOut):
-        return None
-    if not hasattr(X, "shape"):
-        X = np.empty(len(X))  # splitters look at the number of rows only
-    splits = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups))
+    try:
+        splitter = check_cv(cv, y, classifier=classifier)
+        if isinstance(splitter, LeaveOneOut):
+            return None
+        if not hasattr(X, "shape"):
+            X = np.empty(len(X))  # splitters look at the number of rows only
+        splits = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cv={shown(cv)}: {error}") from error
     if not splits:
         raise InputError(f"cv={cv!r} makes no split.")
     return splits

@@ -15,6 +15,7 @@ from mercer.errors import InputError, check_number, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
 from mercer.estimators.progress import Meter
 from mercer.estimators.projections.routes import coordinate_routes, coordinates
+from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
 from mercer.grams.coordinates import Coordinates, exact_coordinates
 from mercer.grams.dual_function import DualFunction
@@ -104,6 +105,7 @@ class KernelCCA(BaseEstimator):
     @whole_or_nothing
     def fit(self, views: Any, y: Any = None) -> KernelCCA:
         """Find the functions of the views, a list of collections with one row per object each; y is ignored."""
+        check_shared_parameters(self)
         self._check_parameters()
         rows = _read_views(views)
         n = len(rows[0])

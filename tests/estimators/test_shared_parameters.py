@@ -1,0 +1,75 @@
+"""Parameters of a type that no fit can use are refused by name, before anything is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.errors import InputError
+
+X = np.random.default_rng(0).normal(size=(20, 2))
+Y = np.arange(20) % 2
+
+CASES = [
+    ("fit_intercept", None, "fit_intercept must be True or False; got None"),
+    ("fit_intercept", "x", "fit_intercept must be True or False; got str 'x'"),
+    ("fit_intercept", np.zeros(2), "fit_intercept must be True or False"),
+    ("memory", [], "memory: a budget is a positive number of bytes"),
+    ("memory", np.zeros(2), "memory: a budget is a positive number of bytes"),
+    ("random_state", "x", "random_state must be None, a whole number >= 0"),
+    ("verbose", "x", "verbose must be None, True or False"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), CASES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.KernelLogisticRegressionCV(),
+        mercer.KernelRidge(),
+        mercer.SVC(),
+        mercer.NoveltyDetector(),
+        mercer.KernelCCA(),
+    ],
+)
+def test_shared_parameters(model: Any, name: str, value: Any, message: str) -> None:
+    if name not in model.get_params():
+        pytest.skip(f"{type(model).__name__} has no {name}")
+    given = {**model.get_params(deep=False), name: value}
+    with pytest.raises(InputError, match=message):
+        type(model)(**given).fit([X, X] if isinstance(model, mercer.KernelCCA) else X, Y)
+
+
+@pytest.mark.parametrize("model", [mercer.KernelLogisticRegressionCV, mercer.KernelRidgeCV, mercer.SVCCV])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"cv": 0}, r"cv=0: .*n_splits"),
+        ({"cv": "x"}, r"cv='x': Expected `cv` as an integer"),
+        ({"cv": 1000}, r"cv=1000: .*n_splits=1000"),
+        ({"cv": np.zeros(2)}, "cv="),
+        ({"length_scales": -1.0}, "length_scales must be None or a list of finite numbers > 0; got"),
+        ({"length_scales": "x"}, "length_scales must be None or a list"),
+        ({"length_scales": [1.0, -1.0]}, "length_scales must be a list"),
+        ({"length_scales": {}}, "length_scales must be None or a list"),
+        ({"param_grid": "x"}, "param_grid must be None or a dict of names"),
+        ({"param_grid": {"length_scale": 1.0}}, "param_grid must be None or a dict of names"),
+        ({"param_grid": 3}, "param_grid must be None or a dict of names"),
+    ],
+)
+def test_grids_and_splits(model: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model(**given).fit(X, Y)
+
+
+def test_numbers_beyond_floats_are_refused() -> None:
+    with pytest.raises(InputError, match="C must be a finite number > 0"):
+        mercer.KernelLogisticRegression(C=10**400).fit(X, Y)
+
+
+@pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.default_rng(0)])
+def test_seeds_that_numpy_takes(seed: Any) -> None:
+    assert mercer.NoveltyDetector(random_state=seed).fit(X) is not None
