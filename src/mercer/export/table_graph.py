@@ -12,7 +12,7 @@ from mercer.errors import CapabilityError
 from mercer.estimators.base import check_is_fitted
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.classifier import TableClassifier
-from mercer.estimators.tables.encoding import ColumnBlock, Encoding, Numbered, Scale
+from mercer.estimators.tables.encoding import ColumnBlock, Encoding, Numbered, Scale, TextBlock
 from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.targets import NODES, SHARES, Transform
 from mercer.export.column_factors import ColumnFactors
@@ -82,8 +82,10 @@ class TableGraph:
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
-    def _block(self, block: ColumnBlock) -> str:
+    def _block(self, block: ColumnBlock | TextBlock) -> str:
         """Return the matrix columns of one column."""
+        if isinstance(block, TextBlock):
+            raise CapabilityError(f"{self.name}: the text column {block.name!r} cannot be exported. Fit without it.")
         if block.kind == CATEGORY:
             cells = [level for level in block.levels if level is not None]
             codes = self.codes(block.name, tuple(cells), None in block.levels)

@@ -119,7 +119,9 @@ def climbed(owner: Ints, leaf: Ints, height: Ints, parent: Ints) -> tuple[Ints, 
     All suffixes climb at once, one step at a time. A string of period 1 has a node for every letter, so that there are
     quadratically many steps; these are counted string by string, where every node is visited once.
     """
-    rows, columns, node, own = [], [], leaf, owner
+    rows: list[Ints] = []
+    columns: list[Ints] = []
+    node, own = leaf, owner
     for _ in range(STEPS):
         inside = node > 0
         own, node = own[inside], node[inside]
