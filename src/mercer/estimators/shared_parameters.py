@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -23,8 +22,7 @@ def check_shared_parameters(estimator: Any) -> None:
         parse_bytes(given["memory"])
 
 
-@cache
-def _default(kind: type, name: str) -> Any:
+def _default(kind: Any, name: str) -> Any:
     """The default of a parameter, which its class knows how to read."""
     return signature(kind).parameters[name].default
 
@@ -47,7 +45,8 @@ def _is_seed(value: Any) -> bool:
 
 def _is_listed(values: Any) -> bool:
     """Whether values are a list, a tuple, an array or another sized collection; a text is not."""
-    return isinstance(values, Collection) and not isinstance(values, str | bytes | Mapping) and np.ndim(values) > 0
+    several = isinstance(values, Collection) and not isinstance(values, str | bytes | Mapping)
+    return several and np.ndim(values) > 0
 
 
 def _is_grid(value: Any) -> bool:
