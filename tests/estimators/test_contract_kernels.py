@@ -42,6 +42,8 @@ SLOW = (
     "RFMClassifier",
     "SVR",
     "GaussianProcessClassifier",
+    "KernelLogisticRegressionCV",
+    "NuSVC",
 )
 
 #: One kind per estimator in the ordinary run; all of them in the slow one.

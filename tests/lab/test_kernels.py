@@ -79,7 +79,8 @@ def test_breaking() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Subsequence(p=100000, decay=0.5).normalized()", "Subsequence: p is at most 16 on this page"),
+        ("Subsequence(p=900, decay=0.5).normalized()", "Subsequence: p is at most 16 on this page"),
+        ("Subsequence(p=100000, decay=0.5).normalized()", "Subsequence: p must be a whole number >= 1 and <= 1000"),
         ("Precomputed() + 1.0", r"Precomputed\(\) takes its values from a matrix"),
         ("Mismatch(p=12, mismatches=6)", "Mismatch: mismatches is at most 2 on this page"),
         ("Linear() + Polynomial(degree=2147483647)", "Polynomial: degree is at most 1000 on this page"),

@@ -353,8 +353,12 @@ def alignment_remembered_by_length(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("mercer.kernels.evaluation.align", lambda a, b: stale(a, b) if not isinstance(a, tuple) else real(a, b))
 
 
+#: The law suite takes most of a minute to see this one.
+SLOW = {"alphabets_taken_for_equal"}
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in BUGS])
 def test_the_suite_catches(name: str) -> None:
     plant, law, domain = BUGS[name]
     with pytest.MonkeyPatch.context() as patch:
