@@ -55,6 +55,18 @@ class ColumnAverages:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
+def rows_seen(chunks: ChunkedRows, columns: ColumnAverages | None, fit: bool) -> RowsSeen:
+    """Return the rows in chunks from which a search starts; nothing is read if nothing is fitted."""
+    if not fit:
+        return RowsSeen(Rows(chunks.head.X), Rows(chunks.head.X), None)
+    drawn, sized = rows_for_median(chunks.n), RowsSeen.numbers(chunks.n)
+    both = np.union1d(drawn, sized)
+    rows = Rows(chunks.take(both).X)
+    spreads = None if columns is None else spreads_of(columns.sd, columns.most)
+    small, middle = (Rows(rows.take(np.searchsorted(both, index)).data) for index in (sized, drawn))
+    return RowsSeen(small, middle, spreads)
+
+
 @dataclass(frozen=True)
 class ChunkedProblem:
     """Rows in chunks, with the mean function and the units that make their columns [targets | H]."""
@@ -120,14 +132,7 @@ class ChunkedProblem:
 
     def starting_rows(self, fit: bool) -> RowsSeen:
         """Return the rows for starting values; nothing is read if nothing is fitted."""
-        if not fit:
-            return RowsSeen(Rows(self.X.head.X), Rows(self.X.head.X), None)
-        drawn, sized = rows_for_median(self.n), RowsSeen.numbers(self.n)
-        both = np.union1d(drawn, sized)
-        rows = Rows(self.X.take(both).X)
-        spreads = None if self.columns is None else spreads_of(self.columns.sd, self.columns.most)
-        small, middle = (Rows(rows.take(np.searchsorted(both, index)).data) for index in (sized, drawn))
-        return RowsSeen(small, middle, spreads)
+        return rows_seen(self.X, self.columns, fit)
 
     def part(self, rows: Indices) -> GPProblem:
         """Return the problem of some rows, in memory."""

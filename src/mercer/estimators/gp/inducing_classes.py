@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, NumericalError
-from mercer.estimators.gp.chunked import AtSetting, ColumnAverages, as_numbers, table_sums
+from mercer.estimators.gp.chunked import AtSetting, ColumnAverages, as_numbers, rows_seen, table_sums
 from mercer.estimators.gp.inducing import BLOCK_ROWS, candidates_of, chosen_of, whitener
 from mercer.estimators.gp.laplace import LatentProblem
 from mercer.estimators.gp.problem import EngineSettings
-from mercer.estimators.gp.search import RowsSeen, spreads_of
+from mercer.estimators.gp.search import RowsSeen
 from mercer.grams import GramOperator
-from mercer.grams.chunks.rows import ChunkedRows, rows_for_median
-from mercer.inputs import Rows, take
+from mercer.grams.chunks.rows import ChunkedRows
+from mercer.inputs import take
 from mercer.inputs.chunks import Chunk
 from mercer.inputs.labels import classes_of, encode
 from mercer.kernels.base import Kernel
@@ -30,7 +30,7 @@ from mercer.linalg.evidence import Evidence
 from mercer.numeric.tiles import row_blocks
 from mercer.registry import record
 
-#: Default number of inducing rows; with C > 2 classes so many that C m is about MOST_UNKNOWNS, and at least FEWEST.
+#: Default number of inducing rows. With C > 2 classes it is about MOST_UNKNOWNS / C, and at least FEWEST.
 INDUCING, MOST_UNKNOWNS, FEWEST = 512, 2048, 128
 
 #: An exact climb on this many rows comes before that on all rows: for two classes, and for more.
@@ -100,13 +100,7 @@ class ChunkedClasses:
 
     def starting_rows(self, fit: bool) -> RowsSeen:
         """Return the rows for starting values; nothing is read if nothing is fitted."""
-        if not fit:
-            return RowsSeen(Rows(self.X.head.X), Rows(self.X.head.X), None)
-        drawn, sized = rows_for_median(self.n), RowsSeen.numbers(self.n)
-        both = np.union1d(drawn, sized)
-        rows = Rows(self.X.take(both).X)
-        small, middle = (Rows(rows.take(np.searchsorted(both, index)).data) for index in (sized, drawn))
-        return RowsSeen(small, middle, None if self.columns is None else spreads_of(self.columns.sd, self.columns.most))
+        return rows_seen(self.X, self.columns, fit)
 
     def part(self, rows: Indices) -> LatentProblem:
         """Return the problem of some rows, in memory."""

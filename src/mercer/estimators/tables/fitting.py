@@ -59,7 +59,7 @@ SEARCHING, FINAL = 0.45, 0.3
 #: Rows fitted exactly, at most; landmarks beyond; rows that judge the finalists if there are more than are searched.
 EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 
-#: Landmarks of a member, so many that rows times landmarks squared are about WORK; members of the mean beyond MANY rows.
+#: Bounds of the number of landmarks of a member: rows times landmarks squared are about WORK; members beyond MANY rows.
 MOST_LANDMARKS, FEWEST_LANDMARKS, WORK, MANY, MEMBERS_OF_MANY = 3000, 500, 1.2e12, 50_000, 2
 
 #: Rows on which the speed of this machine is measured, and rows below which the final fit is never limited by time.
