@@ -19,9 +19,12 @@ The files that a command names (test files, benchmark modules, scripts) are depe
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import io
 import shlex
 import subprocess
+import tokenize
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -127,14 +130,47 @@ def _option_values(step: list[str]) -> set[int]:
 
 
 def blobs(root: Path = ROOT, revision: str | None = None) -> dict[str, str]:
-    """Map every file of the working tree, or of a revision, to its git blob hash."""
+    """Map every file of the working tree, or of a revision, to a hash: of its code for Python, of its content otherwise.
+
+    A result does not become stale by an edit of a comment or a docstring.
+    """
     if revision is not None:
         lines = _git(root, "ls-tree", "-r", revision).splitlines()
-        return {line.partition("\t")[2]: line.split()[2] for line in lines}
-    listed = _git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
-    files = sorted({name for name in listed if (root / name).is_file()})
-    hashes = _git(root, "hash-object", "--no-filters", "--stdin-paths", stdin="".join(f"{name}\n" for name in files))
-    return dict(zip(files, hashes.split(), strict=True))
+        hashes = {line.partition("\t")[2]: line.split()[2] for line in lines}
+        sources = {name: _git(root, "cat-file", "blob", sha).encode() for name, sha in hashes.items() if _is_python(name)}
+    else:
+        listed = _git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+        files = sorted({name for name in listed if (root / name).is_file()})
+        text = _git(root, "hash-object", "--no-filters", "--stdin-paths", stdin="".join(f"{name}\n" for name in files))
+        hashes = dict(zip(files, text.split(), strict=True))
+        sources = {name: (root / name).read_bytes() for name in files if _is_python(name)}
+    return hashes | {name: hashlib.sha1(code_of(source)).hexdigest() for name, source in sources.items()}
+
+
+def _is_python(name: str) -> bool:
+    return name.endswith(".py")
+
+
+def code_of(source: bytes) -> bytes:
+    """Return a Python file without comments, docstrings and blank lines, or unchanged if it cannot be parsed."""
+    try:
+        tree = ast.parse(source)
+        tokens = list(tokenize.tokenize(io.BytesIO(source).readline))
+    except (SyntaxError, ValueError):
+        return source
+    lines = source.decode(tokens[0].string).splitlines()
+    for token in tokens:
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False):
+            first, last = node.body[0].lineno - 1, node.body[0].end_lineno or 0
+            begin, end = lines[first].lstrip()[:1], lines[last - 1].rstrip()[-1:]
+            if begin in {'"', "'", "r"} and end in {'"', "'"}:  # otherwise there is code on the same line
+                lines[first:last] = [""] * (last - first)
+    return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
 
 
 def _git(root: Path, *words: str, stdin: str | None = None) -> str:
@@ -143,7 +179,7 @@ def _git(root: Path, *words: str, stdin: str | None = None) -> str:
 
 
 def fingerprint(depends: tuple[str, ...], files: Mapping[str, str]) -> str:
-    """Hash of the names and blob hashes of all files that match the patterns."""
+    """Hash of the names and hashes of all files that match the patterns."""
     digest = hashlib.sha256()
     for name in sorted(files):
         if any(fnmatchcase(name, pattern) for pattern in depends):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.evidence import page, run, together
-from benchmarks.evidence.registry import ROOT, Claim, Section, blobs, fingerprint, load
+from benchmarks.evidence.registry import ROOT, Claim, Section, blobs, code_of, fingerprint, load
 from benchmarks.rows import load_rows
 from benchmarks.show import SHOWS
 
@@ -64,6 +64,30 @@ def test_a_changed_file_makes_the_claim_stale(project: Path) -> None:
     assert run.state(record, fingerprint(claim.depends, blobs(project))) == "passed"
     (project / "src" / "two.py").write_text("")  # a new file counts before it is committed
     assert run.state(record, fingerprint(claim.depends, blobs(project))) == "stale"
+
+
+def test_comments_and_docstrings_make_no_claim_stale(project: Path) -> None:
+    file = project / "src" / "one.py"
+    file.write_text("def f(x):\n    return x\n")
+    plain = blobs(project)
+    file.write_text('"""A file."""\n\n# why\ndef f(x):  # what\n    """Return x.\n\n    1\n    """\n    return x\n')
+    assert blobs(project) == plain
+    file.write_text('def f(x):\n    """Return x."""\n    return "#" + x\n')
+    assert blobs(project) != plain
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        (b"def f(): 'x'\n", b"def f(): 'x'"),
+        (b"x = (\n    1,  # one\n)\n", b"x = (\n    1,\n)"),
+        ("y = 'Ü'  # ü\n".encode(), "y = 'Ü'".encode()),
+        (b'x = """\n# text\n"""\n', b'x = """\n# text\n"""'),
+        (b"def f(:\n", b"def f(:\n"),
+    ],
+)
+def test_code_without_comments(source: bytes, kept: bytes) -> None:
+    assert code_of(source) == kept
 
 
 def test_a_revision_has_the_blobs_of_its_own_files(project: Path) -> None:
