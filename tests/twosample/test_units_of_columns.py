@@ -99,6 +99,11 @@ def test_hsic_does_not_depend_on_units():
     assert hsic_test(X * UNITS, y[:, None], scale=False, **options).pvalue > 0.05
     constant = hsic_test(np.column_stack([X, np.ones(100)]), y[:, None], **options)
     assert constant.pvalue == first.pvalue
+    assert constant.ignored == ("column 3 of X",) and "ignored      constant: column 3 of X" in str(constant)
+    assert first.ignored == ()
+    frame = pd.DataFrame({"a": X[:, 0], "same": np.ones(100)})
+    assert hsic_test(y[:, None], frame, **options).ignored == ("same of Y",)
+    assert hsic_test(np.ones((100, 1)), y[:, None], mercer.Gaussian(1.0), **options).ignored == ()
 
 
 def test_the_effect_size_is_a_share_of_variance():

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats, Ints
 from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
-from mercer.inputs import Rows
+from mercer.inputs import Rows, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
@@ -65,6 +65,7 @@ class HSICTestResult:
     method: str
     resampling: str = "permutations"
     warnings: tuple[str, ...] = ()  # reasons to doubt the p-value
+    ignored: tuple[str, ...] = ()  # constant columns
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
@@ -111,6 +112,7 @@ class HSICTestResult:
             f"  kernels      {best.kernel} and {best.kernel_y}",
             f"  HSIC         {best.statistic:.6g}",
             *[f"  warning      {text}" for text in self.warnings],
+            *([f"  ignored      constant: {', '.join(self.ignored)}"] if self.ignored else []),
             f"  effect size  {self.effect_size:.3g} of 1, 95 % interval {limits.low:.3g} to {limits.high:.3g}",
         ])  # fmt: skip
 
@@ -147,7 +149,7 @@ def hsic_test(
         "features" needs memory and time linear in the rows, with `n_features` landmarks for each side.
     scale : bool
         Without a kernel, divide columns by the 75 % quantile of their deviations from the median that are not 0 (constant
-        columns are ignored). P-values then do not depend on units of columns.
+        columns are ignored and named in the result). P-values then do not depend on units of columns.
     blocks : int, "auto", "shifts" or None
         For rows in the order of time that depend on their neighbors. A number permutes blocks of this many neighboring
         rows of Y. "shifts" moves Y against X by a number of places, around the end. "auto" takes shifts if rows of X and of
@@ -191,7 +193,8 @@ def hsic_test(
             associations.append(of_features(first / sizes[0], second / sizes[1]))
     how = "all pairs of rows" if exact else f"{n_features} landmarks"
     found = _assemble(pairs, columns, TIES * peak, units, associations, how)
-    return replace(found, resampling=rule.name, warnings=rule.warnings)
+    ignored = _ignored(pairs[0][0], left, kernel is None) + _ignored(pairs[0][1], right, kernel_y is None)
+    return replace(found, resampling=rule.name, warnings=rule.warnings, ignored=ignored)
 
 
 def _assemble(
@@ -297,6 +300,15 @@ def _default_kernels(rows: Rows, scale: bool) -> list[Kernel]:
     columns = np.where(used, spread * median, IGNORED)
     lengths = [tuple((factor * columns).tolist()) for factor in FACTORS]
     return [Gaussian(one[0] if len(one) == 1 else one) for one in lengths]
+
+
+def _ignored(kernel: Kernel, rows: Rows, default: bool) -> tuple[str, ...]:
+    """Return the names of the columns that a default kernel ignores."""
+    if not default:
+        return ()
+    lengths = np.atleast_1d(kernel.get_params()["length_scale"])
+    names = list(rows.data.columns) if is_frame(rows.data) else [f"column {j}" for j in range(len(lengths))]
+    return tuple(f"{names[j]} of {rows.name}" for j in np.flatnonzero(lengths >= IGNORED * FACTORS[0]).tolist())
 
 
 def _check(X: Rows, Y: Rows, count: Any, method: str) -> None:
