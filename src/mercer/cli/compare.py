@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mercer.cli.output import heading, note, print_json, print_text
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 
 if TYPE_CHECKING:
     from mercer.workflow.comparison import Comparison
@@ -119,7 +119,7 @@ def _print(found: Comparison) -> None:
     print_text(
         f"{names[0]} ({rows[0]:,} rows) and {names[1]} ({rows[1]:,} rows): ",
         heading(verdict, style),
-        f", p = {found.result.pvalue:.3g} at level {found.level:g}",
+        f", p = {found.pvalue:.3g} at level {found.level:g}",
     )
     size, limits = found.result.effect_size, found.result.effect_interval()
     beside = f"; tolerance {found.tolerance:g}" if found.tolerance else ""
@@ -130,15 +130,14 @@ def _print(found: Comparison) -> None:
     width = max(len(column.name) for column in shown)
     print_text(f"\n{'column':<{width}}  corrected p  share  what changed")
     for column in shown:
-        mark = "*" if column.pvalue <= found.level else " "
+        mark = "*" if column in found.changed else " "
         share = "    –" if column.share != column.share else f"{100 * column.share:4.0f}%"
         print_text(f"{column.name:<{width}}  {column.pvalue:9.3g} {mark}  {share}  {column.change}")
     more = len(found.columns) - len(shown)
-    if more:
-        print_text(
-            f"{more} more column{'s' if more > 1 else ''}: --json lists all. * differs, corrected for "
-            f"{len(found.columns)} columns"
-        )
+    words = [f"{plural(more, 'more column')}: --json lists all."] if more else []
+    words += [f"* differs, corrected for {plural(len(found.columns), 'column')}"] if found.changed else []
+    if words:
+        print_text(" ".join(words))
 
 
 def _write(found: Comparison, out: Path) -> None:

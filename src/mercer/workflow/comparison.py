@@ -34,14 +34,18 @@ class ColumnChange:
 
     name: str
     kind: str
-    pvalue: float  # corrected for the number of columns
+    pvalue: float  # corrected for the number of columns and for the joint test
     share: float  # of MMD^2; NaN where it cannot be shared out
     change: str
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a comparison of two tables found."""
+    """What a comparison of two tables found.
+
+    There is one verdict from two tests, of all columns together and of single columns. Each has half of the level, so that
+    the tables differ if one column does, and the chance of a false alarm is at most the level.
+    """
 
     names: tuple[str, str]
     rows: tuple[int, int]  # of the tables
@@ -57,18 +61,25 @@ class Comparison:
     def differ(self) -> bool:
         """Whether the two are different at the level, by more than the tolerance: the whole interval of the effect size."""
         beyond = self.tolerance == 0 or self.result.effect_interval().low > self.tolerance
-        return self.result.pvalue <= self.level and beyond
+        return self.pvalue <= self.level and beyond
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the verdict: the smaller one of the joint test and of the columns, corrected for their number."""
+        joint = self.result.pvalue
+        return joint if len(self.columns) == 1 else min(_doubled(joint), self.columns[0].pvalue)
 
     @property
     def changed(self) -> tuple[ColumnChange, ...]:
-        """The columns that differ at the level, corrected for their number."""
-        return tuple(column for column in self.columns if column.pvalue <= self.level)
+        """The columns that differ; none if the tables do not."""
+        return tuple(column for column in self.columns if column.pvalue <= self.level) if self.differ else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The facts by name."""
         return {
             "differ": self.differ,
-            "pvalue": self.result.pvalue,
+            "pvalue": self.pvalue,
+            "joint_pvalue": self.result.pvalue,
             "level": self.level,
             "mmd2": self.result.mmd2,
             "effect_size": self.result.effect_size,
@@ -80,7 +91,7 @@ class Comparison:
                 for name, rows, used in zip(self.names, self.rows, self.used, strict=True)
             ],
             "columns": [
-                {"name": c.name, "kind": c.kind, "differs": c.pvalue <= self.level, "pvalue": c.pvalue, "share": c.share,
+                {"name": c.name, "kind": c.kind, "differs": c in self.changed, "pvalue": c.pvalue, "share": c.share,
                  "change": c.change}
                 for c in self.columns
             ],
@@ -136,6 +147,11 @@ def compare_tables(
     return Comparison(names, rows, (len(A), len(B)), level, result, columns, (left, right), tuple(notes), tolerance)
 
 
+def _doubled(pvalue: float) -> float:
+    """The p-value of one of two tests that share a level equally (Bonferroni)."""
+    return min(1.0, 2 * pvalue)
+
+
 def _common(first: Table, second: Table, names: tuple[str, str], reference: bool) -> tuple[list[str], list[str]]:
     lacking = [name for name in first.columns if name not in second.columns]
     extra = [name for name in second.columns if name not in first.columns]
@@ -184,7 +200,9 @@ def _halves(columns: list[Column], m: int) -> tuple[list[Column], list[Column]]:
 def _changes(
     result: MMDTestResult, columns: list[Column], left: list[Column], right: list[Column]
 ) -> tuple[ColumnChange, ...]:
-    reasons = {reason.name: reason for reason in result.explain(COLUMN_RELABELINGS).reasons}
+    pvalues = {columns[0].name: result.pvalue}  # of a single column there is one test
+    if len(columns) > 1:
+        pvalues = {reason.name: _doubled(reason.pvalue) for reason in result.explain(COLUMN_RELABELINGS).reasons}
     try:
         found = result.columns()
         total = float(np.maximum(found.shares, 0.0).sum())
@@ -194,7 +212,7 @@ def _changes(
     except CapabilityError:
         shares = {}
     changes = [
-        ColumnChange(c.name, c.kind, reasons[c.name].pvalue, shares.get(c.name, float("nan")), _change(a, b))
+        ColumnChange(c.name, c.kind, pvalues[c.name], shares.get(c.name, float("nan")), _change(a, b))
         for c, a, b in zip(columns, left, right, strict=True)
     ]
     return tuple(sorted(changes, key=lambda change: (change.pvalue, -np.nan_to_num(change.share), change.name)))

@@ -53,12 +53,12 @@ def _verdict(found: Comparison) -> Section:
     changed = found.changed
     if found.differ:
         which = ", ".join(column.name for column in changed[:8]) or "none by itself"
-        chance = human(found.result.pvalue, 2)
+        chance = human(found.pvalue, 2)
         words = f"The two tables do not follow the same distribution (p = {chance}). Columns that differ: {which}."
     else:
-        words = f"No significant difference between the two tables was found (p = {human(found.result.pvalue, 2)})."
+        words = f"No significant difference between the two tables was found (p = {human(found.pvalue, 2)})."
     shown = [
-        ("p-value", human(found.result.pvalue, 2), f"level {human(found.level)}"),
+        ("p-value", human(found.pvalue, 2), f"level {human(found.level)}"),
         ("columns that differ", f"{len(changed)} of {len(found.columns)}", "corrected for their number"),
         ("rows compared", f"{found.used[0]:,} and {found.used[1]:,}", f"of {found.rows[0]:,} and {found.rows[1]:,}"),
     ]
@@ -72,8 +72,7 @@ def _notes(found: Comparison) -> list[Html]:
 def _columns(found: Comparison) -> Section:
     rows = []
     for column in found.columns[:LISTED]:
-        differs = column.pvalue <= found.level
-        name = mark(column.name, "chosen") if differs else column.name
+        name = mark(column.name, "chosen") if column in found.changed else column.name
         share = "–" if column.share != column.share else percent(column.share)
         rows.append([name, column.kind, human(column.pvalue, 2), share, column.change])
     parts = [table(["column", "kind", "corrected p", "share", f"{found.names[0]} → {found.names[1]}"], rows, (2, 3))]
@@ -140,6 +139,7 @@ def _method(found: Comparison, command: str) -> Section:
             "test",
             f"MMD aggregated over {plural(len(result.details), 'kernel')}: sums and products over columns",
         ),
+        ("all columns together", f"p = {human(result.pvalue, 2)} before it is corrected for the test of single columns"),
         ("relabelings", f"{result.monte_carlo.drawn:,} {result.monte_carlo.resampling}"),
         ("kernel with the clearest difference", rounded(repr(result.kernel), longest=150)),
         ("unbiased MMD²", human(result.mmd2)),
@@ -180,7 +180,7 @@ def comparison_picture(found: Comparison, kind: str) -> bytes:
     figure, axes = many_axes(None, 1, 2, (10.0, 1.8 + 0.26 * len(shown)))
     NullDisplay.from_result(found.result, ax=axes[0, 0])
     ax = axes[0, 1]
-    colors = [VERMILLION if column.pvalue <= found.level else GRAY for column in shown]
+    colors = [VERMILLION if column in found.changed else GRAY for column in shown]
     shares = [0.0 if column.share != column.share else 100.0 * column.share for column in shown]
     ax.barh(range(len(shown)), shares, color=colors)
     ax.set_yticks(range(len(shown)), [_plain(column.name) for column in shown])
