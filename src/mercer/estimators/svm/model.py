@@ -350,12 +350,24 @@ class SupportModel(KernelEstimator):
 
     @property
     def coef_(self) -> Array:
-        """w in the coordinates of `kernel_.feature_map`, (functions, D); for Linear() those of x. Finite maps only."""
-        if not self.__sklearn_is_fitted__() or not self._has_weights():
+        """w in the coordinates of `kernel_.feature_map`, (functions, D); for Linear() those of x. Finite maps only.
+
+        Kernels that count, such as Spectrum, have the columns of feature_map(support_vectors_), with the names
+        feature_names(support_vectors_): f(x) = feature_map(x, like=support_vectors_) @ coef_.T + intercept_.
+        """
+        features = self.kernel_.features if self.__sklearn_is_fitted__() else None
+        if features is None or not features.stay:
             raise AttributeError(
                 f"{type(self).__name__}: coef_ is there after fit for kernels with a finite feature map, such as Linear()."
             )
-        weights = self._explicit_weights() if self._weights is None else self._weights
+        if self._weights is not None:
+            weights = self._weights
+        elif features.shared:
+            weights = self._explicit_weights()
+        elif len(self.support_) == 0:
+            weights = np.zeros((0, len(self.intercept_)))
+        else:
+            weights = np.asarray(self.kernel_.feature_map(self.support_vectors_).T @ self._coefficients())
         coef = weights.T.copy()
         coef.flags.writeable = False  # changing it would change no prediction
         return coef
