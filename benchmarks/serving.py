@@ -23,16 +23,7 @@ import numpy as np
 
 CALLS, LIMIT = 500, 2.0
 
-COLD = """
-import sys, time
-started = time.perf_counter()
-import numpy as np
-{load}
-model.predict(np.zeros((1, 10)))
-seconds = time.perf_counter() - started
-status = open("/proc/self/status").read() if sys.platform == "linux" else "VmRSS: 0 kB"
-print(seconds, int(status.split("VmRSS:")[1].split()[0]) / 1e3)
-"""
+COLD = Path(__file__).resolve().parents[1] / "scripts" / "cold_start.py"
 
 
 def models() -> dict[str, Any]:
@@ -65,11 +56,11 @@ def latencies(*predicts: Any) -> list[tuple[float, float]]:
     return [(min(times), float(np.median(times))) for times in taken]
 
 
-def cold(load: str) -> str:
+def cold(kind: str, path: Path) -> str:
     """Return seconds and megabytes of a new process that loads and predicts, the fastest of three."""
     found = []
     for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", COLD.format(load=load)], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, COLD, kind, path, "10"], capture_output=True, text=True, check=True)
         found.append(tuple(float(word) for word in done.stdout.split()))
     seconds, megabytes = min(found)
     return f"{seconds:.2f} s, {megabytes:.0f} MB"
@@ -94,8 +85,7 @@ def main() -> int:
         machine = models()["SVR"]
         mercer.save(mercer.from_sklearn(machine), path)
         pickled.write_bytes(pickle.dumps(machine))
-        print(f"cold start of SVR: mercer {cold(f'import mercer; model = mercer.load({str(path)!r})')}; ", end="")
-        print(f"scikit-learn {cold(f'import pickle; model = pickle.load(open({str(pickled)!r}, chr(114) + chr(98)))')}")
+        print(f"cold start of SVR: mercer {cold('mercer', path)}; scikit-learn {cold('pickle', pickled)}")
     print("one row within twice scikit-learn's, equal answers in 8 threads" if good else "NOT REACHED: see above")
     return 0 if good else 1
 

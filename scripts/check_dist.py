@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIAL = Path(__file__).with_name("try_installed.py")
+COLD = Path(__file__).with_name("cold_start.py")
 #: Most bytes of site-packages, without pip, that loading a model and predicting may need. LLVM (numba) is the largest part.
 LARGEST_CORE = 600e6
 
@@ -83,6 +84,7 @@ def install_and_try(archive: Path, place: Path, expected: set[str]) -> None:
                 sys.exit(f"{archive.name}: {' '.join(command)} ended with {code}")
         if not extra:
             check_footprint(home)
+            print(f"a new process that loads a model and predicts one row: {cold_start(python, work)}", flush=True)
     (package,) = home.rglob("site-packages/mercer")
     paths = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
     same(f"{archive.name}, installed", {path.as_posix() for path in paths if "__pycache__" not in path.parts}, expected)
@@ -100,6 +102,17 @@ def check_footprint(home: Path) -> None:
     print(f"site-packages to load a model and predict: {total / 1e6:.0f} MB ({shares})", flush=True)
     if total > LARGEST_CORE:
         sys.exit(f"the core dependencies take {total / 1e6:.0f} MB; the stated limit is {LARGEST_CORE / 1e6:.0f} MB")
+
+
+def cold_start(python: str, work: Path) -> str:
+    """Return seconds and resident memory of a process that loads the model of the trial, the fastest of five."""
+    found = []
+    for _ in range(5):
+        command = [python, "-I", str(COLD), "mercer", "model.mercer", "2"]
+        words = subprocess.run(command, cwd=work, capture_output=True, text=True, check=True).stdout.split()
+        found.append((float(words[0]), float(words[1])))
+    seconds, megabytes = min(found)
+    return f"{seconds:.2f} s, {megabytes:.0f} MB resident"
 
 
 def folder_size(path: Path) -> int:
