@@ -27,13 +27,18 @@ UNIFORM_PUBLISHED = {
 }  # fmt: skip
 
 
-def power(make, draws: int, permutations: int = 499, **options) -> float:
-    """The share of draws with p <= 0.05."""
-    hits = 0
+def rejected(make, draws: int, permutations: int = 499, **options) -> np.ndarray:
+    """For each draw, whether p <= 0.05."""
+    found = []
     for seed in range(draws):
         rng = np.random.default_rng([seed, 11])
-        hits += mmd_test(*make(rng), n_permutations=permutations, random_state=rng, **options).pvalue <= 0.05
-    return hits / draws
+        found.append(mmd_test(*make(rng), n_permutations=permutations, random_state=rng, **options).pvalue <= 0.05)
+    return np.array(found)
+
+
+def power(make, draws: int, permutations: int = 499, **options) -> float:
+    """The share of draws with p <= 0.05."""
+    return float(rejected(make, draws, permutations, **options).mean())
 
 
 def slack(published: float, draws: int, repetitions: int) -> float:
@@ -117,9 +122,8 @@ HIGGS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", HIGGS)
-def test_power_on_higgs_beside_hyppo_and_the_median(shared_data, name):
+def _higgs(shared_data, name):
+    """Columns in units of their standard deviation over all rows, and functions that draw two classes, or one twice."""
     columns, n = HIGGS[name]
     file = np.load(shared_data / "tst_higgs7500.npz")
     X, y = file["X"].astype(np.float64), file["y"]
@@ -132,6 +136,13 @@ def test_power_on_higgs_beside_hyppo_and_the_median(shared_data, name):
         rows = rng.choice(np.flatnonzero(y == 1), 2 * n, replace=False)
         return X[rows[:n]], X[rows[n:]]
 
+    return make, null
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HIGGS)
+def test_power_on_higgs_beside_hyppo_and_the_median(shared_data, name):
+    n, (make, null) = HIGGS[name][1], _higgs(shared_data, name)
     draws = 60
     ours, median = power(make, draws, 299), power(make, draws, 299, kernel=Gaussian("median"))
     level = power(null, draws, 299)
@@ -139,6 +150,36 @@ def test_power_on_higgs_beside_hyppo_and_the_median(shared_data, name):
           f"aggregated on the null {level:.3f}")  # fmt: skip
     assert level <= 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / draws)
     assert ours >= median - slack(median, draws, draws)
+
+
+#: rows on which scaled columns are compared with columns as they are -> draws; Q1, Q2 and one column have equal powers
+SCALED = {
+    "MNIST Q3": 100, "MNIST Q4": 100, "MNIST Q5": 100, "HIGGS four jet angles": 30, "HIGGS 21 low-level": 60,
+    "HIGGS all 28": 100, "uniforms (2, 2000, 2)": 20,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", SCALED)
+def test_scaled_columns_cost_no_power(digits, shared_data, row):
+    """The power with and without scaling on the same draws, within two standard errors of the difference."""
+    kind, name = row.split(" ", 1)
+    makes = {
+        "MNIST": lambda: _mnist(digits, name), "HIGGS": lambda: _higgs(shared_data, name)[0],
+        "uniforms": lambda: _uniform(2, 2000, 2),
+    }  # fmt: skip
+    make, draws = makes[kind](), SCALED[row]
+    scaled, plain = (rejected(make, draws, 199, scale=scale).astype(float) for scale in (True, False))
+    print(f"\nscaled columns, {row}: power {scaled.mean():.3f}, columns as they are {plain.mean():.3f} ({draws} draws)")
+    error = np.sqrt(((scaled - plain).var() + 1.0 / draws) / draws)  # never 0, also if all draws agree
+    assert scaled.mean() - plain.mean() >= -2.0 * error
+
+
+def test_one_column_has_the_same_pvalue_scaled_or_not():
+    for seed in range(3):
+        X, Y = _uniform(1, 200, 2)(np.random.default_rng(seed))
+        found = [mmd_test(X, Y, n_permutations=199, random_state=0, scale=scale).pvalue for scale in (True, False)]
+        assert found[0] == found[1]
 
 
 def _hyppo(make, draws: int) -> float:
