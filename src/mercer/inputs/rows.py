@@ -47,6 +47,7 @@ class Rows:
             raise InputError(f"{name} is empty: it has no rows.")
         self.origin = self.length
         self._memo: dict[Hashable, Any] = {}
+        self._by_row: set[Hashable] = set()  # keys of views of which rows are taken with those of the collection
 
     @classmethod
     def computed(cls, X: Array, name: str = "X", weights: Array | None = None) -> Rows:  # (n, d)
@@ -59,10 +60,15 @@ class Rows:
     def __len__(self) -> int:
         return self.length
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the view stored under `key`, which the first call computes."""
+    def remember(self, key: Hashable, make: Callable[[], T], by_row: bool = False) -> T:
+        """Return the view stored under `key`, which the first call computes.
+
+        With `by_row`, it has a method `take`, and rows that are taken later have those of the view.
+        """
         if key not in self._memo:
             self._memo[key] = make()
+            if by_row:
+                self._by_row.add(key)
         view: T = self._memo[key]
         return view
 
@@ -104,7 +110,8 @@ class Rows:
 
     def columns(self, columns: tuple[int | str, ...]) -> Rows:
         """The same rows with the named (data frame) or numbered (array) columns only."""
-        return self.remember(("columns", columns), lambda: self._derived(self._columns(columns), f"[{_list(columns)}]"))
+        suffix = f"[{_list(columns)}]"
+        return self.remember(("columns", columns), lambda: self._derived(self._columns(columns), suffix), by_row=True)
 
     def mapped(self, function: Callable[[Any], Any]) -> Rows:
         """The image of the rows under `function`, which takes and returns a collection of the same length."""
@@ -122,6 +129,8 @@ class Rows:
         if checked is not None:  # some rows of checked vectors need no second check
             view = taken.data if checked is self.data else take(checked, rows)
             taken._memo["vectors"] = np.ascontiguousarray(view) if isinstance(view, np.ndarray) else view
+        for key in self._by_row:
+            taken.remember(key, lambda key=key: self._memo[key].take(rows), by_row=True)
         return taken
 
     def branch(self) -> Rows:
@@ -130,7 +139,7 @@ class Rows:
         For many kernels that differ in their parameters: counts of strings are kept, scaled copies of vectors are not.
         """
         other = copy.copy(self)
-        other._memo = dict(self._memo)
+        other._memo, other._by_row = dict(self._memo), set(self._by_row)
         return other
 
     # -- how the views are made --------------------------------------------------------------------------------------

@@ -134,18 +134,23 @@ class SparseRows:
             return None
         return KeyedRows.of_counts(self.indptr, self.indices, self.data, self.width)
 
-    def between(self, left: Ints, low: int, high: int) -> Floats:  # (r,) -> (r, high - low)
-        """Inner products of the rows `left` with the rows low … high - 1."""
+    def between(self, left: Ints, right: Ints | slice) -> Floats:  # (r,), (m,) -> (r, m)
+        """Inner products of the rows `left` with the rows `right`."""
+        among = np.arange(right.start, right.stop) if isinstance(right, slice) else right
         if self.keyed is not None and len(self.data):
-            out = self.keyed.between(left, np.arange(low, high))
+            out = self.keyed.between(left, among)
         else:
-            out = np.zeros((len(left), high - low))
+            out = np.zeros((len(left), len(among)))
         if self.dense is not None:
-            out += self.dense[left] @ self.dense[low:high].T
+            out += self.dense[left] @ self.dense[right].T
         if self.keyed is None and len(self.data):
             from mercer.numeric._compiled_sparse_products import add_common
 
-            add_common(self.indptr, self.indices, self.data, left, self.pointer, self.rows, self.values, low, high, out)
+            low, high = int(among.min()), int(among.max()) + 1  # sums go to a run of rows
+            run = out if isinstance(right, slice) else np.zeros((len(left), high - low))
+            add_common(self.indptr, self.indices, self.data, left, self.pointer, self.rows, self.values, low, high, run)
+            if run is not out:
+                out += run[:, among - low]
         return out
 
 
@@ -157,16 +162,21 @@ def columns_gram(Z: sp.csr_array) -> Floats:  # (n, d) -> (d, d)
     columns = SparseRows(sp.csr_array(Z.T))
 
     def block(rows: slice, cols: slice) -> Floats:
-        return columns.between(np.arange(rows.start, rows.stop), cols.start, cols.stop)
+        return columns.between(np.arange(rows.start, rows.stop), cols)
 
     return tiles.fill(block, np.empty((d, d)), symmetric=True, strip=min(512, max(64, d // 8)))
 
 
 def _narrow(matrix: sp.csr_array) -> tuple[Array, bool]:
-    """The stored numbers, in float32 if they are whole and no inner product can reach 2^24, and whether they are float32."""
+    """The stored numbers, in float32 if inner products are exact in it, and whether they are float32."""
+    single = whole_in_single(matrix)
+    return (matrix.data.astype(np.float32), True) if single else (matrix.data, False)
+
+
+def whole_in_single(matrix: sp.csr_array) -> bool:
+    """Return whether inner products of rows are exact in float32: whole numbers, of which none can reach 2^24."""
     data = matrix.data
-    if np.array_equal(data, np.rint(data)) and len(data):
-        largest = float(np.add.reduceat(np.append(data * data, 0.0), np.minimum(matrix.indptr[:-1], len(data))).max())
-        if largest * 1.0 < 2**24:
-            return data.astype(np.float32), True
-    return data, False
+    if not len(data) or not np.array_equal(data, np.rint(data)):
+        return False
+    largest = float(np.add.reduceat(np.append(data * data, 0.0), np.minimum(matrix.indptr[:-1], len(data))).max())
+    return largest < 2**24

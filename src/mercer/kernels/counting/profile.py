@@ -19,12 +19,17 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.counting.table import FeatureTable
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.features import FeatureMap
+from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Counts, Encoded, Encoding, Index, squared_norms
-from mercer.numeric.sparse_products import PER_PAIR, PER_STORED, SparseRows
+from mercer.numeric.sparse_products import PER_PAIR, PER_STORED, SparseRows, whole_in_single
 
 #: Rows of a tile: some hundreds of objects are compared with all others at once. Row: gapped-*.
 STRIP = 1024
+
+#: Objects whose inner products with each other are kept, at most: 64 MB. They are computed and kept when this multiple of
+#: their number is asked for: by folds, by steps of a search, or by several models. A matrix alone is asked for by halves.
+KEPT_OBJECTS, ASKED = 4096, 0.75
 
 
 class Countable(Protocol):
@@ -133,21 +138,31 @@ class Profile(Encoded):
     def between(self, rows: slice, other: Profile, cols: slice) -> Floats:  # -> (r, c)
         """Inner products of some of these objects with some of the others, which have the same columns."""
         if self.shared is other.shared:
+            kept = self.shared.products((rows.stop - rows.start) * (cols.stop - cols.start))
+            if kept is not None:
+                return np.asarray(kept[self._part(rows)][:, other._part(cols)], dtype=np.float64)
             direct = self.shared.direct()
             if direct is not None:
                 return direct.between(self._places(rows), other._places(cols))
-            prepared = self.shared.prepared() if isinstance(other.rows, slice) else None
+            prepared = self.shared.prepared()
             if prepared is not None:
-                first = other.rows.start  # type: ignore[union-attr]
-                return prepared.between(self._places(rows), first + cols.start, first + cols.stop)
+                return prepared.between(self._places(rows), other._part(cols))
         return np.asarray((self.take(rows).matrix @ other.take(cols).matrix.T).toarray())
 
-    def _places(self, rows: slice) -> Ints:
+    def _part(self, rows: slice) -> Index:
+        """Some of these objects as rows of the shared table."""
         if isinstance(self.rows, slice):
-            return np.arange(self.rows.start + rows.start, self.rows.start + rows.stop)
-        return np.asarray(self.rows[rows], dtype=np.int64)
+            return slice(self.rows.start + rows.start, self.rows.start + rows.stop)
+        return self.rows[rows]
+
+    def _places(self, rows: slice) -> Ints:
+        part = self._part(rows)
+        return np.arange(part.start, part.stop) if isinstance(part, slice) else np.asarray(part, dtype=np.int64)
 
     def norms(self) -> Floats:  # -> (n,)
+        kept = self.shared.products(0)
+        if kept is not None:
+            return np.asarray(np.diagonal(kept)[self._part(slice(0, len(self)))], dtype=np.float64)
         direct = self.shared.direct()
         if direct is not None:
             return direct.own(self._places(slice(0, len(self))))
@@ -164,6 +179,8 @@ class SharedTable:
         self._prepared: SparseRows | None = None
         self._direct: DirectProducts | None = None
         self._direct_known = False
+        self._asked = 0  # inner products that were asked for
+        self._products: Array | None = None
         self._lock = threading.RLock()
 
     def table(self) -> FeatureTable:
@@ -187,6 +204,32 @@ class SharedTable:
             if self._prepared is None and (worth(matrix.nnz, PER_STORED) or worth(matrix.shape[0] ** 2, PER_PAIR)):
                 self._prepared = SparseRows(matrix)
             return self._prepared
+
+    def products(self, asked: int) -> Array | None:  # -> (N, N)
+        """The inner products of all objects with each other, if they are kept; `asked` more are now asked for."""
+        with self._lock:
+            n = len(self._items)
+            if self._products is None and n <= KEPT_OBJECTS:
+                self._asked += asked
+                if self._asked > ASKED * n**2:
+                    self._products = self._all_products(n)
+            return self._products
+
+    def _all_products(self, n: int) -> Array | None:
+        """The inner products if they are exact in single precision: kept values and computed ones are then equal."""
+        matrix = self.table().matrix if self.direct() is None else None
+        if matrix is None or not whole_in_single(matrix):
+            self._asked = -(2**62)  # never again
+            return None
+        places, prepared = np.arange(n), self.prepared()
+
+        def block(rows: slice, cols: slice) -> Floats:
+            if prepared is not None:
+                return prepared.between(places[rows], cols)
+            return np.asarray((matrix[rows] @ matrix[cols].T).toarray())
+
+        strip = max(16, min(STRIP, max(256, n // 8)))
+        return tiles.fill(block, np.empty((n, n), dtype=np.float32), symmetric=True, strip=strip)
 
 
 class CountKernel(Kernel):
