@@ -38,7 +38,7 @@ def test_the_column_list_and_the_report_say_molecules(tmp_path: Path) -> None:
     code, text = _run("fit", path)
     assert code == 0 and "smiles  molecules" in text and "1 unreadable" in text
     code, text = _run("fit", path, "--target", "y", "--out", tmp_path / "m")
-    assert code != 0 and "1 cell of 'smiles' is not valid SMILES (row 73: 'C1CC')" in text and "--skip-bad" in text
+    assert code != 0 and "(row 73: 'C1CC' is no valid SMILES)" in text and "--skip-bad" in text
     code, text = _run("fit", path, "--target", "y", "--out", tmp_path / "m", "--skip-bad")
     assert code == 0, text
     assert "is read as molecules (SMILES); --text smiles reads it as text" in text

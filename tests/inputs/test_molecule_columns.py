@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 from mercer.errors import InputError
 from mercer.inputs.frames import CATEGORY, MOLECULE, TEXT, like, noted, read_columns
-from mercer.inputs.molecules import looks_like_molecules, unreadable
+from mercer.inputs.molecules import fault, looks_like_molecules, unreadable
 from mercer.inputs.tables import Table
 
 pytest.importorskip("rdkit")
@@ -48,7 +50,13 @@ def test_a_table_may_decide() -> None:
 
 
 def test_unreadable_cells_are_named() -> None:
-    assert unreadable(["CCO", "C1CC", None, "", "C(C)(C)(C)(C)C", 5, "C" * 20_001]).tolist() == [1, 3, 4, 5, 6]
+    from rdkit import Chem
+
+    cells: list[Any] = ["CCO", "C1CC", None, "", "C(C)(C)(C)(C)C", 5, "C" * 20_001, "C" * 1001, Chem.Mol(), "C" * 1000]
+    assert unreadable(cells).tolist() == [1, 3, 4, 5, 6, 7, 8]
+    assert fault("C1CC") == "is no valid SMILES"
+    assert fault("C" * 1001) == "has 1,001 atoms, and at most 1,000 are read"
+    assert fault("C" * 20_001) == "has 20,001 characters, and at most 20,000 are read"
     cells = [*SMILES, "C1CC", "xx"]
     with pytest.raises(InputError, match="'a' holds molecules, and 'C1CC' at row 40 is no valid SMILES, and 1 more cells"):
         read_columns(pl.DataFrame({"a": cells}))

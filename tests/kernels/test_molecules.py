@@ -142,6 +142,28 @@ def test_what_is_no_molecule_is_named(value: Any, words: str) -> None:
         CircularSubstructures()([Chem.Mol()])
 
 
+@pytest.mark.parametrize("kind", ["pairs", "torsions"])
+def test_pairs_and_paths_of_large_molecules_are_refused(kind: str) -> None:
+    kernel, large = CircularSubstructures(kind=kind), "C" * 1001
+    assert kernel(["CCO", "C" * 200])[1, 1] > 0
+    for X in (["CCO", large], [Chem.MolFromSmiles(text) for text in ("CCO", large)]):
+        with pytest.raises(InputError, match=rf"X\[1\] has 1,001 atoms; {kind} are counted in molecules of at most 1,000"):
+            kernel(X)
+
+
+def test_explanations_of_large_molecules_are_refused() -> None:
+    model = KernelRidge(CircularSubstructures(1)).fit(["CCO", "CCN", "CCC"], [1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match="explanations are of molecules of at most 1,000 atoms"):
+        mercer.explain(model, "C" * 1001)
+
+
+def test_what_isotopes_are() -> None:
+    k = CircularSubstructures(2).tanimoto()
+    assert k(["[13CH4]", "C"])[0, 1] == 1.0  # as RDKit's invariants of atoms have it
+    assert k(["[14CH4]", "C"])[0, 1] == 0.0 and k(["[2H]C", "C"])[0, 1] < 1.0
+    assert k(["CC(=O)[O-]", "CC(=O)O"])[0, 1] < 1.0
+
+
 def test_descriptors_are_rdkits_in_typical_spreads() -> None:
     from rdkit.Chem import rdMolDescriptors
 

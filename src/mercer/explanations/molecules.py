@@ -12,6 +12,7 @@ from mercer.arrays import Floats
 from mercer.errors import plural
 from mercer.explanations.graphs import Placed, Places, SubgraphPart, term_positions
 from mercer.explanations.strings import Contributions, Weigh, explanation_fragment, signed
+from mercer.inputs.graphs import check_atoms
 from mercer.inputs.molecules import as_smiles
 from mercer.kernels.features import Occurrence, Summand
 from mercer.markup.html import text
@@ -39,6 +40,7 @@ def term_atoms(
 ) -> Contributions:
     """Return the contributions to one term of a kernel on molecules; equal substructures are listed once."""
     molecule = here.rows.molecules()[0]
+    check_atoms(molecule, "x", "explanations are of molecules")
     thing = Molecule(here.rows.items("molecules")[0], molecule)
     found = list(known.kernel.occurrences(molecule) or ())
     placed = Placed(thing, molecule.GetNumAtoms(), found, fragment_names(molecule))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, describe
 from mercer.inputs.graphs import Graph, is_molecule
-from mercer.inputs.molecules import as_smiles, looks_like_molecules, shown, unreadable
+from mercer.inputs.molecules import as_smiles, fault, looks_like_molecules, shown, unreadable
 from mercer.inputs.tables import Table, is_missing, missing_cells
 
 NUMBER, CATEGORY, ORDERED, DATE, TEXT, GRAPH = "number", "category", "ordered", "date", "text", "graph"
@@ -163,8 +163,8 @@ def check_molecules(column: Column, name: str, numbers: Indices | None = None) -
         row = int(bad[0]) if numbers is None else int(numbers[bad[0]]) + 1
         more = f", and {len(bad) - 1} more cells" if len(bad) > 1 else ""
         raise InputError(
-            f"{name}: column {column.name!r} holds molecules, and {shown(column.cells[bad[0]])} at row {row} is no valid "
-            f"SMILES{more}; correct it, empty the cell, or leave the row out."
+            f"{name}: column {column.name!r} holds molecules, and {shown(column.cells[bad[0]])} at row {row} "
+            f"{fault(column.cells[bad[0]])}{more}; correct it, empty the cell, or leave the row out."
         )
 
 
@@ -236,11 +236,13 @@ def _raw(frame: Any, name: str) -> tuple[list[str], list[tuple[Any, tuple[Hashab
         return names, []  # the caller says so
     if not names:
         raise InputError(f"{name} has no columns.")
+    if isinstance(frame, Table):
+        return names, [(frame[label].to_numpy(), (), "") for label in labels]
     import narwhals.stable.v2 as nw
 
     try:
         table = nw.from_native(frame, eager_only=True)
-    except TypeError:  # mercer's own table: columns by name, each an array
+    except TypeError:  # columns by name, each an array
         return names, [(frame[label].to_numpy(), (), "") for label in labels]
     return names, [_series(table[:, i]) for i in range(len(names))]
 

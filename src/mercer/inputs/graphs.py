@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -346,13 +347,27 @@ BONDS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 #: The longest SMILES text that is read; the time and memory of RDKit grow faster than the length.
 LONGEST_SMILES = 20_000
 
+#: The most atoms of a molecule in a table, or whose pairs and paths of atoms are counted: RDKit's table of distances takes
+#: seconds for 1,000 atoms, and the cube of the size beyond.
+MOST_ATOMS = 1000
+
+#: Molecules that are kept as RDKit reads them: a fit reads each several times, and reading takes as long as counting.
+PARSED = 4096
+
+
+@lru_cache(maxsize=PARSED)
+def parsed(text: str) -> Any:
+    """Return RDKit's molecule of a SMILES text, or None; shared, to be read only."""
+    from rdkit import Chem
+
+    return Chem.MolFromSmiles(text)
+
 
 def read_molecule(text: Any, where: str) -> Any:
     """Return RDKit's molecule of a SMILES text; `where` names the text in messages."""
     if not isinstance(text, str):
         raise InputError(f"{where} takes a SMILES text such as 'CCO'; got {describe(text)}.")
     try:
-        from rdkit import Chem
         from rdkit.rdBase import BlockLogs
     except ImportError:
         raise MissingExtraError(
@@ -361,11 +376,20 @@ def read_molecule(text: Any, where: str) -> Any:
     if len(text) > LONGEST_SMILES:
         raise InputError(f"{where}: the SMILES has {len(text)} characters; at most {LONGEST_SMILES} are read.")
     with BlockLogs():  # the message below replaces RDKit's output on the terminal
-        molecule = Chem.MolFromSmiles(text)
+        molecule = parsed(text)
     if molecule is None or not text.strip():
         shown = text if len(text) <= 80 else text[:77] + "…"
         raise InputError(f"{where}: {shown!r} is not a valid SMILES of a molecule; correct it or leave the row out.")
     return molecule
+
+
+def check_atoms(molecule: Any, where: str, what: str) -> None:
+    """Raise if a molecule has so many atoms that `what` takes minutes or more."""
+    if molecule.GetNumAtoms() > MOST_ATOMS:
+        raise InputError(
+            f"{where} has {molecule.GetNumAtoms():,} atoms; {what} of at most {MOST_ATOMS:,} atoms, because the time grows "
+            "with the cube of the size. Leave the row out."
+        )
 
 
 def as_molecule(value: Any, where: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Indices
-from mercer.inputs.graphs import LONGEST_SMILES, is_molecule
+from mercer.inputs.graphs import LONGEST_SMILES, MOST_ATOMS, is_molecule, parsed
 
 #: Cells that are read to tell SMILES from text, and the share of them that must be readable.
 SAMPLE, SHARE = 100, 0.9
@@ -40,27 +40,50 @@ def looks_like_molecules(cells: Sequence[Any]) -> bool:
 
 
 def unreadable(cells: Iterable[Any]) -> Indices:
-    """Return the places of cells that are not SMILES of a molecule; missing cells, None, are left out.
+    """Return the places of cells that are no molecule of 1 to 1,000 atoms; missing cells, None, are left out.
 
     >>> unreadable(["CCO", "C1CC", None]).tolist()  # doctest: +SKIP
     [1]
     """
-    from rdkit import Chem
     from rdkit.rdBase import BlockLogs
 
     found, known = [], dict[str, bool]()
     with BlockLogs():
         for place, cell in enumerate(cells):
-            if cell is None or is_molecule(cell):
+            if cell is None:
                 continue
-            if not isinstance(cell, str) or not cell.strip() or len(cell) > LONGEST_SMILES:
-                found.append(place)
-                continue
-            if cell not in known:
-                known[cell] = Chem.MolFromSmiles(cell) is not None
-            if not known[cell]:
+            if is_molecule(cell):
+                readable = _in_size(cell)
+            elif not isinstance(cell, str) or not cell.strip() or len(cell) > LONGEST_SMILES:
+                readable = False
+            else:
+                if cell not in known:
+                    known[cell] = _in_size(parsed(cell))
+                readable = known[cell]
+            if not readable:
                 found.append(place)
     return np.array(found, dtype=np.intp)
+
+
+def _in_size(molecule: Any) -> bool:
+    return molecule is not None and 0 < molecule.GetNumAtoms() <= MOST_ATOMS
+
+
+def fault(cell: Any) -> str:
+    """Return what is wrong with a cell that `unreadable` names.
+
+    >>> fault("C" * 1001)  # doctest: +SKIP
+    'has 1,001 atoms, and at most 1,000 are read'
+    """
+    from rdkit.rdBase import BlockLogs
+
+    if isinstance(cell, str) and len(cell) > LONGEST_SMILES:
+        return f"has {len(cell):,} characters, and at most {LONGEST_SMILES:,} are read"
+    with BlockLogs():
+        molecule = parsed(cell) if isinstance(cell, str) else cell
+    if is_molecule(molecule) and molecule.GetNumAtoms() > MOST_ATOMS:
+        return f"has {molecule.GetNumAtoms():,} atoms, and at most {MOST_ATOMS:,} are read"
+    return "is no valid SMILES"
 
 
 def as_smiles(cell: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Ints
 from mercer.inputs import Rows
-from mercer.inputs.graphs import as_molecule
+from mercer.inputs.graphs import as_molecule, check_atoms
 from mercer.kernels.base import ATOM, Derivation, Kernel
 from mercer.kernels.counting.profile import CountingRecipe, CountKernel, Profile
 from mercer.kernels.counting.table import FeatureTable, present, table_of_counts, unary_table
@@ -26,6 +26,8 @@ from mercer.numeric.threads import cpu_count
 #: What is counted.
 KINDS = ("circular", "features", "pairs", "torsions")
 
+#: Those that take long for large molecules, which are refused.
+LIMITED = ("pairs", "torsions")
 
 #: Identifiers of substructures and their counts in one molecule.
 SparseCounts = tuple[Array, Array]
@@ -36,16 +38,22 @@ KEPT_TEXTS = 50_000
 _KEPT: dict[Hashable, dict[str, Any]] = {}
 
 
-def kept_per_molecule(setting: Hashable, rows: Rows, make: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return what `make` computes for each molecule; for SMILES texts that were asked for before, as it was then."""
+def kept_per_molecule(setting: Hashable, rows: Rows, make: Callable[[list[Any]], list[Any]], limited: str = "") -> list[Any]:
+    """Return what `make` computes for each molecule; for SMILES texts that were asked for before, as it was then.
+
+    `limited` is not empty if large molecules take so long that they are refused: the words for the message.
+    """
     items = rows.items("molecules")
-    if not all(isinstance(item, str) for item in items):
-        return make(rows.molecules())
-    kept = _KEPT.setdefault(setting, {})
-    new = {text: place for place, text in enumerate(items) if text not in kept}
-    if not new:
+    texts = all(isinstance(item, str) for item in items)
+    kept = _KEPT.setdefault(setting, {}) if texts else {}
+    new = {text: place for place, text in enumerate(items) if text not in kept} if texts else {}
+    if texts and not new:
         return [kept[text] for text in items]
     molecules = rows.molecules()
+    for place, molecule in enumerate(molecules if limited else ()):
+        check_atoms(molecule, f"{rows.name}[{place}]", limited)
+    if not texts:
+        return make(molecules)
     found = dict(zip(new, make([molecules[place] for place in new.values()]), strict=True))
     result = [found[text] if text in found else kept[text] for text in items]
     if len(kept) + len(found) > KEPT_TEXTS:
@@ -103,7 +111,9 @@ class CircularSubstructures(CountKernel):
     Hahn 2010), as RDKit finds and numbers them, without folding. `.tanimoto()` of it is the similarity that chemists use.
 
     What it cannot see: how substructures are placed in the molecule beyond their radius, mirror images with
-    chirality=False, and conformations. Two substructures whose 32-bit identifiers agree by chance count as one.
+    chirality=False, conformations, and isotopes whose mass differs by less than 1 from that of the element, such as 13C.
+    Two substructures whose 32-bit identifiers agree by chance count as one. A salt is the union of its parts. A dummy
+    atom, *, is an element of its own.
 
     Parameters
     ----------
@@ -115,7 +125,7 @@ class CircularSubstructures(CountKernel):
         Tell stereo-isomers apart, where the molecule states its stereo-centers.
     kind : "circular", "features", "pairs" or "torsions"
         Neighborhoods labeled by elements or by the role of atoms (donor, acceptor, aromatic, …), pairs of atoms with their
-        distance, or paths of four atoms.
+        distance, or paths of four atoms. The last two are for molecules of at most 1,000 atoms.
 
     Molecules are SMILES texts, RDKit molecules, or `Graph.from_smiles(text)`.
 
@@ -132,12 +142,13 @@ class CircularSubstructures(CountKernel):
     _quiet = ("counts", "chirality", "kind")
 
     def _encode(self, rows: Rows) -> Encoding:
-        return rows.remember(("substructures", self), lambda: Profile(self._found(rows), CountingRecipe(self._table)))
+        return rows.remember(("substructures", self), lambda: Profile(self._found(rows), CountingRecipe(self._table)), True)
 
     def _found(self, rows: Rows) -> Substructures:
         # the same for both values of counts
         key = ("substructure counts", self.kind, self.radius, self.chirality)
-        return rows.remember(key, lambda: Substructures.of(kept_per_molecule(key, rows, self._prints)))
+        limited = f"{self.kind} are counted in molecules" if self.kind in LIMITED else ""
+        return rows.remember(key, lambda: Substructures.of(kept_per_molecule(key, rows, self._prints, limited)))
 
     def _prints(self, molecules: list[Any]) -> list[SparseCounts]:
         prints = self._generator().GetSparseCountFingerprints(tuple(molecules), numThreads=cpu_count())
@@ -173,6 +184,7 @@ class CircularSubstructures(CountKernel):
         from rdkit.Chem import rdFingerprintGenerator
 
         molecule = as_molecule(item, "x")
+        check_atoms(molecule, "x", "explanations are of molecules")
         output = rdFingerprintGenerator.AdditionalOutput()
         if self.kind == "torsions":
             output.AllocateBitPaths()
@@ -268,7 +280,7 @@ class Described(View):
         def computed() -> Rows:
             return Rows(np.array(kept_per_molecule("descriptors", rows, _described)), f"descriptors of {rows.name}")
 
-        return rows.remember("descriptors", computed)
+        return rows.remember("descriptors", computed, by_row=True)
 
     def _derivation(self) -> Derivation:
         return Derivation("k(phi(x), phi(z))", f"phi(x) is {len(DESCRIPTORS)} descriptors of a molecule", (self.inner,))

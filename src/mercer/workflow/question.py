@@ -16,7 +16,7 @@ from mercer.arrays import Array, Indices
 from mercer.errors import InputError, plural
 from mercer.estimators.tables.layout import Layout, layout_of
 from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, noted, read_columns
-from mercer.inputs.molecules import shown, unreadable
+from mercer.inputs.molecules import fault, shown, unreadable
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
 from mercer.inputs.tables import Table, missing_cells, time_text
 
@@ -214,10 +214,11 @@ def _with_molecules(
 def _unreadable(column: Column, table: Table, wrong: Indices) -> str:
     """Return which cells of a column are no molecules, with their rows in the file."""
     count = len(wrong)
-    listed_cells = ", ".join(f"row {int(table.numbers[i]) + 1:,}: {shown(column.cells[i])}" for i in wrong[:3].tolist())
+    cells = [(int(table.numbers[i]) + 1, column.cells[i]) for i in wrong[:3].tolist()]
+    listed_cells = ", ".join(f"row {row:,}: {shown(cell)} {fault(cell)}" for row, cell in cells)
     more = f" and {count - 3:,} more" if count > 3 else ""
     verb = "is" if count == 1 else "are"
-    return f"{plural(count, 'cell')} of {column.name!r} {verb} not valid SMILES ({listed_cells}{more})"
+    return f"{plural(count, 'cell')} of {column.name!r} {verb} not readable as molecules ({listed_cells}{more})"
 
 
 def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
