@@ -204,8 +204,9 @@ class Mismatch(SubstringKernel):
             if occurs.keys() <= set(known) or (occurs.keys() <= set(known + codes) and plain >= PLAIN * len(letters.codes)):
                 return known
         odd = sorted(map(repr, occurs.keys() - set(AMINO_ACIDS[0] + AMINO_ACIDS[1])))
+        why = f"({', '.join(odd[:5])})" if odd else "(more than 10 % of the letters are codes such as N, X or B)"
         raise InputError(
-            f"Mismatch: the strings are neither DNA nor proteins ({', '.join(odd[:5])}), and values "
+            f"Mismatch: the strings are neither DNA nor proteins {why}, and values "
             "depend on the alphabet; give it: alphabet='ACGT' (windows with other letters are left out)."
         )
 
