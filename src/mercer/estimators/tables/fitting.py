@@ -164,6 +164,7 @@ class Fitting:
             self._try_without_time(rows)
         search = self._search(rows, self.listed())
         done = search.complete()
+        self._taken: tuple[Indices, dict[str, Rows], dict[str, Rows]] | None = None
         if not done:
             raise search.effort.nothing()
         tested = search.tables.tested
@@ -270,7 +271,7 @@ class Fitting:
 
     def tables(self, rows: Indices) -> Tables:
         """Return the rows of the search in every scaling, with folds that keep equal rows together."""
-        inputs = {rule: table.take(rows) for rule, table in self.inputs.items()}
+        inputs = self._inputs_of(rows)
         labels = None if self.labels is None else self.labels[rows]
         n_folds = min(5 if len(rows) < 700 else 3, len(rows))
         if self.layout is not None:
@@ -294,6 +295,12 @@ class Fitting:
 
     def tell(self, what: str) -> None:
         """Show which fit starts."""
+    def _inputs_of(self, rows: Indices) -> dict[str, Rows]:
+        """Return some rows in every scaling; for the rows of the last call, the same ones with all that they remember."""
+        if self._taken is None or self._taken[0] is not rows or self._taken[1] is not self.inputs:
+            self._taken = rows, self.inputs, {rule: table.take(rows) for rule, table in self.inputs.items()}
+        return self._taken[2]
+
         self.steps += 1
         self.meter.label = f"fit: {what}"
         self.meter(self.steps, max(self.steps, self.total))
@@ -311,6 +318,9 @@ class Fitting:
 
     def _repeat(self, search: CandidateSearch, rows: Indices) -> None:
         """Take means over further random folds of few rows: which rows share a fold decides less."""
+        for candidate in tried:
+            if candidate.scaling == COLUMNS and not candidate.kernel.unresolved:
+                candidate.kernel.encode(tables.inputs[COLUMNS])  # folds share what is counted in molecules
         in_time = self.layout is not None and self.layout.places is not None
         if self.given is not None or in_time or len(rows) >= FEW_ROWS:
             return
@@ -359,6 +369,8 @@ class Fitting:
             else:
                 model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, w)
                 F = Y[first:] - residuals
+            if candidate.scaling == COLUMNS and landmarks is None:
+                state.kernel.encode(self.inputs[COLUMNS])  # members share it, too
             model = replace(model, rows=rows[model.numbers()])
             members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
             predictions.append(transform.backward(F))
