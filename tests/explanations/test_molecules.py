@@ -100,6 +100,16 @@ def test_the_whole_model() -> None:
     assert spreads == sorted(spreads, reverse=True) and "feature" in str(found) and "<table>" in found.html()
 
 
+def test_rows_without_a_molecule_leave_the_atoms_of_others() -> None:
+    frame = pl.DataFrame({"smiles": [*SMILES[:7], None, *SMILES[8:]]})
+    model = mercer.TableRegressor(random_state=0).fit(frame, y)
+    found: Any = explain(model, frame[3:4])
+    assert isinstance(found, MoleculeExplanation)
+    total = found.intercept + found.descriptors + found.contributions.sum()
+    assert total == pytest.approx(model.predict(frame[3:4])[0], rel=1e-6, abs=1e-8)
+    assert isinstance(explain(model, frame[7:8]), ColumnExplanation) and isinstance(explain(model), ModelExplanation)
+
+
 def test_table_models_show_atoms_and_letters() -> None:
     frame = pl.DataFrame({"smiles": SMILES})
     model = mercer.TableRegressor(random_state=0).fit(frame, np.exp(y / 3.0))  # skewed: transforms are tried

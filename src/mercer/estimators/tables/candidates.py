@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.arrays import Floats
 from mercer.estimators.tables import ridge
+from mercer.estimators.tables.kernels import with_empty_cells
 from mercer.estimators.tables.learned_metrics import by_likelihood, metric_steps, root, with_length_scale
 from mercer.estimators.tables.targets import YEO_JOHNSON_MEAN
 from mercer.inputs import Rows
@@ -119,10 +120,10 @@ def of_molecules(columns: Sequence[Column]) -> list[Candidate]:
     """Return the candidates for columns of molecules, each alone, with weights that are not learned."""
     found = []
     for place, column in enumerate(columns):
-        if column.kind == MOLECULE and not column.holes.any():
+        if column.kind == MOLECULE:
             kernels = {"substructures": molecule_kernel(), "substructures and size": size_kernel()}
             found += [
-                Candidate(f"{name} of {column.name}", "columns", "plain", kernel.on(place))
+                Candidate(f"{name} of {column.name}", "columns", "plain", with_empty_cells(kernel, column).on(place))
                 for name, kernel in kernels.items()
             ]
     return found

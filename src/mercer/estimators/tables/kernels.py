@@ -16,7 +16,7 @@ from mercer.kernels.molecules import molecule_kernel
 from mercer.kernels.parsing import parse
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.tables.cells import Categorical
+from mercer.kernels.tables.cells import INDICATOR, Categorical
 from mercer.kernels.tables.frame import calendar_kernel
 
 #: Note of a column that a given kernel does not use.
@@ -29,8 +29,8 @@ CELLS_FOR_A_HOLE = 100
 def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, width), as `Numbered` makes it
     """Return prod_j k_j(x_j, z_j): exp(-|x - z| / l) for numbers, a + b k for categories, text, graphs and molecules.
 
-    A missing cell has the mean features of the observed cells of its column. Length scales and weights are starting values
-    for maximizing the marginal likelihood.
+    A missing cell has the mean features of the observed cells of its column, a missing molecule those of `with_empty_cells`.
+    Length scales and weights are starting values for maximizing the marginal likelihood.
     """
     words = {CATEGORY, *OBJECTS}
     whole = [i for i, column in enumerate(columns) if column.kind not in words | {DATE} and not column.holes.any()]
@@ -40,6 +40,9 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
         factors.append(Laplacian((width,) * len(whole) if len(whole) > 1 else width).on(*whole))
     for place, column in enumerate(columns):
         if place in whole:
+            continue
+        if column.kind == MOLECULE:
+            factors.append((with_empty_cells(molecule_kernel(), column) + 1.0).on(place))
             continue
         if column.kind == DATE:
             factor = calendar_kernel(np.asarray(table[~column.holes, place], dtype=np.float64), len(columns))
@@ -54,12 +57,18 @@ def product_kernel(columns: list[Column], table: Any) -> Kernel:  # table (n, wi
 def _words(column: Column) -> Kernel:
     if column.kind == CATEGORY:
         return 1.0 * Categorical() + 1.0
-    if column.kind == MOLECULE:
-        return molecule_kernel() + 1.0
     inner: Kernel = (
         Spectrum(3, shortest=1).normalized() if column.kind == TEXT else WeisfeilerLehman(iterations=2).normalized()
     )
     return 1.0 * inner + 1.0
+
+
+def with_empty_cells(kernel: Kernel, column: Column) -> Kernel:
+    """Return a kernel on molecules for a column: a missing cell is similar to missing cells only, if there are any.
+
+    Mean features would need the similarities to many molecules at every step of a search.
+    """
+    return kernel.missing(column.observed()[:1], rule=INDICATOR) if column.holes.any() else kernel
 
 
 def sample_for_holes(cells: Any, column: Column) -> Any:

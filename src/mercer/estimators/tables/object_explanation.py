@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.arrays import Floats
 from mercer.errors import CapabilityError, InputError
@@ -15,7 +16,9 @@ from mercer.explanations.model import KnownFeatures, ModelExplanation, sampled, 
 from mercer.explanations.objects import ObjectExplanation, ObjectParts, counts_features, object_parts
 from mercer.explanations.strings import Weigh
 from mercer.grams.dual_function import DualFunction
-from mercer.inputs import Rows
+from mercer.inputs import Rows, take
+from mercer.inputs.tables import missing_cells
+from mercer.kernels.tables.cells import INDICATOR, Missing
 
 if TYPE_CHECKING:
     from mercer.estimators.tables.base import TableEstimator
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 def by_objects(model: TableEstimator, inputs: dict[str, Rows], target: Any) -> list[ObjectExplanation] | None:
     """Return the explanation of every encoded row by the parts of its object; None if a member has no such parts."""
-    if not _about_objects(model):
+    if not _about_objects(model) or any(_empty(inputs[member.scaling].data).any() for member in model.members_):
         return None
     scores = model.scores(inputs)  # (n, t)
     found = []
@@ -53,7 +56,7 @@ def of_model(model: TableEstimator, target: Any) -> ModelExplanation:
         raise InputError("explain: the model has several classes; choose one: target=….")
     output, label = model.output(np.eye(outputs)[-1], target)
     members = [_Part(member, output) for member in model.members_]
-    rows = Rows(max(model.members_, key=lambda one: one.weight).model.X, "X_fit_")
+    rows = max(members, key=lambda one: one.member.weight).known
     weigh = KnownFeatures()
 
     def parts(row: int) -> tuple[ObjectParts, float]:
@@ -64,18 +67,33 @@ def of_model(model: TableEstimator, target: Any) -> ModelExplanation:
 
 
 def _about_objects(model: TableEstimator) -> bool:
-    return all(counts_features(member.model.kernel) for member in model.members_) and len(model.used_columns) == 1
+    kernels = [member.model.kernel for member in model.members_]
+    rules = {node.rule for kernel in kernels for node in kernel.walk() if isinstance(node, Missing)}
+    known = rules <= {INDICATOR} and all(counts_features(kernel.without_holes()) for kernel in kernels)
+    return known and len(model.used_columns) == 1
+
+
+def _empty(X: Any) -> NDArray[np.bool_]:  # n rows -> (n,)
+    """Return which rows of a table with one column of objects have a missing cell."""
+    return missing_cells(Rows(X).items("cells"))
 
 
 class _Part:
-    """One output of a member, and its training rows with their encodings."""
+    """One output of a member, and its training rows with their encodings.
+
+    Training rows with a missing cell are similar to missing cells only, and are left out.
+    """
 
     def __init__(self, member: Member, output: int) -> None:
         dual, intercept = member.model.columns()
         self.member, self.output = member, output
-        self.function = DualFunction(member.model.kernel, member.model.X, dual[:, output], float(intercept[output]))
-        self.every = DualFunction(member.model.kernel, member.model.X, dual, np.asarray(intercept))
-        self.known = Rows(member.model.X, "X_fit_")
+        kernel, X = member.model.kernel.without_holes(), member.model.X
+        if kernel != member.model.kernel:
+            here = ~_empty(X)
+            X, dual = take(X, np.flatnonzero(here)), dual[here]
+        self.function = DualFunction(kernel, X, dual[:, output], float(intercept[output]))
+        self.every = DualFunction(kernel, X, dual, np.asarray(intercept))
+        self.known = Rows(X, "X_fit_")
 
     def parts(self, here: Rows, weigh: Weigh | None) -> tuple[ObjectParts, float]:
         """Return the parts and the intercept in units of the target.
