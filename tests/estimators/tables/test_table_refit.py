@@ -9,6 +9,7 @@ import pytest
 
 from mercer import TableClassifier, TableRegressor
 from mercer.errors import InputError
+from mercer.estimators.tables import ridge
 from mercer.estimators.tables.fitting import FEW_PREDICTED as FEW
 from mercer.estimators.tables.fitting import OF_NUMBERS
 from mercer.estimators.tables.many_rows import predicted
@@ -110,3 +111,17 @@ def test_single_precision_is_not_used_where_its_error_is_not_allowed() -> None:
     fast = predicted(model, Rows(X), lambda F: F, 1.0)
     assert fast.dtype == np.float64
     assert 0.0 < np.abs(fast - exact).max() < 10.0
+
+
+def test_many_rows_are_fitted_with_landmarks_though_none_is_left_out() -> None:
+    X, y = rows(5200)  # more than are candidates for landmarks: features are made block by block
+    Z, Y, kernel = Rows(X), y[:, None], Matern(1.5, length_scale=2.0)
+    found = ridge.fit(kernel, Z, Y, 0.5, 8)
+    same = ridge.fit_and_leave_out(kernel, Z, Y, 0.5, np.arange(3), 8)[0]
+    np.testing.assert_array_equal(found.dual, same.dual)
+    # the ridge on the features of the landmarks, by one linear system
+    S = X[found.numbers()]
+    Phi = np.linalg.solve(np.linalg.cholesky(kernel(S)), kernel(S, X)).T
+    centered = Phi - Phi.mean(axis=0)
+    w = np.linalg.solve(centered.T @ centered + 0.5 * np.eye(8), centered.T @ (y - y.mean()))
+    np.testing.assert_allclose(found.predict(X[:50])[:, 0], (Phi[:50] - Phi.mean(axis=0)) @ w + y.mean(), atol=1e-8)

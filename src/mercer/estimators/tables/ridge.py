@@ -194,7 +194,8 @@ def _by_landmarks(
         own = landmark_features(kernel, rows.data, count, rng)[0]
         parts = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
         blocks = ((own(rows.take(p).data), Y[p], None if weights is None else weights[p]) for p in parts)
-        fitted, last = solve_primal(blocks, alpha, fit_intercept=True), own(rows.take(slice(first, n)).data)
+        fitted = solve_primal(blocks, alpha, fit_intercept=True)
+        last = own(rows.take(slice(first, n)).data) if len(groups) else np.empty((0, own.n_components))
     function = DualFunction(kernel, own.landmarks, own.expansion(fitted.value), fitted.intercept, alpha, own.index)
     residuals = Y[first:] - fitted.predict(last)
     half = la.solve_triangular(fitted.factor.matrix, (last - fitted.mean).T, lower=True, check_finite=False)
