@@ -89,25 +89,37 @@ def explain_columns(model: Any, rows: Any, target: Any, background: Any) -> list
         _names(model, columns),
         "baseline" if rest is None else f"mean over a background of {plural(len(rest), 'row')}",
     )
-    found = []
+    width = sum(len(term.columns) for term in terms)
+    blocks = row_blocks(count(rows), max(1, NUMBERS_AT_A_TIME // (len(known) * max(1, width))))
+    return [
+        ColumnExplanation(names, against=against, **parts)
+        for block in blocks
+        for parts in _explained(model, take(rows, block), target, terms, columns)
+    ]
+
+
+def _explained(
+    model: Any, rows: Any, target: Any, terms: list[ColumnProduct], columns: list[Column]
+) -> Iterator[dict[str, Any]]:
+    """Iterate over the fields of the explanations of a block of rows, whose kernel values are computed together."""
+    together = as_rows(rows, "x")
+    factors = [term.factors(together) for term in terms]
     for i in range(count(rows)):
         new = take(rows, slice(i, i + 1))
         expansion = expand(model, new, target)
         contributions, base = np.zeros(len(columns)), expansion.function.intercept
-        for term in terms:
-            shares, none = term.shares(expansion.function.dual, as_rows(new, "x"))
+        for term, p in zip(terms, factors, strict=True):
+            shares, none = term.shares(expansion.function.dual, p[i])
             base += none
             for column, share in shares.items():
                 contributions[columns.index(column)] += share
         size = float(np.abs(contributions).sum()) + abs(base)
         examples, rows_size = _examples(expansion, new)
         check_linear(expansion, base + float(contributions.sum()), size, type(model).__name__)
-        found.append(
-            ColumnExplanation(
-                names, contributions, expansion.value, base, examples, expansion.label, against, rows_size=rows_size
-            )
-        )
-    return found
+        yield {
+            "contributions": contributions, "value": expansion.value, "base": base, "examples": examples,
+            "label": expansion.label, "rows_size": rows_size,
+        }  # fmt: skip
 
 
 class ColumnProduct:
@@ -118,12 +130,18 @@ class ColumnProduct:
         self.known, self.rest = known, rest
         self._held: Floats | None = None  # (m, n, B)
 
-    def shares(self, coefficients: Floats, new: Rows) -> tuple[dict[Column, float], float]:  # (n,)
-        """Return the Shapley values of the columns at one row, and the value of the product if no column is known."""
+    def factors(self, new: Rows) -> Floats:  # (r rows) -> (r, n, m)
+        """Return the factors between new rows and training rows."""
+        found = np.empty((len(new), len(self.known), len(self.kernels)))
+        for j, kernel in enumerate(self.kernels):
+            found[:, :, j] = kernel(new, self.known)
+        return found
+
+    def shares(self, coefficients: Floats, p: Floats) -> tuple[dict[Column, float], float]:  # (n,), (n, m)
+        """Return the Shapley values of the columns at one row with the factors p, and the value if no column is known."""
         a = self.weight * coefficients
         if not self.columns:
             return {}, float(a.sum())
-        p = np.column_stack([np.asarray(k(self.known, new), dtype=np.float64)[:, 0] for k in self.kernels])  # (n, m)
         total, none = np.zeros(len(self.columns)), 0.0
         for part, q in self._background():
             weights = a[part] / q.shape[2]
@@ -136,11 +154,11 @@ class ColumnProduct:
         n, m, B = len(self.known), len(self.columns), 1 if self.rest is None else len(self.rest)
         step = max(1, NUMBERS_AT_A_TIME // (B * m))
         if self._held is None and n <= step:
-            self._held = self._factors(slice(0, n))
+            self._held = self._against(slice(0, n))
         for part in row_blocks(n, step):
-            yield part, self._factors(part) if self._held is None else self._held
+            yield part, self._against(part) if self._held is None else self._held
 
-    def _factors(self, part: slice) -> Floats:
+    def _against(self, part: slice) -> Floats:
         if self.rest is None:
             return np.ones((len(self.columns), part.stop - part.start, 1))
         rows = self.known.take(part)
