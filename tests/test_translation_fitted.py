@@ -162,6 +162,39 @@ def test_nystroem_pipelines(linear, data, tmp_path):
             agree(getattr(ours, method)(X), getattr(original, method)(X))
 
 
+def pair(x, z, offset=1.0, gamma=1.0):
+    """A kernel of two rows, as outside support vector machines."""
+    return gamma * float(x @ z) + offset
+
+
+@pytest.mark.parametrize(
+    ("original", "method"),
+    [
+        (kernel_ridge.KernelRidge(kernel=pair, kernel_params={"offset": 2.0}), "predict"),
+        (decomposition.KernelPCA(2, kernel=pair), "transform"),
+        (kernel_approximation.Nystroem(pair, n_components=20, random_state=0), "transform"),
+        (gaussian_process.GaussianProcessRegressor(gp.PairwiseKernel(0.5, metric=pair), alpha=1.0, optimizer=None), "predict"),
+    ],
+    ids=["ridge", "pca", "nystroem", "process"],
+)
+def test_functions_of_two_rows(original, method):
+    X, y = DIABETES[0][:60], DIABETES[1][:60] / 100
+    original.fit(X, y)
+    agree(getattr(from_sklearn(original), method)(X[:5]), getattr(original, method)(X[:5]))
+
+
+@pytest.mark.parametrize("kind", [svm.SVC, svm.SVR, svm.OneClassSVM])
+def test_machines_with_a_function_of_matrices(kind):
+    X, y = IRIS
+    original = kind(kernel=lambda A, B: A @ B.T + 1.0).fit(X, y)
+    method = "predict" if kind is svm.SVR else "decision_function"
+    agree(getattr(from_sklearn(original, X), method)(X), getattr(original, method)(X))
+    with pytest.raises(InputError, match=r"keeps no support vectors; give the rows .* from_sklearn\(model, X\)"):
+        from_sklearn(original)
+    with pytest.raises(InputError, match=r"fitted to 150 rows; X has shape \(10, 4\)"):
+        from_sklearn(original, X[:10])
+
+
 def test_nystroem_before_a_model_without_counterpart(tmp_path):
     from sklearn.ensemble import RandomForestClassifier
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from mercer.arrays import Floats
 from mercer.errors import InputError, describe, warn
 from mercer.estimators.features.nystroem import Nystroem
 from mercer.estimators.gp.gaussian_process import GaussianProcessRegressor
@@ -37,7 +39,8 @@ def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
     Kernels of `sklearn.gaussian_process.kernels`; SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, KernelPCA, Nystroem and
     GaussianProcessRegressor; pipelines that hold them. A fitted estimator gives a fitted one with the same coefficients and
     predictions, an unfitted one an unfitted one. `gamma="scale"` and similar values depend on data: give a fitted estimator,
-    or X. A fitted pipeline that ends in Nystroem and a linear model becomes one model on the landmarks.
+    or X. A fitted pipeline that ends in Nystroem and a linear model becomes one model on the landmarks. A fitted support
+    vector machine with a kernel of your own keeps no support vectors; give the rows it was fitted to, X.
 
     >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
     >>> from sklearn.svm import SVC
@@ -62,7 +65,7 @@ def from_sklearn(estimator_or_kernel: Any, X: Any = None) -> Any:
             f"them, and the kernels {', '.join(sorted(KERNELS))}."
         )
     translated = ESTIMATORS[name](given, X)
-    return read_in(given, translated, from_sklearn) if is_fitted(given) else translated
+    return read_in(given, translated, from_sklearn, X) if is_fitted(given) else translated
 
 
 def _pipeline(given: Any) -> Any:
@@ -134,7 +137,10 @@ def _compound(kernel: Any) -> Kernel:
 
 
 def _pairwise(kernel: Any) -> Kernel:
-    return named(kernel.metric, float(kernel.gamma), dict(kernel.pairwise_kernels_kwargs or {}))
+    options = dict(kernel.pairwise_kernels_kwargs or {})
+    if callable(kernel.metric):
+        return _of_pairs(kernel.metric, {"gamma": float(kernel.gamma), **options})
+    return named(kernel.metric, float(kernel.gamma), options)
 
 
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
@@ -158,8 +164,6 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
 
 def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
     """Return the kernel of a name in scikit-learn; gamma None means that it is not known without data."""
-    if callable(name):
-        return Function(name)
     if name in ("linear", "precomputed", "cosine"):
         return {"linear": Linear(), "precomputed": Precomputed(), "cosine": Linear().normalized()}[name]
     degree, offset = int(options.get("degree", 3)), float(options.get("coef0", 0.0))
@@ -181,6 +185,17 @@ def named(name: Any, gamma: float | None, options: dict[str, Any]) -> Kernel:
     # (gamma <x, z> + c)^p = gamma^p (<x, z> + c / gamma)^p
     kernel = Polynomial(degree, offset=offset / gamma)
     return kernel if gamma == 1.0 else gamma**degree * kernel
+
+
+def _of_pairs(function: Any, options: Any) -> Kernel:
+    """Return the kernel of a function of two rows, f(x, z, **options), as outside support vector machines."""
+
+    @wraps(function)
+    def values(X: Any, Z: Any) -> Floats:  # (n, d), (m, d) -> (n, m)
+        found = [function(x, z, **dict(options or {})) for x in X for z in Z]
+        return np.asarray(found, dtype=np.float64).reshape(len(X), len(Z))
+
+    return Function(values)
 
 
 def _needs_none(kernel: Any) -> bool:
@@ -212,7 +227,7 @@ def _svm(kind: Any, *parameters: str) -> Callable[[Any, Any], Any]:
     def translate(model: Any, X: Any) -> Any:
         options = {"degree": model.degree, "coef0": model.coef0}
         gamma = None if _needs_none(model.kernel) else _gamma(model, X, "scale")
-        kernel = named(model.kernel, gamma, options)
+        kernel = Function(model.kernel) if callable(model.kernel) else named(model.kernel, gamma, options)
         return kind(kernel, **{key: value for key, value in model.get_params(deep=False).items() if key in parameters})
 
     return translate
@@ -222,20 +237,24 @@ def _ridge(model: Any, X: Any) -> Any:
     kernel = model.kernel
     if not isinstance(kernel, str) and type(kernel).__name__ in KERNELS:
         return KernelRidge(from_sklearn(kernel), alpha=model.alpha)
-    gamma = None if _needs_none(kernel) else _gamma(model, X, "columns")
-    return KernelRidge(named(kernel, gamma, {"degree": model.degree, "coef0": model.coef0}), alpha=model.alpha)
+    return KernelRidge(_pairs_or_named(model, X), alpha=model.alpha)
 
 
 def _pca(model: Any, X: Any) -> Any:
+    return KernelPCA(_pairs_or_named(model, X), n_components=model.n_components)
+
+
+def _pairs_or_named(model: Any, X: Any) -> Kernel:
+    """Return the kernel of a model that takes a name or a function of two rows."""
+    if callable(model.kernel):
+        return _of_pairs(model.kernel, model.kernel_params)
     gamma = None if _needs_none(model.kernel) else _gamma(model, X, "columns")
-    kernel = named(model.kernel, gamma, {"degree": model.degree, "coef0": model.coef0})
-    return KernelPCA(kernel, n_components=model.n_components)
+    options = {"degree": 3 if model.degree is None else model.degree, "coef0": 1.0 if model.coef0 is None else model.coef0}
+    return named(model.kernel, gamma, options)
 
 
 def _nystroem(model: Any, X: Any) -> Any:
-    options = {"degree": 3 if model.degree is None else model.degree, "coef0": 1.0 if model.coef0 is None else model.coef0}
-    gamma = None if _needs_none(model.kernel) else _gamma(model, X, "columns")
-    kernel = named(model.kernel, gamma, options)
+    kernel = _pairs_or_named(model, X)
     return Nystroem(kernel, n_components=model.n_components, random_state=model.random_state)
 
 

@@ -36,8 +36,10 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
-def read_in(given: Any, translated: Any, kernels: Callable[[Any], Kernel]) -> Any:
+def read_in(given: Any, translated: Any, kernels: Callable[[Any], Kernel], X: Any = None) -> Any:
     """Return the translated estimator with the coefficients of the given one; `kernels` translates a kernel object."""
+    if type(given).__name__ in MACHINES:
+        return _machine(given, translated, X)
     found: Any = READERS[type(given).__name__](given, translated, kernels)
     return found
 
@@ -59,21 +61,39 @@ def _terms(kernel: Any) -> list[Any]:
 
 
 def _columns(model: Any) -> tuple[int, Any]:
-    return int(model.n_features_in_), vars(model).get("feature_names_in_")
+    return int(vars(model).get("n_features_in_", 0)), vars(model).get("feature_names_in_")
 
 
-def _machine(given: Any, translated: Any, kernels: Callable[[Any], Kernel]) -> Any:
+def _machine(given: Any, translated: Any, X: Any) -> Any:
     dual = given.dual_coef_.toarray() if sp.issparse(given.dual_coef_) else given.dual_coef_
     classes = vars(given).get("classes_")
+    vectors, columns = given.support_vectors_, _columns(given)
+    if callable(given.kernel):
+        known = _rows_of_machine(given, X)
+        vectors, columns = known[given.support_], (known.shape[1], None)
     return translated.with_coefficients(
         translated.kernel,
         ReadMachine(
-            given.support_, given.support_vectors_, dual, np.asarray(given.intercept_, dtype=np.float64),
+            given.support_, vectors, dual, np.asarray(given.intercept_, dtype=np.float64),
             np.atleast_1d(given.n_support_) if classes is not None else np.array([len(given.support_)]),
-            tuple(given.shape_fit_), *_columns(given), classes=classes,
+            tuple(given.shape_fit_), *columns, classes=classes,
             class_weight=None if classes is None else np.asarray(given.class_weight_, dtype=np.float64),
         ),
     )  # fmt: skip
+
+
+def _rows_of_machine(given: Any, X: Any) -> Any:  # -> (n, d)
+    """Return the training rows of a machine with a kernel of the user, which scikit-learn keeps no support vectors of."""
+    name, n = type(given).__name__, int(given.shape_fit_[0])
+    if X is None:
+        raise InputError(
+            f"from_sklearn: a fitted {name} with a function as its kernel keeps no support vectors; give the rows it was "
+            "fitted to: from_sklearn(model, X)."
+        )
+    rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] != n:
+        raise InputError(f"from_sklearn: this {name} was fitted to {n} rows; X has shape {rows.shape}.")
+    return rows
 
 
 def _ridge(given: Any, translated: Any, kernels: Callable[[Any], Kernel]) -> Any:
@@ -109,8 +129,9 @@ def _nystroem(given: Any, translated: Any, kernels: Callable[[Any], Kernel]) -> 
     )
 
 
+MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+
 READERS: dict[str, Callable[[Any, Any, Callable[[Any], Kernel]], Any]] = {
-    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"), _machine),
     "KernelRidge": _ridge,
     "GaussianProcessRegressor": _process,
     "KernelPCA": _pca,
