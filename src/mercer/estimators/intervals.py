@@ -8,13 +8,14 @@ f_i(x) + |e_i|. The plain jackknife takes f for every f_i. With too few rows an 
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, describe
 
 
 def conformal_rank(n: int, coverage: float) -> int:
@@ -23,8 +24,9 @@ def conformal_rank(n: int, coverage: float) -> int:
     >>> conformal_rank(9, 0.9), conformal_rank(19, 0.9), conformal_rank(8, 0.9)
     (9, 18, 9)
     """
-    if not 0.0 < coverage < 1.0:
-        raise InputError(f"coverage must be between 0 and 1, such as 0.9; got {coverage:g}.")
+    if isinstance(coverage, bool) or not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
+        shown = f"{coverage:g}" if isinstance(coverage, Real) else describe(coverage)
+        raise InputError(f"coverage must be between 0 and 1, such as 0.9; got {shown}.")
     exact = coverage * (n + 1)
     # 0.7 * 10 may be 7.000000000000001 by rounding: the whole number is meant
     return min(math.ceil(exact - max(1e-9, 4 * np.finfo(np.float64).eps * exact)), n + 1)

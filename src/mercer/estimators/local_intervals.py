@@ -75,6 +75,8 @@ class LocalCalibration:
     def thresholds(self, X: Any, coverage: float, cuts: Floats | None = None) -> Floats:  # (m rows), (m,) -> (m,)
         """Return the largest score at each new row; `cuts` in (coverage - 1, coverage) randomize it, for equality."""
         check_rows("local intervals", len(self.scores), coverage)
+        if not self.scores.any():
+            return np.zeros(count(X))
         path, new, factor = self._path(coverage), Rows(X), self._factor
         corners = factor * np.asarray(self.kernel.diag(new), dtype=np.float64)
         targets = np.full(count(X), coverage) if cuts is None else cuts

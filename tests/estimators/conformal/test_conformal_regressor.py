@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import mercer
@@ -197,6 +198,11 @@ def test_messages():
         mercer.ConformalRegressor(3).fit(X, Y)
     with pytest.raises(InputError, match="one target at a time"):
         mercer.ConformalRegressor(LINE).fit(X, np.column_stack([Y, Y]))
+    for coverage, shown in ((90, "got 90"), (1.0, "got 1"), ("0.9", "got str '0.9'"), (True, "got")):
+        with pytest.raises(InputError, match=f"coverage must be between 0 and 1, such as 0.9; {shown}"):
+            mercer.ConformalRegressor(LINE).fit(X, Y).predict_interval(NEW, coverage)
+    with pytest.raises(NotFittedError):
+        mercer.ConformalRegressor(LINE).predict_interval(NEW)
     with pytest.raises(InputError, match="needs shift="):
         mercer.ConformalRegressor(LINE).fit(X, Y).predict_interval(NEW, method="local")
     with pytest.raises(InputError, match="Precomputed"):
@@ -210,6 +216,35 @@ def test_messages():
         mercer.SVR().fit(X, Y).predict_interval(NEW, method="jackknife")
     with pytest.raises(InputError, match='"normal" or "local"'):
         mercer.GaussianProcessRegressor(noise=1.0, optimizer=None).fit(X, Y).predict_interval(NEW, method="cv")
+
+
+class Told:
+    """A model that predicts what it was told."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def predict(self, X):
+        return np.broadcast_to(self.values, (len(X),) if np.ndim(self.values) < 1 else np.shape(self.values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.nan, f"for each of the {len(Y)} calibration rows; .* of which that of row 0 is nan"),
+        (np.zeros(3), "got 3 predictions"),
+        (np.zeros((len(Y), 2)), "one target at a time"),
+    ],
+)
+def test_predictions_that_cannot_be_calibrated(values, message):
+    with pytest.raises(InputError, match=message):
+        mercer.ConformalRegressor(Told(values)).fit(X, Y)
+
+
+def test_a_model_without_errors_has_intervals_of_width_zero():
+    for shift in (None, SHIFT):
+        found = mercer.ConformalRegressor(Told(2.0), shift).fit(X, np.full(len(X), 2.0)).predict_interval(NEW)
+        np.testing.assert_array_equal(found, 2.0)
 
 
 def test_parameters_and_clone():

@@ -84,6 +84,13 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         found = self._centers(X)
         if targets.ndim != 1 or found.ndim != 1:
             raise InputError("ConformalRegressor takes one target at a time: y and the predictions must have one axis.")
+        good = np.isfinite(found)
+        if found.shape != targets.shape or not good.all():
+            odd = "" if good.all() else f", of which that of row {int(np.argmin(good))} is {found[np.argmin(good)]}"
+            raise InputError(
+                f"ConformalRegressor: the estimator must predict one finite number for each of the {len(targets)} "
+                f"calibration rows; got {len(found)} predictions{odd}."
+            )
         self.X_, self.scores_ = X, np.abs(targets - found)
         self.__dict__.pop("_calibrations", None)
         return self
