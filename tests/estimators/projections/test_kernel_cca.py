@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import mercer
 from mercer import Gaussian, KernelCCA, Linear, Polynomial, Spectrum
 from mercer.errors import InputError
 from mercer.estimators.projections import kernel_cca, routes
-from mercer.estimators.projections.kernel_cca import mean_correlations
+from mercer.estimators.projections.canonical import mean_correlations, pivoted_factor
 
 RNG = np.random.default_rng(0)
 COMMON = RNG.normal(size=(120, 2))
@@ -62,6 +63,52 @@ def test_the_dense_twin_in_explicit_features(n_views: int) -> None:
         scale = np.linalg.norm(parts[v], axis=0) / np.linalg.norm(wanted, axis=0)
         assert np.allclose(np.abs(parts[v]), np.abs(wanted) * scale, atol=1e-7)
     assert np.allclose(model.correlations_, mean_correlations(parts))
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 0.1])
+def test_both_factorizations_give_the_same_functions(n_views: int, alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    views = [np.c_[rng.normal(size=(80, 1)), COMMON[:80] + 0.3 * rng.normal(size=(80, 2))] for _ in range(n_views)]
+    new = [rng.normal(size=(9, 3)) for _ in range(n_views)]
+    kernel = Gaussian(2.0)
+    fast = KernelCCA(kernel, 2, alpha=alpha).fit(views)
+    monkeypatch.setattr(kernel_cca, "SOLVED", np.inf)
+    slow = KernelCCA(kernel, 2, alpha=alpha).fit(views)
+    assert np.allclose(fast.correlations_, slow.correlations_, atol=1e-9)
+    for one, other in zip(fast.transform(new), slow.transform(new), strict=True):  # rounding, and axes that are left out
+        assert np.allclose(one, other, atol=1e-11 / alpha * np.abs(other).max())
+    for rows in (views, new):
+        parts = [f.predict(part) for f, part in zip(fast.views_, rows, strict=True)]
+        assert all(np.array_equal(a, b) for a, b in zip(parts, fast.transform(rows), strict=True))
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 0.1])
+def test_views_without_a_relation_have_constant_functions(alpha: float) -> None:
+    signs = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]).repeat(5, axis=1)
+    model = KernelCCA(Linear(), 1, alpha=alpha).fit([signs[0][:, None], signs[1][:, None]])
+    assert np.allclose(model.correlations_, 0.0, atol=1e-12)
+    assert all(np.allclose(part, 0.0, atol=1e-7) for part in model.transform([signs[0][:, None], signs[1][:, None]]))
+
+
+@pytest.mark.parametrize(("n_views", "count"), [(2, 2), (3, 2), (3, 12)])
+def test_memory_is_that_of_the_route(n_views: int, count: int) -> None:
+    views = [np.random.default_rng(v).normal(size=(500, 4)) for v in range(n_views)]
+    KernelCCA(Gaussian(1.0), count, alpha=0.1).fit([view[:40] for view in views])
+    for alpha in (0.1, 1e-7):
+        tracemalloc.start()
+        model = KernelCCA(Gaussian(1.0), count, alpha=alpha).fit(views)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= 1.05 * model.route_.bytes
+
+
+def test_factor_with_pivots() -> None:
+    rows = np.random.default_rng(5).normal(size=(30, 3))
+    K = rows @ rows.T
+    G = pivoted_factor(K.copy(), 1e-12)
+    assert G.shape == (30, 3) and np.allclose(G @ G.T, K, atol=1e-12)
+    assert pivoted_factor(np.zeros((4, 4)), 1e-12).shape == (4, 0)
 
 
 def test_chosen_alpha_finds_a_curved_relation() -> None:
@@ -115,6 +162,8 @@ def test_a_failed_fit_leaves_nothing() -> None:
     assert not model.__sklearn_is_fitted__()
     with pytest.raises(InputError, match="fitted to 2 views; got 1"):
         model.fit([LEFT, RIGHT]).transform([LEFT])
+    with pytest.raises(InputError, match=r"views\[1\] has 2 columns, but it had 3 in the fit"):
+        model.transform([LEFT, RIGHT[:, :2]])
     with pytest.raises(InputError, match="needs every view"):
         model.score([LEFT, None])
 
@@ -127,7 +176,9 @@ def test_a_failed_fit_leaves_nothing() -> None:
         ({}, [LEFT, RIGHT[:7]], r"views\[1\] has 7 rows and views\[0\] has 120"),
         ({}, [LEFT, np.ones((120, 2))], r"views\[1\] is constant"),
         ({"alpha": 1.0, "kernels": Linear()}, [np.ones((120, 2)), RIGHT], r"views\[0\] is constant"),
-        ({"alpha": 0.0}, [LEFT, RIGHT], "alpha must be a number > 0"),
+        ({}, [LEFT, np.eye(120)[:, :1]], r"views\[1\] is constant: .* in a part of the rows that alpha=\"auto\" looks at"),
+        ({"alpha": 0.0}, [LEFT, RIGHT], "alpha must be a finite number > 0"),
+        ({"alpha": np.inf}, [LEFT, RIGHT], "alpha must be a finite number > 0"),
         ({"n_components": 0}, [LEFT, RIGHT], "n_components"),
         ({"kernels": [Linear()]}, [LEFT, RIGHT], "1 kernel for 2 views"),
         ({}, [LEFT[:2], RIGHT[:2]], "at least 3 rows"),

@@ -20,7 +20,7 @@ from mercer.estimators.projections.kernel_discriminant import loo_error
 from mercer.grams.coordinates import exact_coordinates, landmark_coordinates
 from mercer.inputs import Rows
 from mercer.linalg import generalized
-from mercer.linalg.generalized import cross_eigenpairs, generalized_eigenpairs
+from mercer.linalg.generalized import block_eigenpairs, generalized_eigenpairs, singular_pairs
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(25, 2)) + center for center in ([0, 0], [3, 1], [0, 4])])
@@ -122,15 +122,31 @@ def test_generalized_eigenpairs_against_a_general_solver() -> None:
     assert np.allclose(A @ W, b[:, None] * W * values) and np.allclose((W * b[:, None]).T @ W, np.eye(3))
 
 
-def test_cross_eigenpairs_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_singular_pairs_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    C, b, d = rng.normal(size=(60, 40)), rng.uniform(0.5, 2.0, 60), rng.uniform(0.5, 2.0, 40)
-    dense = cross_eigenpairs(C, b, d, 3)
-    monkeypatch.setattr(generalized, "ROWS", 10)
-    monkeypatch.setattr(generalized, "ROWS_PER_PAIR", 2)
-    values, vectors = cross_eigenpairs(C, b, d, 3)
-    assert np.allclose(values, dense[0], rtol=1e-10)
-    assert np.allclose(np.abs(vectors.T @ (b[:, None] * dense[1])), np.eye(3), atol=1e-8)
+    A, B = rng.normal(size=(90, 60)), rng.normal(size=(90, 40))
+    U, wanted, V = la.svd(A.T @ B)
+    for _ in range(2):
+        left, values, right = singular_pairs(A, B, 3)
+        assert np.allclose(values, wanted[:3], rtol=1e-10)
+        assert np.allclose(np.abs(left.T @ U[:, :3]), np.eye(3), atol=1e-7)
+        assert np.allclose(left.T @ U[:, :3], right.T @ V[:3].T, atol=1e-7)
+        monkeypatch.setattr(generalized, "ROWS", 10)
+        monkeypatch.setattr(generalized, "ROWS_PER_PAIR", 2)
+
+
+def test_block_eigenpairs_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(50, r)) for r in (20, 30, 25)]
+    whole = np.hstack(parts)
+    blocks = whole.T @ whole - la.block_diag(*(A.T @ A for A in parts))
+    wanted, vectors = la.eigh(blocks)
+    for _ in range(2):
+        values, found = block_eigenpairs(parts, 3)
+        assert np.allclose(values, wanted[::-1][:3], rtol=1e-10)
+        assert np.allclose(np.abs(np.vstack(found).T @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-7)
+        monkeypatch.setattr(generalized, "ROWS", 10)
+        monkeypatch.setattr(generalized, "ROWS_PER_PAIR", 2)
 
 
 def test_strings_and_files(tmp_path: Path) -> None:

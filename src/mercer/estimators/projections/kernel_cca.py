@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +13,24 @@ from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_number, check_whole, describe
 from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
 from mercer.estimators.progress import Meter
+from mercer.estimators.projections.canonical import (
+    SOLVED,
+    View,
+    along_axes,
+    by_cholesky,
+    canonical_vectors,
+    functions,
+    mean_correlations,
+    whitening,
+)
 from mercer.estimators.projections.routes import coordinate_routes, coordinates
 from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
-from mercer.grams.coordinates import Coordinates, exact_coordinates
+from mercer.grams.coordinates import exact_coordinates
 from mercer.grams.dual_function import DualFunction
-from mercer.inputs import Rows
+from mercer.inputs import Rows, columns_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
-from mercer.linalg.generalized import cross_eigenpairs, generalized_eigenpairs
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route, choose_route
 from mercer.registry import estimator
@@ -110,18 +118,17 @@ class KernelCCA(BaseEstimator):
         rows = _read_views(views)
         n = len(rows[0])
         kernels = [kernel.resolve(part) for kernel, part in zip(self._given(len(rows)), rows, strict=True)]
-        route = choose_route(coordinate_routes(n, len(rows)), self.memory, "KernelCCA")
+        route = choose_route(coordinate_routes(n, len(rows), self.n_components), self.memory, "KernelCCA")
         with Meter(f"KernelCCA ({route.solver})", self.verbose):
             held_out = self._held_out(kernels, rows) if self.alpha == "auto" else np.empty(0)
             alpha = ALPHAS[int(np.argmax(held_out))] if self.alpha == "auto" else float(self.alpha)
-            ones, pairs = np.ones(n), list(zip(kernels, rows, strict=True))
-            found = [coordinates(k, part, ones, route.solver, self.random_state) for k, part in pairs]
-            _refuse_constant(found)
-            weights = canonical_weights(found, alpha, self.n_components)
-        scores = [c.Z @ W for c, W in zip(found, weights, strict=True)]
-        self.correlations_ = mean_correlations(scores)
+            found = [self._view(k, part, alpha, route.solver) for k, part in zip(kernels, rows, strict=True)]
+            _refuse_constant([view.T for view in found])
+            vectors, values = canonical_vectors([view.T for view in found], self.n_components)
+            parts = functions(found, vectors, values)
+        self.correlations_ = mean_correlations([view.T @ S for view, S in zip(found, vectors, strict=True)])
         self.views_ = [
-            DualFunction(kernel, c.anchors, *c.projection(W)) for kernel, c, W in zip(kernels, found, weights, strict=True)
+            DualFunction(kernel, view.anchors, *part) for kernel, view, part in zip(kernels, found, parts, strict=True)
         ]
         self.kernels_, self.alpha_, self.route_, self.n_views_ = kernels, alpha, route, len(rows)
         self.alphas_, self.held_out_ = np.array(ALPHAS[: len(held_out)]), held_out
@@ -130,7 +137,7 @@ class KernelCCA(BaseEstimator):
     def _check_parameters(self) -> None:
         check_whole("KernelCCA", "n_components", self.n_components, 1)
         if self.alpha != "auto":
-            check_number("KernelCCA", "alpha", self.alpha, 'a number > 0 or "auto"', lambda a: a > 0.0)
+            check_number("KernelCCA", "alpha", self.alpha, 'a finite number > 0 or "auto"', lambda a: 0.0 < a < np.inf)
 
     def _given(self, n_views: int) -> list[Kernel]:
         """The kernels as they were given, one for each view."""
@@ -139,6 +146,11 @@ class KernelCCA(BaseEstimator):
         if len(kernels) != n_views:
             raise InputError(f"KernelCCA: {len(kernels)} kernels for {n_views} views; give one for each, or one for all.")
         return kernels
+
+    def _view(self, kernel: Kernel, part: Rows, alpha: float, solver: str) -> View:
+        if solver == "gram" and alpha >= SOLVED:
+            return by_cholesky(kernel, part, alpha)
+        return along_axes(coordinates(kernel, part, np.ones(len(part)), solver, self.random_state), alpha)
 
     def _held_out(self, kernels: list[Kernel], rows: list[Rows]) -> Floats:  # -> (alphas,)
         """Mean correlation over components and parts, in rows that were left out, for every penalty."""
@@ -156,15 +168,17 @@ class KernelCCA(BaseEstimator):
     def _scores_of(self, kernels: list[Kernel], rows: list[Rows], inside: Indices, outside: Indices) -> Floats:
         ones, pairs = np.ones(len(inside)), zip(kernels, rows, strict=True)
         fits = [exact_coordinates(k, part.take(inside), ones) for k, part in pairs]
-        _refuse_constant(fits)
+        _refuse_constant([c.Z for c in fits], ' in a part of the rows that alpha="auto" looks at; give a number for alpha')
         new = [
             np.asarray(k(part.take(outside), part.take(inside)), dtype=np.float64) @ c.transform - c.offset
             for k, part, c in zip(kernels, rows, fits, strict=True)
         ]
         scores = []
         for alpha in ALPHAS:
-            weights = canonical_weights(fits, alpha, self.n_components)
-            scores.append(mean_correlations([Z @ W for Z, W in zip(new, weights, strict=True)]).mean())
+            scales = [whitening(c, alpha) for c in fits]
+            vectors, _ = canonical_vectors([c.Z * own for c, own in zip(fits, scales, strict=True)], self.n_components)
+            outside_scores = [(Z * own) @ S for Z, own, S in zip(new, scales, vectors, strict=True)]
+            scores.append(mean_correlations(outside_scores).mean())
         return np.array(scores)
 
     def transform(self, views: Any) -> list[Floats | None]:
@@ -175,7 +189,12 @@ class KernelCCA(BaseEstimator):
             raise InputError(
                 f"KernelCCA was fitted to {self.n_views_} views; got {len(given)}. None stands for a missing one."
             )
-        return [None if view is None else f.predict(view) for view, f in zip(given, self.views_, strict=True)]
+        found: list[Floats | None] = []
+        for place, (view, f) in enumerate(zip(given, self.views_, strict=True)):
+            if view is not None and not f.kernel.given:
+                _refuse_other_width(view, place, f.X)
+            found.append(None if view is None else f.predict(view))
+        return found
 
     def fit_transform(self, views: Any, y: Any = None) -> list[Floats | None]:
         """Fit, and return the projections of the training rows."""
@@ -206,46 +225,6 @@ class KernelCCA(BaseEstimator):
         return "views_" in self.__dict__
 
 
-def canonical_weights(views: Sequence[Coordinates], alpha: float, count: int) -> list[Floats]:  # -> (r_v, q) each
-    """Return the weights of the coordinates of every view; components are in the order of their covariance.
-
-    Two views are one symmetric problem of the first: C_12 B_2^-1 C_21 w = rho^2 B_1 w. More views are one of all blocks.
-    """
-    n = len(views[0].Z)
-    penalized = [(view.values + alpha * view.total) / n for view in views]
-    q = min(count, *(len(b) for b in penalized))
-    if len(views) == 2:
-        first, second = penalized
-        cross = views[0].Z.T @ views[1].Z / n
-        _, left = cross_eigenpairs(cross, first, second, q)
-        right = (cross.T @ left) / second[:, None]
-        right /= np.sqrt(np.maximum(np.einsum("rq,r,rq->q", right, second, right), np.finfo(np.float64).tiny))
-        weights = [left, right]
-    else:
-        edges = np.cumsum([0, *(len(b) for b in penalized)])
-        blocks = np.zeros((edges[-1], edges[-1]))
-        for u, v in combinations(range(len(views)), 2):
-            cross = views[u].Z.T @ views[v].Z / n
-            blocks[edges[u] : edges[u + 1], edges[v] : edges[v + 1]] = cross
-            blocks[edges[v] : edges[v + 1], edges[u] : edges[u + 1]] = cross.T
-        _, stacked = generalized_eigenpairs(blocks, np.concatenate(penalized), q)
-        weights = [stacked[edges[v] : edges[v + 1]] for v in range(len(views))]
-    signs = np.where(weights[0][np.abs(weights[0]).argmax(axis=0), np.arange(q)] < 0, -1.0, 1.0)
-    return [W * signs for W in weights]
-
-
-def mean_correlations(scores: Sequence[Floats]) -> Floats:  # (n, q) each -> (q,)
-    """Return the correlation of every component, the mean over pairs of views; 0 where a view is constant."""
-    centered = [part - part.mean(axis=0) for part in scores]
-    lengths = [np.sqrt(np.einsum("nq,nq->q", part, part)) for part in centered]
-    found = []
-    for u, v in combinations(range(len(scores)), 2):
-        scale = lengths[u] * lengths[v]
-        inner = np.einsum("nq,nq->q", centered[u], centered[v])
-        found.append(np.divide(inner, scale, out=np.zeros_like(inner), where=scale > 0))
-    return np.asarray(np.mean(found, axis=0))
-
-
 def _read_views(views: Any) -> list[Rows]:
     if not isinstance(views, (list, tuple)) or len(views) < 2:
         raise InputError(f"KernelCCA: views must be a list of two or more collections; got {describe(views)}.")
@@ -260,9 +239,13 @@ def _read_views(views: Any) -> list[Rows]:
     return rows
 
 
-def _refuse_constant(found: Sequence[Coordinates]) -> None:
-    for place, view in enumerate(found):
-        if len(view.values) == 0:
-            raise InputError(
-                f"KernelCCA: views[{place}] is constant: all its rows are equal for its kernel; nothing correlates with it."
-            )
+def _refuse_constant(found: Sequence[Floats], where: str = "; nothing correlates with it") -> None:  # (n, r) each
+    for place, Z in enumerate(found):
+        if Z.shape[1] == 0:
+            raise InputError(f"KernelCCA: views[{place}] is constant: all its rows are equal for its kernel{where}.")
+
+
+def _refuse_other_width(view: Any, place: int, known: Any) -> None:
+    width, wanted = columns_of(view), columns_of(known)
+    if width is not None and wanted is not None and width != wanted:
+        raise InputError(f"KernelCCA: views[{place}] has {width} columns, but it had {wanted} in the fit.")

@@ -8,6 +8,7 @@ from mercer.arrays import Floats
 from mercer.grams.coordinates import Coordinates, exact_coordinates, landmark_coordinates
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
+from mercer.linalg.generalized import is_large
 from mercer.planning import Route, gemm_rate
 
 #: Landmarks where the Gram matrix does not fit into memory.
@@ -17,10 +18,13 @@ LANDMARKS = 1000
 EIGEN_SHARE = 0.15
 
 
-def coordinate_routes(n: int, views: int = 1) -> tuple[Route, ...]:
-    """Return the routes for some views of n rows."""
+def coordinate_routes(n: int, views: int = 1, count: int = 1) -> tuple[Route, ...]:
+    """Return the routes for some views of n rows and a number of components."""
     m = min(LANDMARKS, n)
-    whole = Route("gram", 56 * n * n, views * 6.0 * n**3 / (EIGEN_SHARE * gemm_rate()), "all eigenpairs of the Gram matrix")
+    held = 8 * (3 * views + 4) * n * n
+    if views > 2 and not is_large(views * n, count):
+        held += 24 * (views * n) ** 2  # all blocks of a dense eigenproblem
+    whole = Route("gram", held, views * 6.0 * n**3 / (EIGEN_SHARE * gemm_rate()), "factors of the Gram matrix")
     seconds = views * 8.0 * n * m * m / gemm_rate()
     held = 24 * n * m * views + 48 * m * m
     return whole, Route("landmarks", held, seconds, f"{m} landmarks stand for {n} rows", exact=m >= n)
