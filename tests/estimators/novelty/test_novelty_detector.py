@@ -207,6 +207,14 @@ def test_constant_columns_are_allowed() -> None:
     assert np.isfinite(NoveltyDetector().fit(table).score_samples(table + 1.0)).all()
 
 
+def test_equal_training_rows() -> None:
+    with pytest.warns(UserWarning) as caught:
+        model = NoveltyDetector().fit(np.full((30, 2), 5.0))
+    assert ["all training rows are equal" in str(one.message) for one in caught] == [True]
+    assert model.predict([[5.0, 5.0], [5.0, 5.1]]).tolist() == [1, -1]
+    assert np.allclose(model.pvalues([[5.0, 5.0], [5.0, 6.0]]), [1.0, 1.0 / 31.0])
+
+
 @pytest.mark.parametrize(
     ("change", "rows", "words"),
     [

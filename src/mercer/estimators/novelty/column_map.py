@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from mercer.arrays import Floats
+from mercer.errors import warn
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Exponential, Laplacian
 from mercer.numeric.points import median_distance
@@ -67,6 +68,10 @@ def column_map(X: Floats) -> ColumnMap:  # (n, d)
     The unit of a column is the geometric mean of its standard deviation and a quarter of its range: the standard deviation
     alone is small where a few rows differ from all others, the range alone large. A constant column has the unit 1.
     """
+    if not np.ptp(X, axis=0).any():
+        warn("NoveltyDetector: all training rows are equal, so every row that differs from them is novel.")
+        ones = np.ones(X.shape[1])
+        return ColumnMap(ones, X[0].copy(), ones, SHARE * ones, 1.0)
     units, centers = column_units(X), np.median(X, axis=0)
     spreads, ranges = _positive(column_spread(X)), _positive(np.ptp(X, axis=0))
     half = 2.0 * SHARE  # of two parts
