@@ -144,6 +144,7 @@ def test_fewer_distinct_rows_than_clusters(settings: dict[str, Any]) -> None:
     ("change", "words"),
     [
         ({"n_clusters": 0}, "n_clusters"),
+        ({"n_clusters": "many"}, 'n_clusters must be a whole number >= 1 or "auto"; got str'),
         ({"n_clusters": 500}, "only 120 rows have weight"),
         ({"n_init": 0}, "n_init"),
         ({"tol": -1.0}, "tol must be"),

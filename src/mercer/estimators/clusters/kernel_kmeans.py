@@ -141,6 +141,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return fitted
 
     def _check_parameters(self) -> None:
+        if isinstance(self.n_clusters, str) and self.n_clusters != "auto":
+            raise InputError(
+                f'KernelKMeans: n_clusters must be a whole number >= 1 or "auto"; got {describe(self.n_clusters)}.'
+            )
         if self.n_clusters != "auto":
             check_whole("KernelKMeans", "n_clusters", self.n_clusters, 1)
         check_whole("KernelKMeans", "n_init", self.n_init, 1)
