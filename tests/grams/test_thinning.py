@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,19 @@ def test_thinned_landmarks_of_nystroem() -> None:
     uniform = Nystroem(Gaussian(1.0), n_components=20, landmarks="uniform", random_state=0).fit(X)
     assert len(model.component_indices_) <= 20 and model.missed_ < uniform.missed_
     assert np.array_equal(np.asarray(model.components_), X[model.component_indices_])
+
+
+@pytest.mark.parametrize(("n", "m"), [(3000, 100), (3000, 300), (700, 200)])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_memory_of_thinned_landmarks_is_that_of_the_route(n: int, m: int, kind: Any) -> None:
+    rows = np.random.default_rng(4).normal(size=(n, 3)).astype(kind)
+    model = Nystroem(Gaussian(1.0), n_components=m, landmarks="thinned")
+    model.fit(rows[: n // 10])
+    tracemalloc.start()
+    model.fit(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 1.05 * model.route_.bytes
 
 
 @pytest.mark.parametrize(

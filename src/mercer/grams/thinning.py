@@ -128,10 +128,24 @@ def _read_places(places: Any, n: int) -> Indices:
     return chosen.astype(np.intp)
 
 
+def rows_held(n: int, m: int) -> int:
+    """Return of how many rows `thin` holds the Gram matrix, to choose m of n."""
+    parts = -(-m // MOST)
+    rest = -(-n // parts)
+    left = _left(rest, -(-m // parts))
+    while rest >= 2 * left:
+        rest = -(-rest // 2)
+    return rest
+
+
+def _left(n: int, m: int) -> int:
+    """Return how many of n rows are left for the greedy choice of m, at least."""
+    return max(SPARE * m, int(SPARE_ROOT * np.sqrt(n)))
+
+
 def _thinned(kernel: Kernel, rows: Rows, places: Indices, m: int, rng: np.random.Generator) -> Indices:
     """Return m of the rows at some places, which are in random order."""
-    left = max(SPARE * m, int(SPARE_ROOT * np.sqrt(len(places))))
-    size = 2 * GROUP
+    left, size = _left(len(places), m), 2 * GROUP
     while len(places) >= 2 * left:
         places = _halved(kernel, rows, places, size, rng)
         size *= 2

@@ -18,7 +18,7 @@ from mercer.estimators.summary import Summary
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows, pool
 from mercer.grams.low_rank import LandmarkFeatures, from_landmarks, landmark_features, rows_drawn
-from mercer.grams.thinning import thin
+from mercer.grams.thinning import rows_held, thin
 from mercer.inputs import Rows, columns_of, is_frame, like
 from mercer.kernels.base import Kernel
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
@@ -150,7 +150,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimato
         m = min(int(self.n_components), shape.n)
         drawn = rows_drawn(shape.n, m)
         seconds = drawn * m * (2.0 * m / gemm_rate() + 1.0 / entry_rate())
-        return (Route("nystroem", 8 * m * (drawn + 3 * m), seconds, f"{m} landmarks", exact=False),)
+        held = 8 * m * (drawn + 3 * m)
+        if isinstance(self.landmarks, str) and self.landmarks == "thinned":
+            held += 12 * rows_held(_candidates(shape.n, m), m) ** 2  # the Gram matrix, and a copy in float32
+        return (Route("nystroem", held, seconds, f"{m} landmarks", exact=False),)
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
         rule = self.landmarks if isinstance(self.landmarks, str) else "given"
@@ -189,12 +192,17 @@ def _chosen(kernel: Kernel, X: Any, count: int, rule: str, rng: np.random.Genera
         index = np.sort(rng.choice(n, size=min(count, n), replace=False))
         found = from_landmarks(kernel, Rows(take(index)), index)
     elif rule == "thinned":
-        drawn = np.sort(rng.choice(n, size=min(n, max(PER_LANDMARK * count, FEWEST)), replace=False))
+        drawn = np.sort(rng.choice(n, size=_candidates(n, count), replace=False))
         index = drawn[thin(take(drawn), min(count, n), kernel, random_state=int(rng.integers(2**31 - 1)))]
         found = from_landmarks(kernel, Rows(take(index)), index)
     else:
         found = from_landmarks(kernel, _centers(Rows(X), min(count, n), rng), None)
     return found, _missed(kernel, found, X, rng)
+
+
+def _candidates(n: int, count: int) -> int:
+    """Return among how many of n rows "thinned" chooses."""
+    return min(n, max(PER_LANDMARK * count, FEWEST))
 
 
 def _missed(kernel: Kernel, found: LandmarkFeatures, X: Any, rng: np.random.Generator, most: int = 2000) -> float:
