@@ -292,15 +292,20 @@ def _as_child(kernel: Kernel, path: str, value: Any) -> Kernel:
 
 def free_fields(kernel: Kernel) -> Iterator[tuple[str, Floats, bool]]:
     """The free parameters of one node: name, values (several for ARD length scales), and whether they have signs."""
-    for item in dataclasses.fields(kernel):  # type: ignore[arg-type]
-        rule = item.metadata.get("rule")
-        if rule is not None and rule.free:
-            value = getattr(kernel, item.name)
-            if value is None or isinstance(value, str):  # "median" is not a number yet
-                continue
-            values = np.atleast_1d(np.asarray(value, dtype=np.float64))
-            if rule.signed or np.all(values > 0):  # zero has no logarithm: a zero offset or scale stays as written
-                yield item.name, values, rule.signed
+    for name, signed in _free_names(type(kernel)):
+        value = getattr(kernel, name)
+        if value is None or isinstance(value, str):  # "median" is not a number yet
+            continue
+        values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        if signed or (values > 0).all():  # zero has no logarithm: a zero offset or scale stays as written
+            yield name, values, signed
+
+
+@cache
+def _free_names(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Fields of a class of kernels that can be free parameters, and whether they have signs."""
+    rules = ((item.name, item.metadata.get("rule")) for item in dataclasses.fields(kind))
+    return tuple((name, rule.signed) for name, rule in rules if rule is not None and rule.free)
 
 
 def n_own(kernel: Kernel) -> int:

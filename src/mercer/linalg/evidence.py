@@ -81,6 +81,7 @@ class Evidence:
     kernel_gradient: Array | None = None  # (p,) with respect to the logarithms of the kernel's parameters
     noise_gradient: Array | float | None = None  # with respect to log(noise), or all logarithms of the likelihood
     jitter: float = 0.0
+    spread: Array | None = None  # posterior variances of the latent values of the rows, if the gradient needed them
 
 
 def log_marginal_likelihood(  # K (n, n), noise (1,) or (n,), columns (n, t + q)

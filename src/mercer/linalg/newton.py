@@ -201,6 +201,7 @@ class _Latent:
         self.factor: Factor | None = None
         self.W = self.bend = np.empty(0)  # curvature of the factor and its derivative
         self._memory: dict[str, Array] = {}
+        self._seen: tuple[Floats, Any] | None = None  # latent values and what `_at` returns there
 
     def place(self, f: Floats, dual: Floats, constant: float) -> Place:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -208,7 +209,15 @@ class _Latent:
         return Place(f, dual, constant, fit - 0.5 * float(dual @ (f - constant)))
 
     def slope(self, f: Floats) -> Floats:
-        return self.w * self.likelihood.derivatives(self.y, f + self.offset)[0]
+        return self._at(f)[0]
+
+    def _at(self, f: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the slope, W and dW / df; those of the last f are kept."""
+        if self._seen is None or self._seen[0] is not f:
+            shifted = f + self.offset
+            found = (self.likelihood.derivatives(self.y, shifted)[0], *self.likelihood.curvature(self.y, shifted))
+            self._seen = f, tuple(self.w * part for part in found)
+        return self._seen[1]
 
     def begin(self, f: Floats) -> Place:
         self._prepare(f)
@@ -240,7 +249,7 @@ class _Latent:
 
     def _prepare(self, f: Floats) -> Factor:
         """Return the factor of B at the curvature of f; the present one if it is near enough."""
-        W, bend = (self.w * part for part in self.likelihood.curvature(self.y, f + self.offset))
+        _, W, bend = self._at(f)
         W = np.maximum(W, LEAST * max(float(W.max()), 1e-300))
         if self.factor is not None:
             change = np.abs(W / self.W - 1.0)
@@ -327,7 +336,7 @@ def laplace_evidence(  # K (n, n)
         # df/dp = (I - K M)(K dg + 1 dc) with 1'(dg - W df) = 0; W enters log det B through S
         found = [float(log_p.sum() - 0.5 * variance @ dW + (K @ dg) @ q + shift * dg.sum()) for log_p, dg, dW in extra()]
         further = np.array(found)
-    return Evidence(value, pullback(tile, values), further, jitter)
+    return Evidence(value, pullback(tile, values), further, jitter, variance)
 
 
 #: Corrections of held-out values end when none of them moves by more, or after this many.

@@ -203,7 +203,7 @@ def softmax_evidence(  # K (n, n)
     def values(rows: slice, cols: slice) -> Array:
         return np.ascontiguousarray(K[rows, cols])
 
-    return Evidence(mode.evidence, pullback(tile, values), 0.0, mode.total.jitter)
+    return Evidence(mode.evidence, pullback(tile, values), 0.0, mode.total.jitter, blocks)
 
 
 def _row_covariances(mode: SoftmaxMode, K: Floats, N: Floats | None = None) -> Floats:  # -> (n, C, C)

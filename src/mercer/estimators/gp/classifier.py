@@ -26,6 +26,7 @@ from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import widened
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.labels import classes_of, encode, read_chunk_labels, read_labels
+from mercer.linalg.newton import Mode
 from mercer.numeric.memory import parse_bytes
 from mercer.planning import Route, Shape
 from mercer.registry import estimator
@@ -167,7 +168,7 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, (m, C), integrated over the posterior of the latent functions."""
         check_is_fitted(self)
-        return _probabilities(self._posterior, self._read(X, reset=False))
+        return _integrated(*self._posterior.latent(self._read(X, reset=False)))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the class probabilities."""
@@ -254,7 +255,7 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
             max_iter=self.max_iter, meter=meter, parts=lambda: LaplaceEngine(of=problem.n),
         )  # fmt: skip
         posterior, mode = engine.posterior(problem, *parameters.setting(found.vector))
-        notes = (*check_mode(what, mode), *_blurred(problem, posterior, mode.evidence))
+        notes = (*check_mode(what, mode), *_blurred(problem, posterior, mode, engine.spread))
         return ClassifierFit(classes, problem, parameters, found, posterior, mode.evidence, notes)
 
     def _store(self, data: TrainingSet, solution: ClassifierFit) -> None:
@@ -315,24 +316,28 @@ class GaussianProcessClassifier(ClassifierMixin, SetMixin, DualModel):
         return Summary(repr(self), tuple(lines), numbers)
 
 
-def _probabilities(posterior: Any, X: Any) -> Floats:  # -> (m, C)
-    mean, spread = posterior.latent(X)
+def _integrated(mean: Floats, spread: Floats) -> Floats:  # (m,), (m,) or (m, C), (m, C, C) -> (m, C)
     if mean.ndim == 2:
         return expected_softmax(mean, spread)
     p = expected_sigmoid(mean, spread)
     return np.column_stack([1.0 - p, p])
 
 
-def _blurred(problem: LatentProblem | ChunkedClasses, posterior: Any, value: float) -> list[str]:
+def _blurred(problem: LatentProblem | ChunkedClasses, posterior: Any, mode: Any, spread: Floats | None) -> list[str]:
     """Return a note if integrated probabilities of training rows are much worse than the likelihood says.
 
     The likelihood is the probability of all labels, each predicted from those before it; a training row cannot be predicted
     worse than that. Laplace's normal posterior is too wide where classes are separated and the amplitude is large.
+    `spread` are the variances of the latent values of all rows, if they are known.
     """
     rows = np.linspace(0, problem.n - 1, min(COMPARED_ROWS, problem.n)).astype(np.intp)
     part = problem.part(rows)
-    P = _probabilities(posterior, part.X)
-    loss, stated = -float(np.mean(np.log(P[np.arange(len(rows)), part.y]))), -value / problem.n
+    if spread is None:
+        P = _integrated(*posterior.latent(part.X))
+    else:
+        latent = mode.f if isinstance(mode, Mode) else mode.F
+        P = _integrated(latent[rows], np.maximum(spread[rows], 0.0) if spread.ndim == 1 else spread[rows])
+    loss, stated = -float(np.mean(np.log(P[np.arange(len(rows)), part.y]))), -mode.evidence / problem.n
     if loss <= BLURRED * stated + BLURRED_BY:
         return []
     return [

@@ -232,6 +232,7 @@ class InducingClassEngine:
     """Laplace's approximation in the span of inducing rows by randomly pivoted Cholesky, chosen again between ascents."""
 
     rounds, tol_per_row, max_steps = 2, 1e-4, 12
+    spread: Floats | None = None  # variances of the latent values of the rows are not known
 
     def __init__(self, settings: EngineSettings, n_classes: int) -> None:
         self.part_rows = part_rows(n_classes)

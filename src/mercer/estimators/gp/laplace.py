@@ -127,6 +127,7 @@ class LaplaceEngine:
     rounds, part_rows, tol_per_row, max_steps = 1, 0, 0.0, 0
 
     def __init__(self, of: int = 0) -> None:
+        self.spread: Floats | None = None  # posterior variances of the latent values of the rows, if they are known
         self._rows: Rows | None = None
         self._buffer: Floats | None = None
         self._start: Any = None
@@ -173,7 +174,7 @@ class LaplaceEngine:
         """Return Laplace's log marginal likelihood, and its gradient with respect to all logarithms."""
         with one_thread() if problem.n <= ALONE_ROWS else nullcontext():
             mode, K, found = self.mode(problem, kernel, noise)
-            self._last = kernel, noise, mode
+            self._last, self.spread = (kernel, noise, mode), None
             if not gradient:
                 return Evidence(mode.evidence)
             size = len(kernel.theta)
@@ -182,8 +183,11 @@ class LaplaceEngine:
                 return symmetric_pullback(found, W, values, size)
 
             if isinstance(mode, SoftmaxMode):
-                return softmax_evidence(mode, K, pullback)
-            return laplace_evidence(mode, K, pullback, _parameter_slopes(problem, mode, np.atleast_1d(noise)))
+                evidence = softmax_evidence(mode, K, pullback)
+            else:
+                evidence = laplace_evidence(mode, K, pullback, _parameter_slopes(problem, mode, np.atleast_1d(noise)))
+            self.spread = evidence.spread
+            return evidence
 
     def posterior(self, problem: LatentProblem, kernel: Kernel, noise: Any) -> tuple[Any, Mode | SoftmaxMode]:
         """Return the latent posterior and the mode."""
