@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from mercer.cli.deferred import defer
 from mercer.cli.exit_codes import UNAVAILABLE
 from mercer.errors import install_command
 
 
 def main() -> None:
     """Run the command line; if a package is missing, print how to install it."""
+    defer()
     try:
         from mercer.cli.app import app
     except ModuleNotFoundError as error:

@@ -12,14 +12,12 @@ import inspect
 import math
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit, StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import InputError, MissingExtraError, describe
 from mercer.inputs import Graph, as_graph, is_frame
@@ -111,8 +109,9 @@ def _with(kernel: Kernel, path: str, part: Kernel) -> Kernel:
     return kernel.set_params(**{path: part}) if path else part
 
 
-#: Classes of scikit-learn that may contain a model.
-FOREIGN: dict[str, type] = {kind.__name__: kind for kind in (Pipeline, StandardScaler)}
+#: Classes of scikit-learn that may contain a model, with their modules: these take long to load, so they wait for a use.
+PIPELINE, STANDARD_SCALER = "Pipeline", "StandardScaler"
+FOREIGN = {PIPELINE: "sklearn.pipeline", STANDARD_SCALER: "sklearn.preprocessing"}
 
 #: Rules for the arrays of scikit-learn's scaler (see `stored`; mercer's classes declare their own).
 SCALER = {
@@ -124,9 +123,9 @@ SCALER = {
 }
 
 #: Splitters that are allowed as `cv=`, each determined by its parameters.
-SPLITTERS: dict[str, Any] = {
-    kind.__name__: kind for kind in (GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit, StratifiedKFold)
-}
+SPLITTERS = dict.fromkeys(
+    ("GroupKFold", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "ShuffleSplit", "StratifiedKFold"), "sklearn.model_selection"
+)
 
 _ABSENT = object()
 
@@ -162,7 +161,7 @@ class Packer:
             return self._list(list(value), where)
         if is_networkx(value):
             return self._graph(as_graph(value, where), where)
-        if type(value).__name__ in SPLITTERS and type(value) is SPLITTERS[type(value).__name__]:
+        if type(value) is _listed(type(value).__name__, SPLITTERS):
             return self._splitter(value, where)
         name = name_of(value) if callable(value) else ""
         if name and registered(name) is value:
@@ -245,7 +244,7 @@ class Packer:
     def _estimator(self, value: Any, where: str) -> Any:
         name = type(value).__name__
         params: dict[str, Any] = value.get_params(deep=False)
-        if isinstance(value, Pipeline):
+        if _is(value, PIPELINE):
             _check_pipeline(value)
         state = {key: item for key, item in value.__getstate__().items() if key not in params and key != "_sklearn_version"}
         return {
@@ -368,7 +367,8 @@ class _Unpacker:
         return function
 
     def _splitter(self, value: Any) -> Any:
-        return SPLITTERS[_known(value["class"], SPLITTERS)](**self._several(value["fields"]))
+        kind: Any = _listed(_known(value["class"], SPLITTERS), SPLITTERS)
+        return kind(**self._several(value["fields"]))
 
     def _record(self, value: Any) -> Any:
         kind = find_record(str(value["class"]))
@@ -404,9 +404,9 @@ KINDS: dict[str, Callable[[_Unpacker, Any], Any]] = {
 
 def _check_model(model: Any, fitted: bool) -> None:
     """Raise if the parts of a model are inconsistent."""
-    if isinstance(model, Pipeline):
+    if _is(model, PIPELINE):
         _check_pipeline(model)
-    elif fitted and isinstance(model, StandardScaler):
+    elif fitted and _is(model, STANDARD_SCALER):
         sizes: dict[str, Any] = {}
         for name, rule in SCALER.items():
             check_part(vars(model).get(name), rule, sizes, f"StandardScaler.{name}")
@@ -414,7 +414,7 @@ def _check_model(model: Any, fitted: bool) -> None:
         check_stored(model)
 
 
-def _check_pipeline(model: Pipeline) -> None:
+def _check_pipeline(model: Any) -> None:
     if model.memory is not None:  # a folder of pickles, which scikit-learn would load
         raise InputError("holds a Pipeline with memory=, a folder whose content would be run; set memory=None.")
     steps = model.steps
@@ -428,7 +428,17 @@ def _is_step(item: Any) -> bool:
 
 
 def _class_of(name: Any) -> type | None:
-    return FOREIGN.get(name) or find_estimator(name) if isinstance(name, str) else None
+    return _listed(name, FOREIGN) or find_estimator(name) if isinstance(name, str) else None
+
+
+def _is(model: Any, name: str) -> bool:
+    return type(model).__name__ == name and type(model) is _listed(name, FOREIGN)
+
+
+def _listed(name: str, places: dict[str, str]) -> type | None:
+    """Return the class of a name from the module that a table gives for it; None for other names."""
+    kind: type | None = getattr(import_module(places[name]), name) if name in places else None
+    return kind
 
 
 def _known(name: Any, table: Any) -> str:

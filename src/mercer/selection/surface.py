@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy import stats
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, shown
@@ -180,7 +180,7 @@ def tabulate(surface: Surface) -> dict[str, Any]:
     table["standard_error"] = surface.mean_errors.ravel()
     table |= {name: values.ravel() for name, values in surface.columns.items()}
     ranked = np.isfinite(flat) & surface.compared.ravel()
-    table["rank_test_score"] = rankdata(-np.where(ranked, flat, -np.inf), method="min").astype(np.int32)
+    table["rank_test_score"] = stats.rankdata(-np.where(ranked, flat, -np.inf), method="min").astype(np.int32)
     return table
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import stats
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError
@@ -275,7 +275,7 @@ def neighbor_correlation(columns: list[Column], targets: Floats) -> float | None
         residuals = ridge.least_residuals(K, Y)
     else:
         residuals = Y - Y.mean(axis=0)
-    scores = ndtri((np.column_stack([rankdata(column) for column in residuals.T]) - 0.5) / len(rows))
+    scores = ndtri((np.column_stack([stats.rankdata(column) for column in residuals.T]) - 0.5) / len(rows))
     pairs = np.diff(rows) == 1
     total = float(np.sum(scores**2)) / len(rows)
     if not total > 0:

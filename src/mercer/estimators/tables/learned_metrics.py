@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy import optimize
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import NumericalError
@@ -184,6 +184,6 @@ def by_likelihood(
     bounds = [*zip(lower, upper, strict=True), (np.log(SMALLEST_ALPHA), np.log(LARGEST_ALPHA))]
     options = {"maxiter": max_iter, "maxfun": max_iter + max_iter // 3}
     first = np.append(start, np.log(0.05))
-    best = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    best = optimize.minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = best.x if np.isfinite(best.fun) and best.fun < FAILED else first
     return kernel.with_theta(point[:-1][objective.tied]), float(np.exp(point[-1]))
