@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg as la
 from sklearn.cross_decomposition import CCA
@@ -164,6 +165,10 @@ def test_a_failed_fit_leaves_nothing() -> None:
         model.fit([LEFT, RIGHT]).transform([LEFT])
     with pytest.raises(InputError, match=r"views\[1\] has 2 columns, but it had 3 in the fit"):
         model.transform([LEFT, RIGHT[:, :2]])
+    frames = [pd.DataFrame(LEFT, columns=list("abcd")), pd.DataFrame(RIGHT, columns=list("xyz"))]
+    named = KernelCCA(Linear(), alpha=0.1).fit(frames)
+    with pytest.raises(InputError, match=r"views\[1\] has the columns \['z', 'y', 'x'\], but it had \['x', 'y', 'z'\]"):
+        named.transform([frames[0], frames[1][["z", "y", "x"]]])
     with pytest.raises(InputError, match="needs every view"):
         model.score([LEFT, None])
 

@@ -28,7 +28,7 @@ from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
 from mercer.grams.coordinates import exact_coordinates
 from mercer.grams.dual_function import DualFunction
-from mercer.inputs import Rows, columns_of
+from mercer.inputs import Rows, columns_of, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.numeric.memory import format_bytes
@@ -192,7 +192,7 @@ class KernelCCA(BaseEstimator):
         found: list[Floats | None] = []
         for place, (view, f) in enumerate(zip(given, self.views_, strict=True)):
             if view is not None and not f.kernel.given:
-                _refuse_other_width(view, place, f.X)
+                _refuse_other_columns(view, place, f.X)
             found.append(None if view is None else f.predict(view))
         return found
 
@@ -245,7 +245,12 @@ def _refuse_constant(found: Sequence[Floats], where: str = "; nothing correlates
             raise InputError(f"KernelCCA: views[{place}] is constant: all its rows are equal for its kernel{where}.")
 
 
-def _refuse_other_width(view: Any, place: int, known: Any) -> None:
+def _refuse_other_columns(view: Any, place: int, known: Any) -> None:
     width, wanted = columns_of(view), columns_of(known)
     if width is not None and wanted is not None and width != wanted:
         raise InputError(f"KernelCCA: views[{place}] has {width} columns, but it had {wanted} in the fit.")
+    if is_frame(view) and is_frame(known) and list(view.columns) != list(known.columns):
+        raise InputError(
+            f"KernelCCA: views[{place}] has the columns {list(view.columns)}, but it had {list(known.columns)} in the fit; "
+            "give the same columns in the same order."
+        )
