@@ -19,29 +19,59 @@ def test_the_conformal_quantile_is_that_of_a_sorted_list() -> None:
 
 
 def test_groups_equal_a_loop_over_groups() -> None:
-    """The slow twin: quantiles of each group, a straight line between their medians, one factor for all."""
+    """The slow twin: quantiles of tenths, a straight line between their medians, a factor for each fifth."""
     rng = np.random.default_rng(1)
     at, new = rng.normal(size=500), rng.normal(size=40)
     scores = np.abs(rng.normal(size=500)) * (1.0 + np.abs(at))
     order = np.argsort(at)
     middles, levels = [], []
-    for k in range(5):
-        part = order[100 * k : 100 * (k + 1)]
+    for k in range(10):
+        part = order[50 * k : 50 * (k + 1)]
         middles.append(np.median(at[part]))
-        levels.append(sorted(scores[part])[int(np.ceil(0.8 * 101)) - 1])
+        levels.append(sorted(scores[part])[int(np.ceil(0.8 * 51)) - 1])
 
     def line(x: float) -> float:
         if x <= middles[0]:
             return levels[0]
-        for left in range(4):
+        for left in range(9):
             if x <= middles[left + 1]:
                 share = (x - middles[left]) / (middles[left + 1] - middles[left])
                 return levels[left] + share * (levels[left + 1] - levels[left])
         return levels[-1]
 
-    factor = sorted(s / line(x) for s, x in zip(scores, at, strict=True))[int(np.ceil(0.8 * 501)) - 1]
+    ends, factors = [], []
+    for k in range(5):
+        part = order[100 * k : 100 * (k + 1)]
+        ends.append(at[part].max())
+        factors.append(sorted(scores[i] / line(at[i]) for i in part)[int(np.ceil(0.8 * 101)) - 1])
+
+    def group(x: float) -> int:
+        return next((k for k in range(4) if x <= ends[k]), 4)
+
     found = grouped(scores, at, 5, new, 0.8)
-    np.testing.assert_allclose(found, [factor * line(x) for x in new], rtol=1e-12)
+    np.testing.assert_allclose(found, [factors[group(x)] * line(x) for x in new], rtol=1e-12)
+
+
+def test_every_group_is_covered_where_the_noise_peaks_inside_one() -> None:
+    """One factor for all groups left 81 % in the group of the peak."""
+    rng = np.random.default_rng(4)
+    at, new = rng.uniform(size=2000), rng.uniform(size=20_000)
+    size = lambda f: 0.1 + 3.0 * np.exp(-(((f - 0.7) / 0.06) ** 2))  # noqa: E731
+    inside = np.abs(size(new) * rng.normal(size=20_000)) <= grouped(
+        size(at) * np.abs(rng.normal(size=2000)), at, 5, new, 0.9
+    )
+    for part in np.array_split(np.argsort(new), 5):
+        assert abs(inside[part].mean() - 0.9) < 0.04  # 400 rows: a standard error of 1.5 points
+
+
+def test_equal_predictions_are_one_group() -> None:
+    """Groups are intervals of predictions, and the last one is never empty."""
+    rng = np.random.default_rng(5)
+    scores = np.abs(rng.normal(size=600))
+    for at in (np.zeros(600), np.repeat([0.0, 1.0], 300), np.repeat([0.0, 1.0], [20, 580])):
+        found = grouped(scores, at, 5, np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), 0.9)
+        assert np.isfinite(found).all() and (found > 0).all()
+    assert np.all(grouped(scores, np.zeros(600), 5, np.zeros(2), 0.9) == conformal_radius(scores, 0.9))
 
 
 def test_a_coverage_too_high_for_a_group_is_taken_over_all_rows() -> None:

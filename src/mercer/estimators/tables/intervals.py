@@ -8,6 +8,7 @@ varying width only adds noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,9 +33,9 @@ from mercer.selection.folds import random_folds, row_groups
 #: The spread is clipped to these multiples of its mean.
 NARROWEST, WIDEST = 0.2, 5.0
 
-#: Groups of similar predictions and the smallest size of one; the coverage at which both choices are made; folds of the
-#: choice of the spread; significance level of the choice of groups.
-GROUPS, SMALLEST, COVERAGE, FOLDS, DOUBT = 5, 100, 0.9, 5, 0.05
+#: Groups of similar predictions, the smallest size of one, and the parts of one through which the line goes; the coverage at
+#: which both choices are made; folds of the choice of the spread; significance level of the choice of groups.
+GROUPS, SMALLEST, PARTS, COVERAGE, FOLDS, DOUBT = 5, 100, 2, 0.9, 5, 0.2
 
 
 @record()
@@ -91,16 +92,31 @@ def grouped(
 ) -> Floats:  # (m,), (m,), number, (n,), number, (m,) -> (n,)
     """Return conformal quantiles of scores among rows with similar predictions `at`, at new predictions.
 
-    A line goes through the quantiles of the groups. Because it was fitted to the scores, one conformal factor for all rows
-    restores the coverage.
+    A line through the quantiles of smaller parts gives their shape. Divided by it, the scores of each group have a conformal
+    quantile of their own, so that every group is covered: local conformal intervals for a kernel that compares the groups.
     """
-    parts = np.array_split(np.argsort(at, kind="stable"), groups)
-    levels = np.array([conformal_radius(scores[part], coverage, some(weights, part)) for part in parts])
-    if not np.isfinite(levels).all() or levels.min() <= 0.0:  # too few rows in a group for this coverage
-        return np.full(len(new), conformal_radius(scores, coverage, weights))
-    middles = np.array([np.median(at[part]) for part in parts])
-    factor = conformal_radius(scores / np.interp(at, middles, levels), coverage, weights)
-    return np.asarray(factor * np.interp(new, middles, levels))
+    line = _line(scores, at, groups, coverage, weights)
+    relative, ordered = scores / line(at), np.sort(at)
+    ends = np.unique([part[-1] for part in np.array_split(ordered, groups)])
+    own, other = (np.searchsorted(ends[ends < ordered[-1]], values) for values in (at, new))
+    factors = np.array(
+        [conformal_radius(relative[own == k], coverage, some(weights, own == k)) for k in range(int(own.max()) + 1)]
+    )
+    if not np.isfinite(factors).all():  # too few rows in a group for this coverage
+        factors[:] = conformal_radius(relative, coverage, weights)
+    return np.asarray(factors[other] * line(new))
+
+
+def _line(scores: Floats, at: Floats, groups: int, coverage: float, weights: Floats | None) -> Callable[[Floats], Floats]:
+    """Return the line through quantiles of parts with similar predictions, or 1 if the parts are too small for them."""
+    order = np.argsort(at, kind="stable")
+    for count in (PARTS * groups, groups):
+        parts = np.array_split(order, count)
+        levels = np.array([conformal_radius(scores[part], coverage, some(weights, part)) for part in parts])
+        if np.isfinite(levels).all() and levels.min() > 0.0:
+            middles = np.array([np.median(at[part]) for part in parts])
+            return lambda values: np.asarray(np.interp(values, middles, levels))
+    return np.ones_like
 
 
 def calibrate(
