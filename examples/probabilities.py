@@ -28,7 +28,11 @@ def plane(figure: Any) -> None:
     print(f"at (4, 3) the process says {gp.predict_proba([[4.0, 3.0]])[0, 1]:.2f} for class 1")
     for ax, model, title in zip(figure[:2], (gp, logistic), ("Gaussian process", "kernel logistic regression"), strict=True):
         filled = ax.contourf(x, z, model.predict_proba(grid)[:, 1].reshape(x.shape), np.linspace(0, 1, 11), cmap="RdBu")
-        ax.scatter(X[:, 0], X[:, 1], c=y, cmap="RdBu", edgecolors="black", s=14, vmin=0, vmax=1)
+        for label, color, marker in ((0, "mistyrose", "o"), (1, "lightcyan", "s")):
+            ax.scatter(
+                *X[y == label].T, c=color, marker=marker, edgecolors="black", linewidths=0.6, s=18, label=f"class {label}"
+            )
+        ax.legend(fontsize=8)
         ax.set(title=title)
     ax.figure.colorbar(filled, ax=list(figure[:2]), label="P(class 1)")
 
