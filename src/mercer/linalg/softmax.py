@@ -6,7 +6,7 @@ for a Newton step (Rasmussen & Williams, algorithms 3.3 and 3.4):
     M_cd = E_c [c = d] - E_c T^-1 E_d,   E_c = (K + D_c^-1)^-1,   D_c = w P_c,   T = sum_c E_c,
     log det(I + K W) = sum_c log det B_c + log det T - sum_i log w_i.
 
-Such a step costs C + 1 factorizations and C inverses. It is taken near the mode only: L-BFGS gets there with products, since
+Such a step costs C + 1 factorizations and C inverses. It is taken near the mode: L-BFGS gets there with products, since
 one factor of K plus the mean curvature of all rows and classes is a good preconditioner.
 """
 
@@ -25,7 +25,10 @@ from mercer.linalg.likelihoods import log_softmax
 from mercer.linalg.newton import LEAST, SAME, Place, climb
 
 #: L-BFGS ends at a promised gain below this, relative to the objective, or after this many steps.
-NEAR, STEPS = 1e-12, 150
+NEAR, STEPS = 1e-6, 150
+
+#: Up to this many rows a Newton step costs no more than some steps of L-BFGS, which then ends at the second tolerance.
+FEW_ROWS, NEAR_OF_FEW = 500, 1e-3
 
 #: A free intercept is a constant kernel of this many times the mean of k(x, x) during L-BFGS.
 LIFT = 100.0
@@ -161,7 +164,8 @@ class _Classes:
 
         F = np.zeros(self.Y.shape) if start is None else start - start.mean(axis=1, keepdims=True)
         A, F = precondition(root[:, None] ** 2 * F + self.slope(F))
-        return ascend_preconditioned(evaluate, precondition, A, F, tol=NEAR, max_iter=STEPS).Jx
+        tol = NEAR if len(F) > FEW_ROWS else NEAR_OF_FEW
+        return ascend_preconditioned(evaluate, precondition, A, F, tol=tol, max_iter=STEPS).Jx
 
     def _solved(self, f: Floats, x: Floats) -> Floats:
         """Return (I - M K) x at the curvature of f."""
