@@ -192,18 +192,24 @@ def _single(mean: Floats) -> Floats:
 
 def _not_measured(candidates: Any, known: Any) -> Indices:
     """Places of the candidates that equal no training row and no earlier candidate."""
-    seen = {_key(known, i) for i in range(count(known))}
+    seen = set(_keys(known))
     found = []
-    for i in range(count(candidates)):
-        key = _key(candidates, i)
+    for i, key in enumerate(_keys(candidates)):
         if key not in seen:
             seen.add(key)
             found.append(i)
     return np.array(found, dtype=np.intp)
 
 
+def _keys(rows: Any) -> list[Any]:
+    """Values, one per row, that are equal for equal rows."""
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub":
+        numbers = np.ascontiguousarray(rows.reshape(len(rows), -1), dtype=np.float64) + 0.0  # -0.0 equals 0.0
+        return [row.tobytes() for row in numbers]
+    return [_key(rows, i) for i in range(count(rows))]
+
+
 def _key(rows: Any, i: int) -> Any:
-    """A value that is equal for equal rows."""
     row = take(rows, slice(i, i + 1))
     if hasattr(row, "toarray"):
         row = row.toarray()
