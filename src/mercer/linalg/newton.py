@@ -321,11 +321,12 @@ def laplace_evidence(  # K (n, n)
     if v is not None:
         shift = float(q.sum() / v.sum())
         q = q - v * shift
-    left = 0.5 * a + q
+    left, right = np.column_stack([0.5 * a + q, 0.5 * a]), np.column_stack([0.5 * a, 0.5 * a + q])
 
     def tile(rows: slice, cols: slice) -> Array:
-        N = inverse.tile(rows, cols) * (-0.5 * root[rows, None] * root[cols])
-        N += left[rows, None] * (0.5 * a[cols]) + (0.5 * a[rows])[:, None] * left[cols]
+        N = inverse.tile(rows, cols) * root[cols]
+        N *= -0.5 * root[rows, None]
+        N += left[rows] @ right[cols].T
         return N
 
     def values(rows: slice, cols: slice) -> Array:
