@@ -31,6 +31,9 @@ Array = Any
 CS = tuple((10.0 ** np.arange(-1.0, 2.0)).tolist())
 SCALES = (0.5, 1.0, 2.0)
 
+#: How many times as fast as scikit-learn's classifier a fit is meant to be.
+WANTED_RATIO = 8.0
+
 
 def _small_sets() -> dict[str, tuple[Array, Array]]:
     rng = np.random.default_rng(0)
@@ -78,7 +81,7 @@ def race(sizes: tuple[int, ...]) -> bool:
     A fit of each to 800 other rows before it loads modules and compiled loops. The time is the smallest of three fits,
     of one from 2,000 rows on.
     """
-    good = True
+    ratios, higher = {}, True
     warm = _noisy_classes(800)
     GaussianProcessClassifier(Gaussian(1.0)).fit(*warm)
     TheirProcess(ConstantKernel(1.0) * RBF(1.0), optimizer=None).fit(*warm)
@@ -89,11 +92,14 @@ def race(sizes: tuple[int, ...]) -> bool:
         theirs = TheirProcess(ConstantKernel(1.0) * RBF(1.0))
         fast, slow = _fit_seconds(ours, X, y, repeats), _fit_seconds(theirs, X, y, repeats)
         a, b = ours.log_marginal_likelihood_value_, theirs.log_marginal_likelihood_value_
-        good &= slow / fast >= 8.0 and a >= b - 1e-2
+        ratios[n], higher = slow / fast, higher and a >= b - 1e-2
         line = f"{fast:.3f} s against {slow:.2f} s ({slow / fast:.1f}x), likelihoods {a:.3f} and {b:.3f}"
         print(f"n = {n}: {line}", flush=True)
-    print("at least 8x at every size, at equal or higher likelihood" if good else "NOT REACHED: see above")
-    return good
+    found = ", ".join(f"{ratio:.1f}x at n = {n}" for n, ratio in ratios.items())
+    how = "at equal or higher likelihood" if higher else "at a LOWER likelihood"
+    missed = [n for n, ratio in ratios.items() if ratio < WANTED_RATIO]
+    print(f"{'NOT REACHED: 8x; ' if missed or not higher else ''}{found}, {how}")
+    return higher and not missed
 
 
 def _noisy_classes(n: int) -> tuple[Array, Array]:
@@ -129,7 +135,7 @@ def logistic(names: tuple[str, ...] = ("a9a", "covtype", "mnist")) -> bool:
 
     A fit of each to 1,000 rows before it loads modules and compiled loops.
     """
-    good = True
+    lines, good = [], True
     for name, (X, y, Z, t) in _logistic_sets().items():
         if name not in names:
             continue
@@ -147,8 +153,9 @@ def logistic(names: tuple[str, ...] = ("a9a", "covtype", "mnist")) -> bool:
         fast, slow = (_fit_seconds(model, X, y, 1) for model in (ours, theirs))
         a, b = (log_loss(t, model.predict_proba(Z)) for model in (ours, theirs))
         good &= a < b and fast <= slow
+        lines.append(f"{name} {a:.4f} in {fast:.1f} s against {b:.4f} in {slow:.1f} s")
         print(f"{name}: log-loss {a:.4f} in {fast:.2f} s against {b:.4f} in {slow:.2f} s", flush=True)
-    print("lower log-loss in less time on every set" if good else "NOT REACHED: see above")
+    print(f"{'' if good else 'NOT REACHED on every set: '}log-loss {', '.join(lines)}")
     return good
 
 
