@@ -81,7 +81,8 @@ def race(sizes: tuple[int, ...]) -> bool:
     A fit of each to 800 other rows before it loads modules and compiled loops. The time is the smallest of three fits,
     of one from 2,000 rows on.
     """
-    ratios, higher = {}, True
+    ratios: dict[int, float] = {}
+    higher = True
     warm = _noisy_classes(800)
     GaussianProcessClassifier(Gaussian(1.0)).fit(*warm)
     TheirProcess(ConstantKernel(1.0) * RBF(1.0), optimizer=None).fit(*warm)
@@ -135,7 +136,8 @@ def logistic(names: tuple[str, ...] = ("a9a", "covtype", "mnist")) -> bool:
 
     A fit of each to 1,000 rows before it loads modules and compiled loops.
     """
-    lines, good = [], True
+    lines: list[str] = []
+    good = True
     for name, (X, y, Z, t) in _logistic_sets().items():
         if name not in names:
             continue
