@@ -68,3 +68,24 @@ def test_the_exercises_reach_the_loops() -> None:
             exercise()
     left = set(loops()) - reached(loops())  # whether they were compiled now or came from a cache
     assert left == {"mercer.kernels.graphs._compiled_graphlets.masks_of"}  # for graphs that no exercise can hold
+
+
+STORED = """
+import sys
+import numpy as np
+from mercer.numeric._compiled_rows import add_rows
+total = np.zeros(3)
+add_rows(total, np.ones((2, 3)), np.arange(2), np.ones(2), 0, 3)
+print(total.tolist(), "numba.np.linalg" in sys.modules, sum(add_rows.stats.cache_hits.values()))
+"""
+
+
+def test_code_on_disk_is_loaded_without_the_declarations_of_the_compiler(tmp_path: os.PathLike[str]) -> None:
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", STORED], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stdout.strip()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert found == ["[2.0, 2.0, 2.0] True 0", "[2.0, 2.0, 2.0] False 1"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def standardized(total: Floats, size: int, mean: Floats, n: int, scale: float, freedom: float) -> float:
     """Return how far the mean of a window is from the reference mean, as a nearly normal number.
 
@@ -24,7 +23,7 @@ def standardized(total: Floats, size: int, mean: Floats, n: int, scale: float, f
     return float((np.cbrt(squares / (1.0 / size + 1.0 / n) / scale) - (1.0 - share)) / np.sqrt(share))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def enter(
     row: Floats, state: Floats, counts: Ints, base: int, mean: Floats, n: int, scale: float, freedom: float
 ) -> tuple[float, int]:
@@ -69,7 +68,7 @@ def enter(
     return best, window
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def follow(
     Z: Floats, state: Floats, counts: Ints, base: int, mean: Floats, n: int, scale: float, freedom: float, threshold: float
 ) -> tuple[int, float, int]:
@@ -84,7 +83,7 @@ def follow(
     return Z.shape[0], best, window
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _draw(seed: np.uint64, n: int) -> tuple[np.uint64, int]:
     """Return the next state of a generator (splitmix64), and a number from 0 to n - 1."""
     seed = seed + np.uint64(0x9E3779B97F4A7C15)
@@ -95,7 +94,7 @@ def _draw(seed: np.uint64, n: int) -> tuple[np.uint64, int]:
     return seed, int((bits >> np.uint64(33)) * np.uint64(n) >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def simulated_run(
     Z: Floats, mean: Floats, seed: np.uint64, base: int, levels: int, scale: float, freedom: float, cap: float, most: int,
     times: Ints, values: Floats,

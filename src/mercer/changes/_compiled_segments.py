@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def extend(K: Floats, row: int, sums: Floats, diagonal: Floats, costs: Floats, before: Ints, least: int) -> None:
     """Take the best segmentations through the rows row … row + b - 1; K (b, row + b) holds their kernel values.
 
@@ -39,7 +38,7 @@ def extend(K: Floats, row: int, sums: Floats, diagonal: Floats, costs: Floats, b
                     before[end, d] = s
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def extend_penalized(
     K: Floats, row: int, sums: Floats, diagonal: Floats, costs: Floats, before: Ints, least: int, penalty: float
 ) -> None:
@@ -61,7 +60,7 @@ def extend_penalized(
                 before[end] = s
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def best_split(K: Floats, order: Ints, least: int) -> float:
     """Return the largest gain of cutting the rows, taken in some order, into two segments of at least `least` rows."""
     n = order.shape[0]
@@ -85,7 +84,7 @@ def best_split(K: Floats, order: Ints, least: int) -> float:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def best_feature_split(Z: Floats, order: Ints, least: int) -> float:
     """The same from features, (n, r): in time proportional to n r."""
     n, r = Z.shape
@@ -104,7 +103,7 @@ def best_feature_split(Z: Floats, order: Ints, least: int) -> float:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def autoregressive(innovations: Floats, factors: Floats, picks: Ints, out: Floats) -> None:
     """Write a series z_t = factors * z_{t - 1} + e_t, (n, r); e_t are the picked rows of `innovations`, (m, r).
 

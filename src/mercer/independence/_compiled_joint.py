@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@njit(fastmath=True)
 def permuted_joint_sums(grams: Array, orders: Ints, out: Floats) -> None:  # (d, n, n), (b, d, n), (b,)
     """Set out[b] to the sum over i, j of the product over v of grams[v, p_v(i), p_v(j)], with p_v = orders[b, v]."""
     d, n = grams.shape[0], grams.shape[1]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 UNIT, LOW, HIGH = 2.0**256, 2.0**-128, 2.0**128
 LOG_UNIT = 256.0 * math.log(2.0)
@@ -21,7 +20,7 @@ TOGETHER = 4  # series with which one series is aligned at once, at least
 LOG_RANGE = 600.0  # logarithms of sums between -600 and 600 are in the range of float64
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def scaled(value: float, exponent: int) -> tuple[float, int]:
     """Return the same number with its first part in range."""
     if value == 0.0:
@@ -35,7 +34,7 @@ def scaled(value: float, exponent: int) -> tuple[float, int]:
     return value, exponent
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def added(a: float, ea: int, b: float, eb: int) -> tuple[float, int]:
     """Return the sum of two numbers; a part that is 2^-256 of the other or less is dropped."""
     if ea == eb:
@@ -45,7 +44,7 @@ def added(a: float, ea: int, b: float, eb: int) -> tuple[float, int]:
     return (b + a / UNIT, eb) if eb - ea == 1 else (b, eb)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def local(value: float, i: int, j: int, band: int) -> float:
     """Return w k / (2 - w k), the weight of the step (i, j) of an alignment; w = 1 - |i - j| / band."""
     if band > 0:
@@ -53,7 +52,7 @@ def local(value: float, i: int, j: int, band: int) -> float:
     return value / (2.0 - value)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def advance(K: Floats, row: int, band: int, value: Floats, exponent: Ints) -> None:
     """Take the sums over alignments through the rows of K, (r, L), which are the steps row … row + r - 1 of x.
 
@@ -76,7 +75,7 @@ def advance(K: Floats, row: int, band: int, value: Floats, exponent: Ints) -> No
             before, before_e = above, above_e
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def log_alignments(K: Floats, first: Ints, band: int, out: Floats) -> None:
     """Write the logarithm of the sum over alignments of one series with several, whose steps are columns of K."""
     count, longest = out.shape[0], 0
@@ -93,7 +92,7 @@ def log_alignments(K: Floats, first: Ints, band: int, out: Floats) -> None:
         out[c] = logarithm(value[length], exponent[length])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def in_range(K: Floats, steps: int, band: int) -> bool:
     """Return whether sums over alignments of at most this many steps stay in the range of float64.
 
@@ -105,7 +104,7 @@ def in_range(K: Floats, steps: int, band: int) -> bool:
     return least > 0.0 and -steps * math.log(least / (2.0 - least)) < LOG_RANGE
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def together(K: Floats, first: Ints, band: int, longest: int, out: Floats) -> None:
     """Take several series through the recursion side by side, for sums within the range of float64.
 
@@ -128,14 +127,14 @@ def together(K: Floats, first: Ints, band: int, longest: int, out: Floats) -> No
         out[c] = math.log(value) if value > 0.0 else -math.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def add_and_weigh(a: Floats, b: Floats, c: Floats, weight: Floats, out: Floats) -> None:
     """Write (a + b + c) weight."""
     for p in range(out.shape[0]):
         out[p] = (a[p] + b[p] + c[p]) * weight[p]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def start(value: Floats, exponent: Ints, length: int) -> None:
     """Set the border of the recursion: one empty alignment."""
     value[: length + 1] = 0.0
@@ -143,13 +142,13 @@ def start(value: Floats, exponent: Ints, length: int) -> None:
     value[0], exponent[0] = 1.0, 0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def logarithm(value: float, exponent: int) -> float:
     """Return the natural logarithm of a number; -inf for 0."""
     return math.log(value) + exponent * LOG_UNIT if value > 0.0 else -math.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def alignment_slopes(K: Floats, band: int, weight: float, out: Floats) -> None:
     """Add weight times the derivative of the logarithm of the sum over alignments in every entry of K, (n, m)."""
     n, m = K.shape
@@ -191,7 +190,7 @@ def alignment_slopes(K: Floats, band: int, weight: float, out: Floats) -> None:
             after[j], after_e[j] = right, right_e
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def differences(K: Floats) -> Floats:  # (n, m) -> (n - 1, m - 1)
     """Return the inner products of the increments of two series."""
     out = np.empty((K.shape[0] - 1, K.shape[1] - 1))
@@ -201,7 +200,7 @@ def differences(K: Floats) -> Floats:  # (n, m) -> (n - 1, m - 1)
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def truncated(A: Floats, depth: int, kept: Floats) -> float:
     """Return 1 + the levels 1 … depth of the signature kernel of two piecewise linear paths with increments A, (n, m).
 
@@ -250,7 +249,7 @@ def truncated(A: Floats, depth: int, kept: Floats) -> float:
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def truncated_slopes(A: Floats, depth: int, weight: float, out: Floats) -> None:
     """Add weight times the derivative of `truncated` in every entry of A, by the same recursion backwards."""
     n, m = A.shape
@@ -283,7 +282,7 @@ def truncated_slopes(A: Floats, depth: int, weight: float, out: Floats) -> None:
                     sums[level, s - 1, j] += back[level, 0, s]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def fine(A: Floats, refinement: int) -> int:
     """Return the number of parts of each step: 2^refinement, doubled until A / parts^2 is at most 1/32."""
     largest = 0.0
@@ -296,7 +295,7 @@ def fine(A: Floats, refinement: int) -> int:
     return parts
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def goursat(A: Floats, refinement: int) -> float:
     """Solve u_st = A u with u = 1 on the border, each step of either path cut into parts."""
     parts = fine(A, refinement)
@@ -312,7 +311,7 @@ def goursat(A: Floats, refinement: int) -> float:
     return row[m]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def goursat_slopes(A: Floats, refinement: int, weight: float, out: Floats) -> None:
     """Add weight times the derivative of `goursat` in every entry of A."""
     parts = fine(A, refinement)
@@ -336,7 +335,7 @@ def goursat_slopes(A: Floats, refinement: int, weight: float, out: Floats) -> No
             back[i, j] -= b * (1.0 - p * p / 12.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def signatures(K: Floats, first: Ints, depth: int, refinement: int, out: Floats) -> None:
     """Write the signature kernel of one series with several, whose steps are columns of K; depth 0 is the whole one."""
     none = np.zeros((0, 0, 0, 0, 0))
@@ -345,7 +344,7 @@ def signatures(K: Floats, first: Ints, depth: int, refinement: int, out: Floats)
         out[c] = truncated(A, depth, none) if depth > 0 else goursat(A, refinement)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def signature_slopes(K: Floats, depth: int, refinement: int, weight: float, out: Floats) -> None:
     """Add weight times the derivative of the signature kernel of two series in every entry of K, (n, m)."""
     A = differences(K)

@@ -7,14 +7,13 @@ Arguments are held at the smallest normal number: what should underflow to 0 com
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def manhattan(a: Array, bt: Array, out: Array) -> None:  # (n, d), (d, m) -> (n, m)
     """out[i, j] = sum_k |a[i, k] - bt[k, j]|, four columns at a time: each pass over a row costs a load and a store."""
     d, m = bt.shape
@@ -34,7 +33,7 @@ def manhattan(a: Array, bt: Array, out: Array) -> None:  # (n, d), (d, m) -> (n,
                 row[j] += abs(x - b[j])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def recompute_below(
     values: Array, limits: Array, others: Array, a: Array, b: Array
 ) -> None:  # (n, m), (n,), (m,), (n, d), (m, d)
@@ -56,7 +55,7 @@ def recompute_below(
                 row[j] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def power_sums(a: Array, bt: Array, norm: float, out: Array) -> None:  # (n, d), (d, m) -> (n, m)
     """out[i, j] = sum_k |a[i, k] - bt[k, j]|^norm."""
     d, m = bt.shape
@@ -69,7 +68,7 @@ def power_sums(a: Array, bt: Array, norm: float, out: Array) -> None:  # (n, d),
                 row[j] += abs(x - b[j]) ** norm
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def absolute_slopes(a: Array, b: Array, W: Array, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (n, d)
     """out[i, k] += sum_j W[i, j] sign(a[i, k] - b[j, k])."""
@@ -82,7 +81,7 @@ def absolute_slopes(a: Array, b: Array, W: Array, out: Array) -> None:
                 total[k] += weight * ((row[k] > other[k]) - (row[k] < other[k]))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def power_slopes(a: Array, b: Array, W: Array, norm: float, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (n, d)
     """out[i, k] += sum_j W[i, j] |a[i, k] - b[j, k]|^(norm - 1) sign(a[i, k] - b[j, k]); equal entries add nothing."""
@@ -96,7 +95,7 @@ def power_slopes(a: Array, b: Array, W: Array, norm: float, out: Array) -> None:
                     out[i, k] -= W[i, j] * (-step) ** (norm - 1.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def absolute_sums(a: Array, b: Array, W: Array, out: Array) -> None:
     # (n, d), (m, d), (n, m) -> (d,)
     """out[k] += sum_ij W[i, j] |a[i, k] - b[j, k]|."""
@@ -112,7 +111,7 @@ def absolute_sums(a: Array, b: Array, W: Array, out: Array) -> None:
 _CHUNK = 512  # values between the two loops: they stay in the L1 cache
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@njit(fastmath={"contract"}, error_model="numpy")
 def exp_float64(x: Array, factor: float, out: Array) -> None:  # (n,), () -> (n,)
     """out = exp(factor x) in float64, within two units in the last place."""
     powers = np.empty(_CHUNK, np.float64)
@@ -147,7 +146,7 @@ def exp_float64(x: Array, factor: float, out: Array) -> None:  # (n,), () -> (n,
             raw[i] += bits[i] << 52  # times 2^k
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@njit(fastmath={"contract"}, error_model="numpy")
 def exp_float32(x: Array, factor: np.float32, out: Array) -> None:  # (n,), () -> (n,)
     """out = exp(factor x) in float32, within two units in the last place."""
     powers = np.empty(_CHUNK, np.float32)

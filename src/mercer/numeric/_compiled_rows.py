@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numba
-
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 _FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(fastmath=_FAST)
 def add_rows(total: Floats, store: Array, slots: Ints, coef: Floats, start: int, stop: int) -> None:
     """total[start:stop] += coef @ store[slots, start:stop] in float64, four rows at a time."""  # (n,), (S, n), (m,), (m,)
     m = slots.size
@@ -32,7 +30,7 @@ def add_rows(total: Floats, store: Array, slots: Ints, coef: Floats, start: int,
             k += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def crossings(store: Array, slots: Ints, columns: Ints, out: Array, start: int, stop: int) -> None:
     """out[a, b] = store[slots[a], columns[b]] for the rows a from start to stop."""  # (S, n), (q,), (q,), (q, q)
     for a in range(start, stop):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from mercer.arrays import Floats
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def sum_games(p: Floats, q: Floats, weights: Floats, nodes: Floats, shares: Floats, out: Floats) -> None:
     """out += sum_i weights[i] sum_b (Shapley values of the game p[i], q[:, i, b]): (n, m), (m, n, B), (n,) -> (m,)."""
     m, n, B = q.shape

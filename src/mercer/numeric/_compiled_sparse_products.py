@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 Marks = NDArray[np.uint32]  # unsigned: an index that cannot be negative is used as it is
 Words = NDArray[np.uint64]
@@ -104,7 +103,7 @@ def add_sets(context, rows, base, size, digits, step):  # type: ignore[no-untype
     return types.void(*[types.uintp] * 5), generate
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def add_digits(small: Words, large: Words) -> None:  # (8, W), (P, W)
     """Add numbers of eight digits to numbers of more."""
     for w in range(small.shape[1]):
@@ -121,7 +120,7 @@ def add_digits(small: Words, large: Words) -> None:  # (8, W), (P, W)
                 carry &= digit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def add_values(digits: Words, spread: Words, scratch: Words, out: Ints) -> None:  # (P, W), (256,), (8 W,), (64 W,)
     """out += the numbers that the digits spell; eight digits of eight strings are put together in one word."""
     for low in range(0, digits.shape[0], 8):
@@ -138,7 +137,7 @@ def add_values(digits: Words, spread: Words, scratch: Words, out: Ints) -> None:
             out[i] += np.int64(values[i]) << low
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def keys_of(
     parts: Marks, back: Marks, lut: Marks, strands: int, begin: int, end: int, out: Marks
 ) -> int:  # (q, M), (q, M) or (q, 0), (q, S)
@@ -156,7 +155,7 @@ def keys_of(
     return size
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def spell(parts: Marks, lut: Marks, begin: int, out: Marks) -> None:
     """out = the sum over parts of the table entry of the part; the part itself if there is no table."""
     size = out.shape[0]
@@ -173,7 +172,7 @@ def spell(parts: Marks, lut: Marks, begin: int, out: Marks) -> None:
             out[w] += entry[column[w]]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def measure(
     parts: Marks, back: Marks, lut: Marks, strands: int, first: Ints, chunk: Ints, slot: Codes, keys: Marks, info: Codes,
     sizes: Codes,
@@ -198,7 +197,7 @@ def measure(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def gather(
     parts: Marks, back: Marks, lut: Marks, strands: int, first: Ints, chunk: Ints, slot: Codes, few: int, keys: Marks,
     info: Codes, sizes: Codes, lists: Codes, bits: Words,
@@ -243,7 +242,7 @@ def gather(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def stream(
     parts: Marks, back: Marks, lut: Marks, strands: int, begin: int, end: int, slot: Codes, info: Codes, lists: Codes,
     bits: Words, keys: Marks, chosen: Marks, small: Words, large: Words, out: Ints,
@@ -283,7 +282,7 @@ def stream(
         add_digits(small, large)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def shared_keys(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, others: Ints, few: int,
     places: int, out: Floats, weight: float,
@@ -335,7 +334,7 @@ def shared_keys(
                     out[r, j] += weight * counts[j - start, r]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def spread_bits() -> Words:  # -> (256,)
     """For every byte, the word whose bytes are its bits."""
     out = np.zeros(256, np.uint64)
@@ -346,7 +345,7 @@ def spread_bits() -> Words:  # -> (256,)
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def own_keys(
     parts: Marks, back: Marks, luts: Marks, strands: Ints, first: Ints, bound: int, chunk: Ints, weight: float,
     out: Floats,
@@ -370,7 +369,7 @@ def own_keys(
         out[r] += weight * total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def transposed(
     indptr: Ints, indices: Codes, data: Array, width: int
 ) -> tuple[Ints, Codes, Array]:  # CSR of (n, width) -> CSR of (width, n), sorted
@@ -392,7 +391,7 @@ def transposed(
     return pointer, rows, values
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def lower_bound(rows: Codes, start: int, stop: int, value: int) -> int:
     """The first place in rows[start:stop], ascending, with an entry >= value."""
     while start < stop:
@@ -404,7 +403,7 @@ def lower_bound(rows: Codes, start: int, stop: int, value: int) -> int:
     return start
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def add_common(
     indptr: Ints, indices: Codes, data: Array, picked: Ints,
     pointer: Ints, rows: Codes, values: Array, low: int, high: int, out: Floats,

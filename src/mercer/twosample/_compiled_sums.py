@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def draw_subsets(uniforms: Floats, signs: NDArray[np.int8], mark: int) -> None:  # (B, k), (B, N)
     """Write `mark` at k distinct uniform places of every row of signs, by k steps of the Fisher-Yates shuffle."""
     count, few = uniforms.shape
@@ -23,7 +22,7 @@ def draw_subsets(uniforms: Floats, signs: NDArray[np.int8], mark: int) -> None: 
             signs[b, order[i]] = mark
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@njit(fastmath=True)
 def permuted_products(K: Array, L: Array, orders: Ints, out: Floats) -> None:
     """Set out[b] = sum over i != j of K[i, j] L[p_i, p_j] with p = orders[b]; both symmetric with zero diagonal."""
     n = K.shape[0]
@@ -39,7 +38,7 @@ def permuted_products(K: Array, L: Array, orders: Ints, out: Floats) -> None:
         out[b] = 2.0 * total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def add_octaves(cosines: Array, sines: Array, out: Floats) -> None:  # (r, D), (r, D), (L, 2D)
     """Add the sums of cos(2^l a) to out[l, :D] and of sin(2^l a) to out[l, D:]; both inputs are overwritten.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numba
-
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def merge(
     values: Array, left: Floats, right: Floats, first: int, skip: Ints,
     tolerance: Floats, distances: Floats, places: Ints,

@@ -7,15 +7,14 @@ A score is wrong if y score <= zero, where `zero` is what rounding leaves of a s
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def block_pass(
     K: Array, f: Floats, Y: Floats, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
@@ -33,7 +32,7 @@ def block_pass(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def gram_pass(
     K: Array, F: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
@@ -52,7 +51,7 @@ def gram_pass(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def primal_pass(
     Z: Array, W: Floats, Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
     rows: Ints, labels: Ints, times: Ints, scores: Floats,
@@ -75,7 +74,7 @@ def primal_pass(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def push(F: Floats, values: Array, slots: Ints, delta: Floats, start: int, stop: int) -> None:
     """F[:, start:stop] += delta @ values[slots, start:stop], skipping zeros."""  # (C, n), (S, n), (m,), (C, m)
     for r in range(slots.shape[0]):
@@ -88,7 +87,7 @@ def push(F: Floats, values: Array, slots: Ints, delta: Floats, start: int, stop:
                     target[j] += y * row[j]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def removal_pass(
     K: Array, V: Floats, alpha: Floats, beta: Floats, slot_of: Ints, held: Ints, state: Ints, whole: bool,
     Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
@@ -134,7 +133,7 @@ def removal_pass(
     return count, order.shape[0]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def projection_pass(
     P: Floats, V: Floats, alpha: Floats, beta: Floats,
     Y: Floats, order: Ints, active: NDArray[np.bool_], clock: Ints, zero: float,
@@ -158,7 +157,7 @@ def projection_pass(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def votes(values: Array, columns: Ints, signs: Floats, survived: Ints, out: Floats) -> None:
     """out[i] = sum_t survived[t] sgn(sum_{s <= t} signs[s] values[i, columns[s]]), with sgn(0) = -1."""
     for i in range(values.shape[0]):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def numbered(keys: Ints, ids: Codes) -> Ints:
     """Write the number of each key to `ids`, in the order of first appearance, and return the distinct keys.
 
@@ -35,7 +34,7 @@ def numbered(keys: Ints, ids: Codes) -> Ints:
     return distinct[:count].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def count(keys: Array, first: Ints, bound: int) -> tuple[Ints, Codes, Floats]:  # (layers, M), (n + 1,) -> CSR (n, bound)
     """CSR counts of keys < bound; row i has keys[:, first[i]:first[i + 1]]. Columns of a row are in order of discovery."""
     layers, n = keys.shape[0], first.shape[0] - 1
@@ -60,7 +59,7 @@ def count(keys: Array, first: Ints, bound: int) -> tuple[Ints, Codes, Floats]:  
     return indptr, indices[:filled].copy(), data[:filled].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def unary(
     indptr: Ints, indices: Codes, data: Floats, width: int
 ) -> tuple[Ints, Ints, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Codes, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def upward(indptr: Ints, neighbors: Codes, order: Ints, base: int, n: int) -> tuple[Ints, Ints, Ints]:
     """Lists of neighbors that come later in the order of degrees: pointers (n + 1,), nodes, and the rank of every node."""
     rank = np.empty(n, np.int64)
@@ -28,7 +27,7 @@ def upward(indptr: Ints, neighbors: Codes, order: Ints, base: int, n: int) -> tu
     return pointer, later, rank
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def cliques(pointer: Ints, later: Ints, with_four: bool, at_node: Ints, at_edge: Ints) -> int:
     """Count triangles at every node (n,) and at every edge (m,), the edges in the order of `later`; return the 4-cliques."""
     n = pointer.shape[0] - 1
@@ -64,7 +63,7 @@ def cliques(pointer: Ints, later: Ints, with_four: bool, at_node: Ints, at_edge:
     return four
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def squares(indptr: Ints, neighbors: Codes, base: int, rank: Ints) -> int:
     """The number of cycles of four edges, with or without diagonals, each seen from its node of highest rank."""
     n = rank.shape[0]
@@ -87,7 +86,7 @@ def squares(indptr: Ints, neighbors: Codes, base: int, rank: Ints) -> int:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def small_counts(
     indptr: Ints, neighbors: Codes, order: Ints, first: Ints, low: int, high: int, size: int, out: Ints
 ) -> None:  # (N,) nodes of each graph by degree; graphs low … high - 1; out (n, 10)
@@ -115,7 +114,7 @@ def small_counts(
             row[7] = squares(indptr, neighbors, base, rank)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def enter(
     indptr: Ints, neighbors: Codes, base: int, w: int, bit: int, root: int, touch: Codes, stack: Ints, top: int
 ) -> int:
@@ -129,14 +128,14 @@ def enter(
     return top
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def leave(indptr: Ints, neighbors: Codes, base: int, w: int, bit: int, touch: Codes) -> None:
     """Take node w out of the set again."""
     for a in range(indptr[base + w], indptr[base + w + 1]):
         touch[neighbors[a] - base] &= ~bit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def five_sets(indptr: Ints, neighbors: Codes, base: int, n: int, out: Ints) -> None:  # writes out (1024,)
     """Count every connected set of five nodes once, by the mask of the graph it induces.
 
@@ -167,7 +166,7 @@ def five_sets(indptr: Ints, neighbors: Codes, base: int, n: int, out: Ints) -> N
         leave(indptr, neighbors, base, root, 1, touch)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def five_counts(
     indptr: Ints, neighbors: Codes, first: Ints, chosen: Ints, number: Ints, out: Ints
 ) -> None:  # (k,) graphs, (1024,) class of each mask; out (n, classes)
@@ -181,7 +180,7 @@ def five_counts(
                 out[g, number[mask]] += by_mask[mask]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def joined(indptr: Ints, neighbors: Codes, u: int, v: int) -> bool:
     """Whether two nodes are neighbors; lists of neighbors ascend."""
     start, stop = indptr[u], indptr[u + 1]
@@ -194,7 +193,7 @@ def joined(indptr: Ints, neighbors: Codes, u: int, v: int) -> bool:
     return start < indptr[u + 1] and neighbors[start] == v
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def masks_of(indptr: Ints, neighbors: Codes, base: int, sets: Ints) -> Ints:  # (k, p) nodes of one graph -> (k,)
     """The mask of the graph that each set of nodes induces."""
     out = np.zeros(sets.shape[0], np.int64)
@@ -211,7 +210,7 @@ def masks_of(indptr: Ints, neighbors: Codes, base: int, sets: Ints) -> Ints:  # 
 EMPTY, ONE_EDGE, PATH, TRIANGLE = range(4)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def triangles_and_paths(
     indptr: Ints, neighbors: Codes, base: int, label: Ints, table: Ints
 ) -> None:  # label (n,); table (4, k, k, k)
@@ -230,7 +229,7 @@ def triangles_and_paths(
                     table[TRIANGLE, min(z, x), max(min(z, y), x), max(z, y)] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def lone_edges(
     indptr: Ints, neighbors: Codes, base: int, label: Ints, total: Ints, table: Ints
 ) -> None:  # label (n,), total (k,); table (4, k, k, k)
@@ -255,7 +254,7 @@ def lone_edges(
                 table[ONE_EDGE, x, y, c] += total[c] - near[c]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def lone_nodes(total: Ints, table: Ints) -> None:  # total (k,); table (4, k, k, k)
     """Three nodes without an edge: all sets of three with these labels, less those that have edges."""
     k = total.shape[0]
@@ -279,7 +278,7 @@ def lone_nodes(total: Ints, table: Ints) -> None:  # total (k,); table (4, k, k,
                     table[EMPTY, low, x + y + z - low - high, high] -= table[kind, x, y, z]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def threes(
     indptr: Ints, neighbors: Codes, base: int, label: Ints, total: Ints, connected: bool, table: Ints
 ) -> None:  # label (n,), total (k,); writes table (4, k, k, k)
@@ -291,7 +290,7 @@ def threes(
         lone_nodes(total, table)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def twos(
     indptr: Ints, neighbors: Codes, base: int, label: Ints, total: Ints, connected: bool, table: Ints
 ) -> None:  # label (n,), total (k,); writes table (2, k, k)

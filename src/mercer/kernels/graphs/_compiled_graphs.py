@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def neighbor_lists(pairs: Ints, n: int) -> tuple[Ints, Codes, Codes]:  # (M, 2) -> (n + 1,), (2 M,), (2 M,)
     """Lists of neighbors from edges that are sorted, smaller node first; neighbors come out ascending."""
     m = pairs.shape[0]
@@ -38,7 +37,7 @@ def neighbor_lists(pairs: Ints, n: int) -> tuple[Ints, Codes, Codes]:  # (M, 2) 
 Marks = NDArray[np.uint64]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def sort(values: Ints, start: int, stop: int) -> None:
     """Sort values[start:stop] by Shell's method: insertion for the few neighbors that most nodes have."""
     gap = 1
@@ -54,7 +53,7 @@ def sort(values: Ints, start: int, stop: int) -> None:
         gap //= 3
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def mixed(h: np.uint64, key: np.uint64) -> np.uint64:
     """One step of a 64-bit mixing function."""
     h ^= key + np.uint64(0x9E3779B97F4A7C15)
@@ -64,7 +63,7 @@ def mixed(h: np.uint64, key: np.uint64) -> np.uint64:
     return h ^ (h >> np.uint64(32))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def signatures(
     indptr: Ints,
     neighbors: Codes,
@@ -89,7 +88,7 @@ def signatures(
         marks[v] = h
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def refined(
     indptr: Ints, colors: Codes, around: Ints, marks: Marks, out: Codes
 ) -> Ints:  # (N + 1,), (N,), (2 M,), (N,) -> writes out (N,); (colors,) a node of each
@@ -139,7 +138,7 @@ def ones(typing_context, word):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), generate
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def numbered(labels: Codes, order: Ints, base: int, local: Ints, names: Ints) -> int:  # order, local, names (n,)
     """Number the labels of one graph from 0: local[v] is the number of node v, names[k] the label k; return how many."""
     k = 0
@@ -152,7 +151,7 @@ def numbered(labels: Codes, order: Ints, base: int, local: Ints, names: Ints) ->
     return k
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def spread(
     indptr: Ints, neighbors: Codes, base: int, sources: Ints, local: Ints, k: int, words: Marks, table: Ints
 ) -> tuple[int, Ints]:  # sources (at most 64,), words (3, n), table (distances k,) -> the largest distance, the table
@@ -189,7 +188,7 @@ def spread(
     return distance, table
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def path_counts(
     indptr: Ints, neighbors: Codes, labels: Codes, order: Ints, first: Ints, low: int, high: int, width: int, longest: int
 ) -> tuple[Ints, Ints, Ints]:  # graphs low … high - 1 -> keys, counts, (high - low + 1,) where each graph begins
@@ -230,7 +229,7 @@ def path_counts(
     return keys[:filled].copy(), counts[:filled].copy(), begins
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def distances_from(indptr: Ints, neighbors: Codes, source: int) -> Ints:  # one graph -> (n,), -1 where there is no path
     """The length of a shortest path from one node to every node."""
     n = indptr.shape[0] - 1
@@ -250,7 +249,7 @@ def distances_from(indptr: Ints, neighbors: Codes, source: int) -> Ints:  # one 
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def common_walks(
     indptr: Ints, neighbors: Codes, labels: Codes, first: Ints, g: int, h: int, decay: float, steps: int, work: Floats
 ) -> float:  # work (3, at least n_g n_h)
@@ -290,7 +289,7 @@ def common_walks(
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def walk_block(
     indptr: Ints,
     neighbors: Codes,
@@ -314,7 +313,7 @@ def walk_block(
             out[r, c] = common_walks(indptr, neighbors, labels, first, left[r], right[c], decay, steps, work)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def walk_numbers(
     indptr: Ints, neighbors: Codes, first: Ints, low: int, high: int, out: Floats
 ) -> None:  # out (n, steps + 1)

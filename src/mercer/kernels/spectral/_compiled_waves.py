@@ -7,14 +7,13 @@ this one is more than ten times faster.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@njit(fastmath={"contract"}, error_model="numpy")
 def waves_float64(phase: Array, factors: Array, out: Array) -> None:  # (n, m), (m,) -> (n, 2m)
     """out = [factors cos(phase), factors sin(phase)] in float64; |phase| up to 1e6."""
     m = phase.shape[1]
@@ -51,7 +50,7 @@ def waves_float64(phase: Array, factors: Array, out: Array) -> None:  # (n, m), 
             sines[j] = factors[j] * (-v if n & 2 else v)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@njit(fastmath={"contract"}, error_model="numpy")
 def waves_float32(phase: Array, factors: Array, out: Array) -> None:  # (n, m), (m,) -> (n, 2m)
     """out = [factors cos(phase), factors sin(phase)] in float32; |phase| up to 1e3."""
     m = phase.shape[1]

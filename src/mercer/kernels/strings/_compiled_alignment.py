@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def alignment_pairs(
     a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, weights: Floats, opened: float, extended: float, large: float,
     out: Floats,
@@ -25,7 +24,7 @@ def alignment_pairs(
             out[i, j] = alignments(x, z, weights, opened, extended, large, M, X, Y)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def alignments(
     x: Codes, z: Codes, weights: Floats, opened: float, extended: float, large: float, M: Floats, X: Floats, Y: Floats
 ) -> float:

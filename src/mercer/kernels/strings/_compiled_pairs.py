@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def paired_windows(
     codes: Codes, starts: Ints, chunk: Ints, others: Ints, width: int, values: Floats, out: Floats
 ) -> None:  # fmt: skip
@@ -33,7 +32,7 @@ def paired_windows(
             out[r, c] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def own_pairs(codes: Codes, starts: Ints, rows: Ints, width: int, values: Floats, out: Floats) -> None:
     """The same of every string with itself."""
     value = np.zeros((1, 1))

@@ -12,15 +12,15 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Codes, Floats, Ints
+from mercer.numeric._compiled_notice import njit
 
 #: Pairs that one vector instruction takes, and pairs that go through the recurrence side by side: four instructions that
 #: need not wait for each other.
 VECTOR, LANES = 4, 16
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def subsequence_pairs(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i, j] = K_p(string i of a, string j of b), one string of a against LANES strings of b."""
     m = b_starts.shape[0] - 1
@@ -44,7 +44,7 @@ def subsequence_pairs(a: Codes, a_starts: Ints, b: Codes, b_starts: Ints, p: int
                 out[i, order[start + lane]] = sums[0, lane]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def subsequence_diagonal(codes: Codes, starts: Ints, p: int, decay: float, out: Floats) -> None:
     """out[i] = K_p of string i with itself."""
     sums = np.empty((2, VECTOR))
@@ -89,7 +89,7 @@ def advance(context, run, below, own, letters, letter, decay, square):  # type: 
     return types.void(*[types.uintp] * 4, types.int32, types.float64, types.float64), generate
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def sweep(
     s: Codes, letters: Codes, p: int, decay: float, prefix: Floats, sums: Floats
 ) -> None:  # (L,), (M, lanes), (p + 1, M + 1, lanes), (2, lanes)
@@ -121,7 +121,7 @@ def sweep(
                     advance(target + o, below + line * at + o, own + line * at + o, place, letter, rate, square)  # type: ignore[call-arg]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def matches(left: Codes, right: Codes, gain: Floats, out: Floats) -> None:  # (n, L), (M, m), (degree + 1,), (n, m)
     """out[i, j] = sum over places of gain[length of the run of equal letters that ends there, at most degree]."""
     width, degree, m = min(left.shape[1], right.shape[0]), gain.shape[0] - 1, out.shape[1]
@@ -139,7 +139,7 @@ def matches(left: Codes, right: Codes, gain: Floats, out: Floats) -> None:  # (n
                 row[j] += gain[r]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def spell(codes: Codes, starts: Ints, mask: Ints, width: int, base: int, first: Ints, out: Ints) -> None:
     """out[first[i] + k] = the number that the letters at `mask` of the k-th window of string i spell."""
     for i in range(starts.shape[0] - 1):
@@ -157,7 +157,7 @@ def compiled_branches(loop: Callable[[Ints], tuple[Ints, Ints, Ints]]) -> Callab
     return numba.njit(nogil=True)(loop)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def visited_nodes(owner: Ints, leaf: Ints, height: Ints, parent: Ints) -> tuple[Ints, Ints, Floats]:
     """(string, node, count) of every node above a suffix of a string; suffixes are in the order of their strings."""
     size, used = max(2 * owner.shape[0], 1), 0

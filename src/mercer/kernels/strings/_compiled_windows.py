@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Floats, Ints
+from mercer.numeric._compiled_notice import njit
 from mercer.numeric._compiled_sparse_products import at_addresses
 
 Bytes = NDArray[np.uint8]
@@ -81,7 +80,7 @@ def tally(context, counts, ends, sums, least):  # type: ignore[no-untyped-def]
     return types.uint32(types.uintp, types.uintp, types.uintp, types.uint8), generate
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def agreements(
     codes: Bytes, starts: Ints, chunk: Ints, others: Ints, width: int, least: int, gains: Floats,
     out: Floats,
@@ -98,7 +97,7 @@ def agreements(
         begin = end
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def own(codes: Bytes, starts: Ints, rows: Ints, width: int, least: int, gains: Floats, out: Floats) -> None:
     """The same of every string with itself."""
     for r in range(rows.shape[0]):
@@ -108,7 +107,7 @@ def own(codes: Bytes, starts: Ints, rows: Ints, width: int, least: int, gains: F
         out[r] += value[0, 0]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def _batch(codes, starts, chunk, others, begin, end, letters, width, least, gains, out):  # type: ignore[no-untyped-def]
     """The strings others[begin:end], of this many letters together, side by side."""
     chunks = (letters + VECTOR - 1) // VECTOR

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic, overload, register_jitable
 
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array, Floats, Ints
 from mercer.linalg.box_qp import steps
 from mercer.linalg.box_qp.steps import BIG, TAU
+from mercer.numeric._compiled_notice import njit
 
 CHUNK = 64
 _FAST = {"nnan", "nsz"}  # no ninf, since bounds may be infinite; no contract or reassoc, since NumPy must round alike
@@ -201,13 +200,13 @@ def _descend_in_time(
 for _shared in (steps.descend, steps.solve_face, steps.violation, steps.solve_whole, steps.is_problem, steps.level):
     register_jitable(**_OPTIONS)(_shared)
 
-_compile = numba.njit(cache=True, **_OPTIONS)
+_compile = njit(**_OPTIONS)
 descend = _compile(steps.descend)
 solve_problem = _compile(steps.solve_problem)
 survey = _compile(_survey)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def violators(
     f: Floats,
     b: Floats,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numba
-
-import mercer.numeric._compiled_notice  # noqa: F401
 from mercer.arrays import Array
+from mercer.numeric._compiled_notice import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit()
 def inverse_diagonal(Q: Array, lower: Array, pivots: Array, out: Array) -> None:
     """out[a, i] = sum_k v_k^2 / pivots[a, k] with L_a v = row i of Q, L_a unit lower bidiagonal with entries lower[a].
 
