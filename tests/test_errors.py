@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import SVC, Linear, errors, mmd_test
+from mercer import SVC, Gaussian, Linear, errors, mmd_test
 from mercer.errors import InputError, install_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
         ("X has 1 columns, Y has 11 columns", "X has 1 column, Y has 11 columns"),
         ("fold 1 names row 2; line 1: 1 names", "fold 1 names row 2; line 1: 1 name"),
         ("y holds 1 classes: np.str_('a')", "y holds 1 class: 'a'"),
+        ("Matern(nu=1.5, length_scale=(8.105520553117337, 1e-05)) is", "Matern(nu=1.5, length_scale=(8.10552, 1e-05)) is"),
+        (
+            "got 0.30000000000000004, n_rows=12345678 and a=1.2.3456789",
+            "got 0.30000000000000004, n_rows=12345678 and a=1.2.3456789",
+        ),
         ("no column '1 rows' of 0.1 rows, np.float64(0.5) and np.True_", "no column '1 rows' of 0.1 rows, 0.5 and np.True_"),
     ],
 )
@@ -39,6 +44,16 @@ def test_the_text_of_a_parse_error_is_not_changed() -> None:
     error = errors.ParseError("1 rows", "1 rows", 2)
     assert str(error) == "1 row\n  1 rows\n    ^"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_results_show_six_digits_and_keep_all() -> None:
+    model = SVC().fit(np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 2)
+    exact = repr(model.kernel_)
+    assert len(exact) > len("Gaussian(length_scale=1.23456)") + 5
+    shown = f"Gaussian(length_scale={model.kernel_.length_scale:.6g})"
+    assert shown in str(model) and shown in model._repr_html_() and exact not in str(model)
+    result = mmd_test(np.eye(6), np.ones((6, 6)), Gaussian(1 / 3))
+    assert "length_scale=0.333333)" in str(result)
 
 
 def test_one_class_is_shown_as_it_was_given() -> None:

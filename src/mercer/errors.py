@@ -41,6 +41,11 @@ _SINGULAR = {
 _ONE = _re.compile(rf"(\b(?:block|chunk|column|fold|level|line|part|row|step) )?(?<![\w.,'-])1 ({'|'.join(_SINGULAR)})\b")
 _SCALAR = _re.compile(r"\bnp\.(?:str_|bool_?|u?int\d+|float\d+)\(('[^']*'|[^()']*)\)")
 
+#: Parameters of kernels in messages: name=number and name=(number, number, …).
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_PARAMETER = _re.compile(rf"(?<=\w=)(?:{_NUMBER}(?![\w.])|\({_NUMBER}(?:, {_NUMBER})*,?\))")
+_LONG_NUMBER = _re.compile(r"-?\d+\.\d{4,}(?:e[+-]?\d+)?")
+
 #: Characters of a long text that are shown around the place where reading stopped.
 CONTEXT = 1000
 
@@ -116,13 +121,20 @@ def shown(value: Any) -> str:
 
 
 def readable(message: str) -> str:
-    """Return a message with NumPy scalars as plain values, and a count of one with a singular noun.
+    """Return a message with plain values instead of NumPy scalars, "1 row" instead of "1 rows", six digits of parameters.
 
     >>> readable("y holds 1 classes: np.str_('a'), in 21 rows")
     "y holds 1 class: 'a', in 21 rows"
+    >>> readable("Gaussian(length_scale=2.1583329294973317) has no finite feature map")
+    'Gaussian(length_scale=2.15833) has no finite feature map'
     """
+    plain = _PARAMETER.sub(lambda found: _LONG_NUMBER.sub(_six_digits, found[0]), _SCALAR.sub(r"\1", message))
     # "fold 1 names" is not a count
-    return _ONE.sub(lambda one: one[0] if one[1] else f"1 {_SINGULAR[one[2]]}", _SCALAR.sub(r"\1", message))
+    return _ONE.sub(lambda one: one[0] if one[1] else f"1 {_SINGULAR[one[2]]}", plain)
+
+
+def _six_digits(number: _re.Match[str]) -> str:
+    return f"{float(number[0]):.6g}"
 
 
 def plural(count: int, noun: str) -> str:

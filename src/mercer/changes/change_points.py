@@ -23,7 +23,7 @@ from mercer.changes.segmentation import (
     landmark_features,
     penalized_places,
 )
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, describe, plural, readable
 from mercer.inputs import Rows, is_frame, looks_like_vectors
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
@@ -80,10 +80,10 @@ class ChangePoints:
 
     def __str__(self) -> str:
         if len(self.places) == 0:
-            return f"No change in {self.n} rows ({self.kernel})."
-        lines = [f"{len(self.places)} change{'s' * (len(self.places) > 1)} in {self.n} rows ({self.kernel}):"]
+            return readable(f"No change in {self.n} rows ({self.kernel}).")
+        lines = [f"{plural(len(self.places), 'change')} in {self.n} rows ({self.kernel}):"]
         lines += [f"  from row {place}   p = {p:.3g}" for place, p in zip(self.places.tolist(), self.pvalues, strict=True)]
-        return "\n".join(lines)
+        return readable("\n".join(lines))
 
 
 def change_points(

@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
+from mercer.errors import readable
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -17,14 +19,15 @@ class Summary:
 
     def __str__(self) -> str:
         width = max(len(label) for label, _ in self.lines)
-        return "\n".join([self.title, *[f"  {label:<{width}}  {text}" for label, text in self.lines]])
+        return readable("\n".join([self.title, *[f"  {label:<{width}}  {text}" for label, text in self.lines]]))
 
     def _repr_html_(self) -> str:
         left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(text)}</td></tr>" for label, text in self.lines
+            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(readable(text))}</td></tr>"
+            for label, text in self.lines
         )
-        return f"<table><caption {left}>{html.escape(self.title)}</caption>{rows}</table>"
+        return f"<table><caption {left}>{html.escape(readable(self.title))}</caption>{rows}</table>"
 
 
 def known(value: float) -> str:

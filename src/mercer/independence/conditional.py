@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError, NumericalError, check_choice, check_whole
+from mercer.errors import InputError, NumericalError, check_choice, check_whole, readable
 from mercer.independence.residuals import LANDMARKS, Conditioning, Regression, variance_ratio
 from mercer.independence.variables import Variable, inverse_root, read_variable
 from mercer.inputs import Rows
@@ -63,7 +63,7 @@ class RegressionReport:
     relevance: Floats | None = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.target} given Z: {100 * self.unexplained:.3g} % of the variance is left ({self.kernel})"
+        return readable(f"{self.target} given Z: {100 * self.unexplained:.3g} % of the variance is left ({self.kernel})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class CITestResult:
             *(f"  regression   {one}" for one in self.regressions),
             *(f"  warning      {one}" for one in self.warnings),
         ]
-        return "\n".join(lines)
+        return readable("\n".join(lines))
 
     def __str__(self) -> str:
         return self.summary()

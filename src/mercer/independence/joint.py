@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats, Ints
-from mercer.errors import InputError, check_whole
+from mercer.errors import InputError, check_whole, readable
 from mercer.independence.variables import Variable, read_variable
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import DEFAULT_BUDGET, check_fits
@@ -41,11 +41,11 @@ class JointHSICTestResult:
 
     def summary(self) -> str:
         """Return the result as text."""
-        return "\n".join([
+        return readable("\n".join([
             f"{len(self.kernels)} variables, {self.n_rows} rows: p = {self.pvalue:.4g} for joint independence",
             f"  dHSIC        {self.statistic:.6g} ({len(self.null_distribution)} permutations)",
             *([f"  ignored      constant: {', '.join(self.ignored)}"] if self.ignored else []),
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
     def __str__(self) -> str:
         return self.summary()

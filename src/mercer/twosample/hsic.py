@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats, Ints
-from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole
+from mercer.errors import CapabilityError, InputError, NumericalError, check_choice, check_whole, readable
 from mercer.inputs import Rows, is_frame
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
@@ -106,7 +106,7 @@ class HSICTestResult:
     def summary(self) -> str:
         """Return the result as text."""
         best, limits = self._leading(), self.effect_interval()
-        return "\n".join([
+        return readable("\n".join([
             f"X and Y: p = {self.pvalue:.4g} for independence ({self.n_permutations} {self.resampling})",
             f"  method       {self.method}",
             f"  kernels      {best.kernel} and {best.kernel_y}",
@@ -114,7 +114,7 @@ class HSICTestResult:
             *[f"  warning      {text}" for text in self.warnings],
             *([f"  ignored      constant: {', '.join(self.ignored)}"] if self.ignored else []),
             f"  effect size  {self.effect_size:.3g} of 1, 95 % interval {limits.low:.3g} to {limits.high:.3g}",
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
 
 @with_routes(hsic_routes)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, readable
 from mercer.grams.operator import GramOperator
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -58,12 +58,12 @@ class RelativeTestResult:
     def summary(self) -> str:
         """Return the result as text."""
         limits = self.confidence_interval()
-        return "\n".join([
+        return readable("\n".join([
             f"X nearer to Z than Y: p = {self.pvalue:.4g} against the contrary",
             f"  MMD^2        {self.mmd2_x:.6g} from X to Z, {self.mmd2_y:.6g} from Y to Z",
             f"  difference   {self.statistic:.6g}, 95 % interval {limits.low:.6g} to {limits.high:.6g}",
             f"  kernel       {self.kernel}",
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
     def __str__(self) -> str:
         return self.summary()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.arrays import Floats, Ints
+from mercer.errors import readable
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation
 from mercer.numeric import tiles
@@ -239,7 +240,7 @@ class MMDTestResult:
 
     def summary(self) -> str:
         """Return the result as text."""
-        return "\n".join(self._lines())
+        return readable("\n".join(self._lines()))
 
     def __str__(self) -> str:
         return self.summary()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import CapabilityError, InputError, check_whole, describe
+from mercer.errors import CapabilityError, InputError, check_whole, describe, readable
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
@@ -60,12 +60,12 @@ class SteinTestResult:
 
     def summary(self) -> str:
         """Return the result as text."""
-        return "\n".join([
+        return readable("\n".join([
             f"{len(self.contributions)} rows against a model: p = {self.pvalue:.4g} for the model",
             f"  statistic    {self.statistic:.6g} (squared kernel Stein discrepancy, unbiased)",
             f"  kernel       {self.kernel}",
             f"  null         {len(self.null_distribution)} draws of random signs",
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
     def __str__(self) -> str:
         return self.summary()
