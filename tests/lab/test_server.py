@@ -117,6 +117,19 @@ def test_a_link_with_many_terms_gets_a_message() -> None:
     assert kernels.read(" + ".join(["Linear()"] * 10))
 
 
+def test_a_picture_whose_kernel_takes_long_gets_a_message() -> None:
+    """24 terms may still be Bessel functions; their time is measured on a few rows before the picture is made."""
+    from mercer.lab.address import from_query
+    from mercer.lab.pictures import picture
+    from mercer.lab.views import view
+
+    slow = from_query("data=moons-500-0&kernel=" + "*".join(["Matern(1.3,length_scale=1.0)"] * 12))
+    for make in (picture, view):
+        with pytest.raises(InputError, match=r"the kernel values of this picture take about \d+ s, and a page allows 5 s"):
+            make(slow)
+    assert picture(from_query("data=moons-500-0&kernel=" + "*".join(["Gaussian(1.0)"] * 12))).surface is not None
+
+
 def test_a_socket_without_an_origin_is_refused(port: int) -> None:
     assert ask(port, "/ws")[0] == 403
 

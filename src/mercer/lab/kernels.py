@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ LETTERS = 2
 
 #: Terms and operations of a kernel: the work for a picture grows with their number.
 TERMS = 24
+
+#: Seconds of processor time for the kernel values of one picture, and numbers of rows on which the time is measured.
+SECONDS, SAMPLES = 5.0, (1, 8, 32, 128, 128)
 
 #: Blocks that can be added to a kernel, by their name in the menu.
 BLOCKS = {
@@ -96,6 +100,25 @@ def _nodes(kernel: Kernel) -> Iterator[Kernel]:
     yield kernel
     for child in kernel.children:
         yield from _nodes(child)
+
+
+def check_work(kernel: Kernel, rows: Any, cells: int) -> None:
+    """Raise if the values of a kernel on the rows of a page and the cells of its picture take longer than `SECONDS`."""
+    n, seconds = len(rows), 0.0
+    for size in SAMPLES:  # small samples overestimate, and the first measurement may hold the loading of compiled loops
+        part = rows[: min(n, size)]
+        begun = process_time()
+        kernel(part, part[:])
+        spent = process_time() - begun
+        seconds = spent * n * (n + cells) / len(part) ** 2
+        if seconds <= SECONDS:
+            return
+        if spent > 0.1 * SECONDS:
+            break
+    raise InputError(
+        f"the kernel values of this picture take about {seconds:.0f} s, and a page allows {SECONDS:.0f} s; choose fewer "
+        "points, or a kernel of fewer terms."
+    )
 
 
 @lru_cache(maxsize=64)

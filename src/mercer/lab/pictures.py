@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,9 @@ from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.estimators.svm.svc import SVC
 from mercer.kernels.base import Kernel
 from mercer.kernels.vectors import Linear
-from mercer.lab.kernels import read
+from mercer.lab.kernels import check_work, read
 from mercer.lab.samples import arrays, kind_of, texts
-from mercer.lab.state import ALGORITHMS, BOX, CURVE, WORDS, LabState
+from mercer.lab.state import ALGORITHMS, BOX, CURVE, MAX_WORDS, PLANE, WORDS, Data, LabState
 from mercer.twosample import mmd_test
 from mercer.twosample.result import MMDTestResult
 
@@ -527,10 +528,14 @@ _PICTURES: dict[str, Callable[[LabState, Kernel], Scene]] = {
 
 def rows_of(state: LabState) -> Any:
     """Return the inputs of the kernel: one column for a curve, two for the plane, or words."""
-    kind = kind_of(state.data)
+    return _rows(state.data)
+
+
+def _rows(data: Data) -> Any:
+    kind = kind_of(data)
     if kind == WORDS:
-        return texts(state.data)[0]
-    P, _ = arrays(state.data)
+        return texts(data)[0]
+    P, _ = arrays(data)
     return P[:, :1] if kind == CURVE else P
 
 
@@ -538,6 +543,19 @@ def kernel_of(state: LabState) -> Kernel:
     """The kernel of a state, "median" replaced by its number."""
     kernel = read(state.kernel)
     return kernel.resolve(rows_of(state)) if kernel.unresolved else kernel
+
+
+def quick_kernel_of(state: LabState) -> Kernel:
+    """The kernel of a state; raise if its values take longer than a page allows."""
+    kernel = kernel_of(state)
+    _check_work(kernel, state.data)
+    return kernel
+
+
+@lru_cache(maxsize=8)
+def _check_work(kernel: Kernel, data: Data) -> None:
+    cells = {PLANE: CELLS**2, CURVE: ALONG, WORDS: 4 * MAX_WORDS}[kind_of(data)]
+    check_work(kernel, _rows(data), cells)
 
 
 def picture(state: LabState) -> Scene:
@@ -548,7 +566,7 @@ def picture(state: LabState) -> Scene:
             {"curve": "a curve", "plane": "points of the plane", "words": "words"}[k] for k in state.asks.takes
         )
         raise InputError(f"{state.asks.title} takes {takes}; choose other data, or another algorithm.")
-    kernel = kernel_of(state)
+    kernel = quick_kernel_of(state)
     return words(state, kernel) if kind == WORDS else _PICTURES[state.algorithm](state, kernel)
 
 

@@ -18,11 +18,11 @@ from mercer.lab.pictures import (
     check_classes,
     clusters_of,
     discriminant_of,
-    kernel_of,
     nearest_mean,
     novikoff,
     number,
     perceptron_run,
+    quick_kernel_of,
     read_curve,
     rows_of,
     svc,
@@ -42,7 +42,7 @@ def view(state: LabState) -> SideView:
     """The side view of a state, or the reason why there is none."""
     if state.view not in state.views:
         raise InputError(f"{state.asks.title} has no view {state.view!r}; it has {', '.join(state.views)}.")
-    return _VIEWS[state.view](state, kernel_of(state))
+    return _VIEWS[state.view](state, quick_kernel_of(state))
 
 
 def gram(state: LabState, kernel: Kernel) -> SideView:
@@ -111,7 +111,7 @@ def loo(state: LabState, kernel: Kernel) -> SideView:
 
 def at_point(state: LabState, x: float, y: float) -> LabState:
     """The state with penalty and kernel taken from a point of the leave-one-out surface."""
-    kernel, penalty = kernel_of(state), penalty_of(state)
+    kernel, penalty = quick_kernel_of(state), penalty_of(state)
     knob = width_of(kernel)
     changed = state.setting(**{penalty.name: float(np.clip(10.0**x, penalty.least, penalty.most))})
     if knob is None:

@@ -20,13 +20,16 @@ from mercer.inputs import Rows
 from mercer.kernels.base import Derivation, Kernel
 from mercer.kernels.evaluation import Pair
 from mercer.kernels.fields import positive, whole
-from mercer.kernels.strings.letters import PER_LETTER, Letters, letters_of
+from mercer.kernels.strings.letters import Letters, letters_of
 from mercer.numeric.compiling import worth
 from mercer.numeric.encodings import Encoding
 
 #: Nanoseconds that compiled loops save per step of the recurrence: from 2^22 on they are worth loading.
 #: Row: strkernels-subsequence-*.
 PER_STEP = 2
+
+#: Nanoseconds of a step of the NumPy twin, however few pairs there are.
+PER_PLACE = 4096
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +73,7 @@ class Subsequence(Kernel):
 def subsequence_block(A: Letters, rows: slice, B: Letters, cols: slice, p: int, decay: float) -> Floats:  # -> (n, m)
     """The values of one tile."""
     left, right = A.take(rows), B.take(cols)
-    if worth(p * left.codes.size * right.codes.size, PER_STEP):
+    if _worth_compiling(left, right, p):
         return _compiled(left, right, p, decay)
     n, m = len(left), len(right)
     first, second = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
@@ -79,13 +82,19 @@ def subsequence_block(A: Letters, rows: slice, B: Letters, cols: slice, p: int, 
 
 def subsequence_diag(letters: Letters, p: int, decay: float) -> Floats:  # -> (n,)
     """k(x, x)."""
-    if worth(letters.codes.size, PER_LETTER):
+    if _worth_compiling(letters, letters, p):
         from mercer.kernels.strings._compiled_strings import subsequence_diagonal
 
         out = np.empty(len(letters))
         subsequence_diagonal(letters.codes, letters.starts, p, decay, out)
         return out
     return recurrence(letters.padded(-1), letters.padded(-2), p, decay)
+
+
+def _worth_compiling(left: Letters, right: Letters, p: int) -> bool:
+    """Whether the pairs are many, or a pair is long: the NumPy twin has a step for every pair of places."""
+    longest = p * int(np.diff(left.starts).max(initial=0)) * int(np.diff(right.starts).max(initial=0))
+    return worth(p * left.codes.size * right.codes.size, PER_STEP) or worth(longest, PER_PLACE)
 
 
 def _compiled(left: Letters, right: Letters, p: int, decay: float) -> Floats:
