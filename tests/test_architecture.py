@@ -7,6 +7,9 @@ function only matters for what must not be loaded by ``import mercer``.
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +76,10 @@ HEAVY = {
     "pyarrow",
     "rdkit",
     "rich",
-    "skops",
     "typer",
 }
+#: Extras of those who develop mercer, not of those who use it.
+DEVELOPMENT = {"docs", "bench", "bench-gp", "release", "dev"}
 HEAVY_ALLOWED = {"cli", "report", "lab"}
 
 
@@ -245,6 +249,26 @@ def test_no_cycle_of_imports_even_inside_functions() -> None:
             if one.target in MODULES and not one.type_only and (module, layer_of(one.target)) not in DOORS
         } - {module}
     assert find_cycle(graph) == []
+
+
+#: Packages that users bring along because their objects are given to mercer, and numba's own part, which numba pins.
+BROUGHT = {"pandas", "polars", "mlflow", "causallearn", "llvmlite"}
+
+
+def test_packages_are_declared_where_they_are_imported() -> None:
+    """Nothing is imported that only another package asked for."""
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    lines = [
+        *project["dependencies"],
+        *(line for name, extra in extras.items() if name not in DEVELOPMENT for line in extra),
+    ]
+    declared = {re.split(r"[\[>=]", line)[0] for line in lines} | {"sklearn", "mercer"} | BROUGHT
+    declared |= {part for line in lines for part in re.findall(r"dask\[(.*)\]", line) for part in part.split(",")}
+    for module, path in MODULES.items():
+        for one in imports(path.read_text(encoding="utf-8"), module, path.name == "__init__.py"):
+            name = one.target.split(".")[0]
+            assert name in declared or name in sys.stdlib_module_names, f"{module}: {name} is in no extra of pyproject.toml"
 
 
 def test_a_cycle_is_seen() -> None:
