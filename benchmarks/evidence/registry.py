@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import json
 import shlex
 import subprocess
 import tokenize
@@ -31,11 +32,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from benchmarks.results import write_whole
 from benchmarks.show import SHOWS
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = Path(__file__).resolve().parent / "claims"
 COSTS = ("quick", "minutes", "long")
+
+#: Hashes of the code of Python files by the hash of their content, which take half a minute to compute; how many are kept.
+CODE, MOST_KEPT = ROOT / "build" / "code-hashes.json", 20_000
 
 
 @dataclass(frozen=True)
@@ -137,14 +142,25 @@ def blobs(root: Path = ROOT, revision: str | None = None) -> dict[str, str]:
     if revision is not None:
         lines = _git(root, "ls-tree", "-r", revision).splitlines()
         hashes = {line.partition("\t")[2]: line.split()[2] for line in lines}
-        sources = {name: _git(root, "cat-file", "blob", sha).encode() for name, sha in hashes.items() if _is_python(name)}
+
+        def source(name: str) -> bytes:
+            return _git(root, "cat-file", "blob", hashes[name]).encode()
     else:
         listed = _git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
         files = sorted({name for name in listed if (root / name).is_file()})
         text = _git(root, "hash-object", "--no-filters", "--stdin-paths", stdin="".join(f"{name}\n" for name in files))
         hashes = dict(zip(files, text.split(), strict=True))
-        sources = {name: (root / name).read_bytes() for name in files if _is_python(name)}
-    return hashes | {name: hashlib.sha1(code_of(source)).hexdigest() for name, source in sources.items()}
+
+        def source(name: str) -> bytes:
+            return (root / name).read_bytes()
+
+    known: dict[str, str] = json.loads(CODE.read_text()) if CODE.exists() else {}
+    python = [name for name in hashes if _is_python(name)]
+    found = {hashes[name]: known.get(hashes[name]) or hashlib.sha1(code_of(source(name))).hexdigest() for name in python}
+    if not found.keys() <= known.keys():
+        CODE.parent.mkdir(exist_ok=True)
+        write_whole(CODE, json.dumps({**known, **found} if len(known) < MOST_KEPT else found))
+    return hashes | {name: found[hashes[name]] for name in python}
 
 
 def _is_python(name: str) -> bool:
