@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError
+from mercer.inputs.tables import missing_cells
 
 
 def read_labels(what: str, y: Any, n: int) -> Array:
@@ -25,6 +26,9 @@ def read_labels(what: str, y: Any, n: int) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         word = "NaN" if np.isnan(labels).any() else "infinity"
         raise InputError(f"{what}: Input y contains {word}; drop such rows first.")
+    if labels.dtype.kind == "O" and (holes := missing_cells(labels)).any():
+        row = int(np.argmax(holes))
+        raise InputError(f"{what}: Input y contains NaN: row {row} has the label {labels[row]!r}; drop such rows first.")
     check_classification_targets(labels)
     return np.asarray(labels)
 

@@ -205,6 +205,7 @@ def test_the_contract_of_scikit_learn() -> None:
     [
         (GaussianProcessClassifier(), np.zeros(80), "one class only"),
         (GaussianProcessClassifier(), np.where(np.arange(80) == 3, np.nan, TWO), "contains NaN"),
+        (GaussianProcessClassifier(), np.where(np.arange(80) == 3, None, TWO), "row 3 has the label None"),
         (GaussianProcessClassifier(optimizer="adam"), TWO, "optimizer must be one of bfgs"),
         (GaussianProcessClassifier(tol=0.0), TWO, "tol must be a number > 0"),
         (GaussianProcessClassifier(fixed="noise"), TWO, "fixed names 'noise', which is not a parameter"),

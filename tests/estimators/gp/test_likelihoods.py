@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import mercer
 from mercer import Gaussian, GaussianProcessRegressor, Periodic
@@ -87,6 +88,17 @@ def test_an_exposure_multiplies_the_mean_of_counts() -> None:
     assert (gp.predict_interval(X, exposure=exposure)[:, 1] >= gp.predict_interval(X, exposure=exposure)[:, 0]).all()
 
 
+def test_two_ordered_levels_have_no_parameters() -> None:
+    """The levels are those of the probit likelihood."""
+    y = np.where(np.sin(X[:, 0]) + 0.3 * RNG.normal(size=90) > 0, 5.0, 2.0)
+    gp = GaussianProcessRegressor(KERNEL, likelihood="ordinal", n_restarts=0).fit(X, y)
+    mean, variance = gp.latent_mean_and_variance(X)
+    np.testing.assert_allclose(gp.predict(X), 2.0 + 3.0 * ndtr(mean / np.sqrt(1.0 + variance)))
+    assert np.corrcoef(gp.predict(X), np.sin(X[:, 0]))[0, 1] > 0.9
+    zero = GaussianProcessRegressor(KERNEL, likelihood="poisson", mean="zero", optimizer=None).fit(X, np.zeros(90))
+    assert (zero.predict(X) < 1.0).all()
+
+
 def test_bounds_that_are_equal_are_gaussian_noise() -> None:
     y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=90)
     one = GaussianProcessRegressor(KERNEL, likelihood="censored", noise=0.04, optimizer=None).fit(X, np.column_stack([y, y]))
@@ -143,6 +155,7 @@ def test_strings_have_counts() -> None:
         ({"likelihood": "cauchy"}, X[:, 0], "likelihood must be one of gaussian, student"),
         ({"likelihood": "poisson"}, X[:, 0] - 3.0, "row 0 of y is -.*: counts cannot be negative"),
         ({"likelihood": "negative-binomial"}, np.full(90, 1.5), "counts must be whole numbers"),
+        ({"likelihood": "poisson"}, np.zeros(90), "every count in y is 0"),
         ({"likelihood": "censored"}, X[:, 0], r"takes y as \(90, 2\) bounds"),
         ({"likelihood": "censored"}, np.column_stack([X[:, 0], X[:, 0] - 1.0]), "the lower bound is above the upper bound"),
         ({"likelihood": "censored"}, np.full((90, 2), np.inf), "low < inf"),

@@ -182,7 +182,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
 
     def _read_y(self, y: Any, n: int) -> Floats:
         if self.likelihood != "gaussian":
-            return read_latent_y(type(self).__name__, self.likelihood, y, n)
+            return read_latent_y(type(self).__name__, self.likelihood, y, n, self.mean == "constant")
         return self._read_targets(y, n)
 
     def _choose_route(self, data: TrainingSet) -> Route:

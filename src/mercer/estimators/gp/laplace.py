@@ -147,7 +147,8 @@ class LaplaceEngine:
             Y = one_hot(np.asarray(problem.y, dtype=np.intp), problem.levels)
             mode = find_softmax_mode(K, Y, start=self._start)
         else:
-            likelihood = FAMILIES[problem.kind].make(np.atleast_1d(values))
+            family = FAMILIES[problem.kind]
+            likelihood = family.make(np.atleast_1d(values)[: len(family.names(problem.levels))])
             offset: Any = 0.0 if problem.offset is None else problem.offset
             if self._start is None and problem.intercept:
                 self._start = np.full(problem.n, problem.center)
@@ -381,7 +382,10 @@ def read_exposure(what: str, exposure: Any, n: int) -> Floats | None:
     """Return log exposure, (n,), or None if there is none."""
     if exposure is None:
         return None
-    values = np.asarray(exposure, dtype=np.float64)
+    try:
+        values = np.asarray(exposure, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.shape != (n,) or not np.isfinite(values).all() or (values <= 0).any():
         raise InputError(f"{what}: exposure must be ({n},) finite numbers > 0, one per row.")
     return np.log(values)

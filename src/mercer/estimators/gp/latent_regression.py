@@ -100,8 +100,8 @@ class LatentFit:
     notes: tuple[str, ...]
 
 
-def read_latent_y(what: str, kind: str, y: Any, n: int) -> Array:
-    """Check the targets of a likelihood; errors name the first bad row."""
+def read_latent_y(what: str, kind: str, y: Any, n: int, intercept: bool) -> Array:
+    """Check the targets of a likelihood; errors name the first bad row. `intercept` is whether the latent mean is free."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None.")
     try:
@@ -124,6 +124,11 @@ def read_latent_y(what: str, kind: str, y: Any, n: int) -> Array:
     if kind in ("poisson", "negative-binomial"):
         _refuse(what, values < 0, values, "counts cannot be negative")
         _refuse(what, values != np.round(values), values, "counts must be whole numbers")
+        if intercept and not values.any():
+            raise InputError(
+                f"{what}: every count in y is 0, which does not determine a mean rate; collect more rows, or give "
+                'mean="zero" for a rate near 1.'
+            )
     return values
 
 
