@@ -121,7 +121,7 @@ ROWS = [
         title="`mercer compile` with an empty cache",
         data=lambda: None,
         mercer=lambda _: compile_all(),
-        claims=(Claim(measure="seconds", at_most=60),),
+        claims=(Claim(measure="seconds", at_most=25),),
         agreement=None,
         repeats=1,
         memory=False,
