@@ -449,7 +449,9 @@ class GaussianProcessModel(RegressorMixin, DualModel):
 
     def _exact(self, what: str) -> tuple[ExactPosterior, GPProblem]:
         if not (isinstance(self._posterior, ExactPosterior) and isinstance(self._problem, GPProblem)):
-            raise InputError(f"{what} needs the exact route; this fit took {self.route_.solver!r}. Fit with solver='exact'.")
+            route = self.route_.solver
+            remedy = 'It is available for likelihood="gaussian" only.' if route == "laplace" else "Fit with solver='exact'."
+            raise InputError(f"{what} needs the exact route; this fit took {route!r}. {remedy}")
         return self._posterior, self._problem
 
     def _read(self, X: Any, reset: bool) -> Any:
