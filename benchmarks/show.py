@@ -29,7 +29,7 @@ SHOWS = {
         "tests.validity.attack",
     ),
     "forged": _modules(
-        "20,000 forged model files; counts errors of other kinds", "pytest -q -s -m slow tests/persist/test_forged.py"
+        "30,000 forged model files; counts errors of other kinds", "pytest -q -s -m slow tests/persist/test_forged.py"
     ),
     "gp": _modules("errors, densities and interval coverage of Gaussian processes on real tables", "benchmarks.gp_quality"),
     "graphs": _modules("accuracy of graph kernels on real sets beside published ones", "benchmarks.graph_quality"),
