@@ -7,7 +7,7 @@ Three laws of the rows, after Gibbs, Cherian and Candès (2023). *heteroscedasti
 shifts are the bumps k(c, .) of a Gaussian kernel at five centers. *groups*: 20 % of the rows are in a group with three
 times the noise; the shifts are to one group. *tilt*: the noise depends on a direction of five columns; the shifts are the
 linear tilts 1 + <b, x> of the kernel `Linear()` in four directions. Every draw has calibration rows, from which
-`penalty="auto"` is chosen too, and 2,000 new rows. The coverage under a shift is the mean over draws of the
+`penalty="auto"` is chosen too, and 1,000 new rows. The coverage under a shift is the mean over draws of the
 weighted share of covered new rows. The exit code is 1 if it differs from 0.9 by more than 0.02 under a shift for the local
 intervals, or by less than 0.05 under every shift of a law for the marginal ones.
 
@@ -35,7 +35,7 @@ import mercer
 from mercer.estimators.local_intervals import LocalCalibration
 from mercer.numeric.threads import one_blas_thread
 
-COVERAGE, NEW = 0.9, 2000
+COVERAGE, NEW = 0.9, 1000
 NEAR, FAR = 0.02, 0.05
 
 
