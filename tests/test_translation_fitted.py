@@ -173,7 +173,10 @@ def pair(x, z, offset=1.0, gamma=1.0):
         (kernel_ridge.KernelRidge(kernel=pair, kernel_params={"offset": 2.0}), "predict"),
         (decomposition.KernelPCA(2, kernel=pair), "transform"),
         (kernel_approximation.Nystroem(pair, n_components=20, random_state=0), "transform"),
-        (gaussian_process.GaussianProcessRegressor(gp.PairwiseKernel(0.5, metric=pair), alpha=1.0, optimizer=None), "predict"),
+        (
+            gaussian_process.GaussianProcessRegressor(gp.PairwiseKernel(0.5, metric=pair), alpha=1.0, optimizer=None),
+            "predict",
+        ),
     ],
     ids=["ridge", "pca", "nystroem", "process"],
 )
