@@ -67,6 +67,11 @@ class TableGraph:
     def _member(self, member: Member) -> str:
         """Return the predictions of a member in the units of the targets, (rows, t)."""
         encoder, function = self.estimator.encoders[member.scaling], member.model
+        if member.local is not None:
+            raise CapabilityError(
+                f"{self.name}: the model has local models in cells of similar rows, which cannot be exported. Fit to fewer "
+                "rows, for instance 12,000."
+            )
         if isinstance(encoder, Encoding):
             if member.scaling not in self.encoded:
                 parts = [self._block(block) for block in encoder.blocks]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import Laplacian, TableClassifier, TableRegressor
+from mercer import Gaussian, Laplacian, TableClassifier, TableRegressor
 from mercer.errors import CapabilityError, InputError
 from mercer.estimators.tables import fitting, local_models
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
-from mercer.estimators.tables.local_models import LocalModel, LocalSearch, cells_of, fit_tree, grow, relevance_of
+from mercer.estimators.tables.local_models import LocalModel, LocalSearch, cells_of, fit_local, fit_tree, grow, relevance_of
 from mercer.inputs import Rows
 
 KERNEL = Laplacian((1.0, 2.0))
@@ -67,8 +67,8 @@ def test_ridges_in_cells_equal_refits_with_and_without_the_left_out_rows(weighte
     counted = np.ones(240) if w is None else w
     cuts = grow(X, np.ones(2), 60, rng)
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5, 6])
-    tree, held_out = fit_tree(*cuts, KERNEL, 0.3, Rows(X), R, groups, w)
-    model = LocalModel(KERNEL, X, (tree,), 0.3)
+    tree, held_out = fit_tree(cuts, KERNEL, 0.3, Rows(X), R, groups, w)
+    model = LocalModel(X, (tree,))
     own = cells_of(*cuts, X)
     new = rng.uniform(size=(30, 2))
     found = model.predict(Rows(new))
@@ -76,31 +76,30 @@ def test_ridges_in_cells_equal_refits_with_and_without_the_left_out_rows(weighte
         rows = np.flatnonzero(own == walked(*cuts, x))
         K, k = np.asarray(KERNEL(X[rows])), np.asarray(KERNEL(x[None], X[rows]))
         np.testing.assert_allclose(found[i], ridge_by_hand(K, R[rows], 0.3, counted[rows], k)[0], atol=1e-9)
-    for j in range(10):
-        row = 230 + j
-        left = np.flatnonzero(np.append(np.full(230, -1), groups) == groups[j])
+    labels = np.concatenate([10 + np.arange(230), groups])
+    for row in [3, 77, *range(230, 240)]:
+        left = np.flatnonzero(labels == labels[row])
         rows = np.setdiff1d(np.flatnonzero(own == own[row]), left)
         K, k = np.asarray(KERNEL(X[rows])), np.asarray(KERNEL(X[row : row + 1], X[rows]))
-        np.testing.assert_allclose(held_out[j], ridge_by_hand(K, R[rows], 0.3, counted[rows], k)[0], atol=1e-9)
+        np.testing.assert_allclose(held_out[row], ridge_by_hand(K, R[rows], 0.3, counted[rows], k)[0], atol=1e-9)
 
 
 def test_a_cell_that_cannot_be_cut_is_thinned_out_and_keeps_the_left_out_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_models, "SIZE", 20)
     X = np.ones((200, 2))
     R = np.random.default_rng(0).standard_normal((200, 1))
-    tree, held_out = fit_tree(
-        *grow(X, np.ones(2), 20, np.random.default_rng(0)), KERNEL, 1.0, Rows(X), R, np.arange(5), None
-    )
+    cuts = grow(X, np.ones(2), 20, np.random.default_rng(0))
+    tree, held_out = fit_tree(cuts, KERNEL, 1.0, Rows(X), R, np.arange(5), None)
     assert tree.n_cells == 1 and len(tree.rows) == 45 and set(range(195, 200)) <= set(tree.rows.tolist())
     rest = np.setdiff1d(tree.rows, [199])
-    assert held_out[4, 0] == pytest.approx(R[rest].mean())  # equal rows: the mean of the others
+    assert held_out[199, 0] == pytest.approx(R[rest].mean())  # equal rows: the mean of the others
 
 
 def test_cells_without_enough_rows_add_nothing() -> None:
     X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [5.3], [5.4], [5.5]])
     cuts = (np.array([0]), np.array([2.0]), np.array([[-1, -2]]))
-    tree, _ = fit_tree(*cuts, Laplacian(1.0), 0.1, Rows(X), np.ones((9, 1)), np.empty(0, dtype=np.intp), None)
-    found = LocalModel(Laplacian(1.0), X, (tree,), 0.1).predict(Rows(np.array([[0.1], [5.2]])))
+    tree, _ = fit_tree(cuts, Laplacian(1.0), 0.1, Rows(X), np.ones((9, 1)), np.empty(0, dtype=np.intp), None)
+    found = LocalModel(X, (tree,)).predict(Rows(np.array([[0.1], [5.2]])))
     assert found[0, 0] == 0.0 and found[1, 0] == pytest.approx(1.0)
 
 
@@ -132,14 +131,36 @@ def days(n: int = 1500, seed: int = 0) -> tuple[Any, Any]:
 
 
 def test_the_search_follows_the_column_that_the_rest_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_models, "CELL_ROWS", 150)
-    X, y = days(3000)
-    R = (y - np.sin(4.0 * X[:, 1]))[:, None]
-    smooth = LearnedKernel("a", Laplacian((9.0, 3.0, 3.0)), 1.0)
-    candidate = Candidate("a", "standard", "plain", Laplacian("median"))
+    monkeypatch.setattr(local_models, "CELL_ROWS", 100)
+    X, _ = days(3000)
+    rng = np.random.default_rng(2)
+    R = rng.standard_normal(30)[np.floor(30 * X[:, 0]).astype(int)][:, None] + 0.3 * rng.standard_normal((3000, 1))
+    smooth = LearnedKernel("a", Gaussian(1.0), 1.0)  # it follows no level of a day, only cells do
+    candidate = Candidate("a", "standard", "plain", Gaussian(1.0))
     search = LocalSearch(Rows(X), R, None, np.random.default_rng(0))
-    weights, _, alpha = search.run(candidate, smooth, relevance_of(smooth.kernel, 3))
-    assert weights[0] > 0.0 and weights[2] == 0.0 and alpha < 1.0  # nothing depends on the third column
+    weights, kernel, _ = search.run(candidate, smooth, np.ones(3))
+    assert weights[0] > 0.0 and weights[1] == weights[2] == 0.0 and kernel == smooth.kernel
+
+
+def test_a_second_tree_is_fitted_to_leave_one_out_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SIZE": 200, "CELL_ROWS": 100, "COMPARED": 3, "LEARNED": 2}.items():
+        monkeypatch.setattr(local_models, name, value)
+    X, y = days(900)
+    R = (y + np.sign(X[:, 2] - 0.5))[:, None]
+    state = LearnedKernel("a", Laplacian((3.0, 3.0, 3.0)), 1.0)
+    candidate = Candidate("a", "standard", "plain", Laplacian("median"))
+    groups = np.arange(40)
+    local, values = fit_local(candidate, state, Rows(X), R, groups, None, 0)
+    rest, left = R, np.zeros((40, 1))
+    for tree in local.trees:
+        again, held_out = fit_tree(
+            (tree.columns, tree.cuts, tree.children), tree.kernel, tree.alpha, Rows(X), rest, groups, None
+        )
+        np.testing.assert_allclose(again.dual, tree.dual)
+        rest, left = rest - held_out, left + held_out[-40:]
+    np.testing.assert_allclose(values, left, atol=1e-12)
+    assert np.mean((values - R[-40:]) ** 2) < 0.5 * np.var(R)
+    np.testing.assert_allclose(local.predict(Rows(X[:5])), local.refitted(Rows(X), R, None).predict(Rows(X[:5])))
 
 
 @pytest.fixture
@@ -196,7 +217,7 @@ def test_classes_have_local_models_too() -> None:
 def test_a_damaged_local_model_is_refused() -> None:
     X = np.random.default_rng(0).uniform(size=(100, 2))
     cuts = grow(X, np.ones(2), 30, np.random.default_rng(0))
-    tree = fit_tree(*cuts, KERNEL, 0.3, Rows(X), X[:, :1], np.empty(0, dtype=np.intp), None)[0]
+    tree = fit_tree(cuts, KERNEL, 0.3, Rows(X), X[:, :1], np.empty(0, dtype=np.intp), None)[0]
     tree._check_loaded()
     for change in (
         {"children": np.zeros_like(tree.children)},  # a circle
@@ -206,7 +227,7 @@ def test_a_damaged_local_model_is_refused() -> None:
     ):
         with pytest.raises(InputError, match="damaged"):
             replace(tree, **change)._check_loaded()
-    model = LocalModel(KERNEL, X, (tree,), 0.3)
+    model = LocalModel(X, (tree,))
     for damaged in (replace(model, X=X[:50]), replace(model, X=X[:, :1]), replace(model, trees=())):
         with pytest.raises(InputError, match="damaged"):
             damaged._check_loaded()

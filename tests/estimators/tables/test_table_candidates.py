@@ -105,6 +105,32 @@ def test_a_log_normal_target_is_predicted_by_its_mean() -> None:
     assert YEO_JOHNSON_MEAN not in {attempt.transform for attempt in absolute.result_.attempts}  # the median is best there
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_rows_weigh_candidates_by_their_evidence(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((80, 1))
+    noise = rng.standard_normal((80, 1))
+    P = [y + noise + spread * rng.standard_normal((80, 1)) for spread in (0.1, 0.12, 0.08, 0.15)] + [y + 1.5 * noise]
+    w = rng.uniform(0.5, 3.0, 80) if weighted else None
+    counted = np.ones(80) if w is None else w
+    losses = [np.mean((p - y) ** 2, axis=1) for p in P]
+    means = [float(sum(counted * part) / sum(counted)) for part in losses]
+    best = losses[int(np.argmin(means))]
+    expected = []
+    for part, mean in zip(losses, means, strict=True):
+        excess = part - best
+        middle = float(sum(counted * excess) / sum(counted))
+        error = float(np.sqrt(sum((counted * (excess - middle)) ** 2)) / sum(counted))
+        near = mean <= 1.25 * min(means)
+        expected.append((np.exp(-0.5 * middle / error) if error > 0 else 1.0) if near else 0.0)
+    assert expected[-1] == 0.0 and min(expected[:3]) > 0.03
+    expected = [weight if weight >= 0.03 * sum(expected) else 0.0 for weight in expected]
+    np.testing.assert_allclose(average(P, y, SQUARED.loss, w), np.array(expected) / sum(expected), rtol=1e-9)
+    same = average([P[0]] * 11, y, SQUARED.loss, w)
+    np.testing.assert_allclose(np.sort(same)[-8:], 1 / 8)
+    assert same.max() == pytest.approx(1 / 8) and average([y, y + 1.0], y, SQUARED.loss, w).tolist() == [1.0, 0.0]
+
+
 def test_weights_across_folds_do_not_see_the_targets_of_their_fold() -> None:
     rng = np.random.default_rng(0)
     y, folds = rng.standard_normal((30, 1)), np.arange(30) % 3

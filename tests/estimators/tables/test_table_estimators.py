@@ -175,7 +175,7 @@ def test_without_a_limit_several_candidates_are_averaged() -> None:
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(90)
     model = TableRegressor(random_state=0).fit(X, y)
     assert len({attempt.label.split(",")[0] for attempt in model.result_.attempts}) >= 4
-    assert 1 <= len(model.members_) <= 4
+    assert 1 <= len(model.members_) <= 8
     best = min(attempt.error for attempt in model.result_.attempts if attempt.complete)
     assert model.result_.error <= 1.1 * best  # its weights are chosen without the rows that it is measured on
 

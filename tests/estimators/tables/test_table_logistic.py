@@ -60,7 +60,7 @@ def test_many_classes_are_fitted_one_against_the_rest() -> None:
 def test_the_work_bounds_the_landmarks() -> None:
     assert logistic.landmarks_for(300, 2, 400) == 300
     assert logistic.landmarks_for(2000, 2, 400) == 400
-    assert logistic.landmarks_for(2000, 26, 400) < 400
+    assert logistic.landmarks_for(2000, 26, 400, logistic.SEARCH_WORK) < 400
 
 
 def only_refits(monkeypatch: pytest.MonkeyPatch) -> None:

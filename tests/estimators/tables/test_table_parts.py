@@ -10,7 +10,7 @@ import pytest
 from mercer import Gaussian, Laplacian, PowerExponential, TableClassifier, TableRegressor
 from mercer.estimators.tables import fitting, ridge
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
-from mercer.estimators.tables.fitting import COUNTS, FREE, Pace, measured_pace, within
+from mercer.estimators.tables.pace import COUNTS, FREE, Pace, measured_pace, within
 from mercer.estimators.tables.search import CandidateSearch, Effort, Objective, Tables
 from mercer.inputs import Rows
 from mercer.linalg.ridge.dual import DualFit

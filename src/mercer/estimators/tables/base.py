@@ -21,6 +21,7 @@ from mercer.estimators.tables.fitting import OF_NUMBERS, OF_SCORES, Fitting, Mem
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
 from mercer.estimators.tables.layout import Layout, later_rows, latest_rows, layout_of
 from mercer.estimators.tables.logistic import LandmarkFeatures
+from mercer.estimators.tables.many_rows import in_single_precision
 from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
@@ -293,9 +294,9 @@ class TableEstimator(BaseEstimator):
         """Return the mean squared change of the prediction if a column is taken from another row, by table column."""
         if len(names) > MEASURED_COLUMNS:
             return np.empty(0)
-        values = len(names) * sum(len(member.model.dual) for member in self.members_)  # of one row
         if len(self._used) == 1:
             return np.array([float(name == self._used[0].name) for name in names])
+        values = len(names) * sum(len(member.model.dual) for member in self.members_)  # of one row
         count = min(MEASURED, max(20, VALUES // values))
         rows = {rule: table.take(slice(0, count)) for rule, table in inputs.items()}
         base = self.scores(rows)
@@ -361,7 +362,10 @@ class TableEstimator(BaseEstimator):
                 model = features.fit(targets, 1.0 / alpha, np.empty(0, dtype=np.intp), rows.weights)[0]
             else:
                 model = ridge.fit(kernel, Z, targets, alpha, None if whole else count, weights=rows.weights)
-            again.append(replace(member, model=replace(model, rows=rows.kept[model.numbers()])))
+            local = member.local
+            if local is not None:
+                local = local.refitted(Z, targets - in_single_precision(model, Z), rows.weights)
+            again.append(replace(member, model=replace(model, rows=rows.kept[model.numbers()]), local=local))
         return self.with_members(again)._redated(columns)
 
     def _redated(self, columns: list[Column]) -> Self:

@@ -100,7 +100,7 @@ def _background(member: Member, given: dict[str, Rows] | None) -> Any:
 
 
 def _member(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:
-    if member.transform.is_linear:
+    if member.transform.is_linear and member.local is None:
         try:
             return _closed(member, x, rest, groups, output)
         except CapabilityError:
@@ -144,7 +144,7 @@ def _closed(member: Member, x: Any, rest: Any, groups: list[list[int]], output: 
 
 
 def _values(member: Member, rows: Any, output: int) -> Floats:  # -> (r,)
-    return np.asarray(member.transform.backward(member.model.predict(rows))[:, output])
+    return np.asarray(member.transform.backward(member.function(rows))[:, output])
 
 
 def _subsets(member: Member, x: Any, rest: Any, groups: list[list[int]], output: int) -> Shares:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as la
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import plural
@@ -18,8 +17,11 @@ from mercer.estimators.tables.candidates import Candidate, LearnedKernel, candid
 from mercer.estimators.tables.encoding import COLUMNS, Encoder, Encoding, encode, encoders_of
 from mercer.estimators.tables.kernels import by_number, encoders_for, product_kernel
 from mercer.estimators.tables.layout import Layout
+from mercer.estimators.tables.local_models import SIZE, TREES, LocalModel, fit_local
 from mercer.estimators.tables.logistic import LANDMARKS as LOGISTIC_LANDMARKS
 from mercer.estimators.tables.logistic import REFITTED, LandmarkFeatures, LogisticRefit, landmarks_for
+from mercer.estimators.tables.many_rows import in_single_precision
+from mercer.estimators.tables.pace import measured_pace, within
 from mercer.estimators.tables.search import (
     FEW_ROWS,
     FINALISTS,
@@ -33,6 +35,7 @@ from mercer.estimators.tables.search import (
     Trial,
     across,
     average,
+    greedy,
     some,
 )
 from mercer.estimators.tables.targets import LOGISTIC, YEO_JOHNSON, Transform, transform_of
@@ -59,18 +62,18 @@ SEARCHING, FINAL = 0.45, 0.3
 #: Rows fitted exactly, at most; landmarks beyond; rows that judge the finalists if there are more than are searched.
 EXACT, LANDMARKS, JUDGES = 12_000, 2000, 1500
 
-#: Bounds of the number of landmarks of a member: rows times landmarks squared are about WORK; members beyond MANY rows.
-MOST_LANDMARKS, FEWEST_LANDMARKS, WORK, MANY, MEMBERS_OF_MANY = 3000, 500, 1.2e12, 50_000, 2
+#: Landmarks below which a logistic refit of all rows is worse than ridges with many more.
+FEWEST_LOGISTIC = 250
 
-#: Rows on which the speed of this machine is measured, and rows below which the final fit is never limited by time.
-TIMED, FREE = 800, 1000
+#: Bounds of the number of landmarks of a member: rows times landmarks squared are about WORK; members beyond MANY rows.
+MOST_LANDMARKS, FEWEST_LANDMARKS, WORK, MANY, MEMBERS_OF_MANY = 3000, 500, 4e11, 50_000, 2
+
+#: Rows from which local models are tried beside landmarks, and fits of a cell that their choices cost.
+FEWEST_LOCAL, COMPARISONS = 20_000, 30
 
 #: Rows up to which predictions are in double precision; largest error beyond, of class scores and as a share of the held-out
 #: error of numbers.
 FEW_PREDICTED, OF_SCORES, OF_NUMBERS = 10_000, 1e-3, 0.01
-
-#: Numbers of landmarks that are tried under a time limit, and products of an (n, m) factor that they cost.
-COUNTS, PASSES = (2000, 1400, 1000, 700, 500, 350, 250, 150, 100, 50), 3.0
 
 
 @record()
@@ -85,6 +88,7 @@ class Member:
         "model.intercept": "float (t,)",
         "weight": "float",
         "scaling": "text",
+        "local": "absent | None | a LocalModel",
     }
 
     label: str
@@ -92,15 +96,22 @@ class Member:
     transform: Transform
     model: DualFunction
     weight: float
+    local: LocalModel | None = None  # of what the model misses; for linear transforms
 
     def predict(self, inputs: dict[str, Rows], allowed: float = 0.0) -> Floats:  # -> (n, t)
         """Return predictions in the units of the targets; many rows with an error of at most `allowed`."""
         rows = inputs[self.scaling]
         if len(rows) <= FEW_PREDICTED or not allowed > 0.0:
-            return self.transform.backward(self.model.predict(rows))
+            return self.transform.backward(self.function(rows))
         from mercer.estimators.tables.many_rows import predicted
 
-        return predicted(self.model, rows, self.transform.backward, allowed)
+        found = predicted(self.model, rows, self.transform.backward, allowed)
+        return found if self.local is None else found + self.local.predict(rows) * self.transform.spread
+
+    def function(self, rows: Any) -> Floats:  # -> (n, t)
+        """Return the fitted function at encoded rows, before the transform is undone."""
+        found = self.model.predict(rows)
+        return found if self.local is None else found + self.local.predict(Rows(getattr(rows, "data", rows)))
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,7 @@ class Fitting:
         self.mixed = COLUMNS in self.encoders
         self.inputs = encode(self.encoders, columns)
         self.said: list[str] = []  # notes on time
+        self._taken: tuple[Indices, dict[str, Rows], dict[str, Rows]] | None = None
 
     def run(self) -> Outcome:
         """Search on some rows, then fit the chosen states on all of them."""
@@ -164,12 +176,12 @@ class Fitting:
             self._try_without_time(rows)
         search = self._search(rows, self.listed())
         done = search.complete()
-        self._taken: tuple[Indices, dict[str, Rows], dict[str, Rows]] | None = None
         if not done:
             raise search.effort.nothing()
         tested = search.tables.tested
         targets = search.tables.targets[tested]
-        if self.labels is not None and self.given is None:
+        enough = landmarks_for(n, self.targets.shape[1], LOGISTIC_LANDMARKS) >= min(n, FEWEST_LOGISTIC)
+        if self.labels is not None and self.given is None and enough:
             linear = [trial for trial in done[REFITTED:] if trial.candidate.linear]
             done += LogisticRefit(search, done[:REFITTED] + linear, self.seed).run()
         counted = some(search.tables.weights, tested)
@@ -284,6 +296,12 @@ class Fitting:
         folds = group_folds(groups, n_folds, self.rng, labels)
         return Tables(inputs, self.targets[rows], _renumbered(folds), groups, None, some(self.weights, rows))
 
+    def _inputs_of(self, rows: Indices) -> dict[str, Rows]:
+        """Return some rows in every scaling; for the rows of the last call, the same ones with all that they remember."""
+        if self._taken is None or self._taken[0] is not rows or self._taken[1] is not self.inputs:
+            self._taken = rows, self.inputs, {rule: table.take(rows) for rule, table in self.inputs.items()}
+        return self._taken[2]
+
     def effort(self) -> Effort:
         """Return the runner of candidates with its deadline."""
         return Effort(np.inf if self.seconds is None else self.started + SEARCHING * self.seconds, self.tell)
@@ -295,18 +313,15 @@ class Fitting:
 
     def tell(self, what: str) -> None:
         """Show which fit starts."""
-    def _inputs_of(self, rows: Indices) -> dict[str, Rows]:
-        """Return some rows in every scaling; for the rows of the last call, the same ones with all that they remember."""
-        if self._taken is None or self._taken[0] is not rows or self._taken[1] is not self.inputs:
-            self._taken = rows, self.inputs, {rule: table.take(rows) for rule, table in self.inputs.items()}
-        return self._taken[2]
-
         self.steps += 1
         self.meter.label = f"fit: {what}"
         self.meter(self.steps, max(self.steps, self.total))
 
     def _search(self, rows: Indices, tried: list[Candidate]) -> CandidateSearch:
         tables, effort = self.tables(rows), self.effort()
+        for candidate in tried:
+            if candidate.scaling == COLUMNS and not candidate.kernel.unresolved:
+                candidate.kernel.encode(tables.inputs[COLUMNS])  # folds share what is counted in molecules
         search = CandidateSearch(tables, self.objective, effort)
         self.expect(len(tried), tables.n_folds)
         search.run([replace(candidate, transform=self.objective.transforms[0]) for candidate in tried])
@@ -318,9 +333,6 @@ class Fitting:
 
     def _repeat(self, search: CandidateSearch, rows: Indices) -> None:
         """Take means over further random folds of few rows: which rows share a fold decides less."""
-        for candidate in tried:
-            if candidate.scaling == COLUMNS and not candidate.kernel.unresolved:
-                candidate.kernel.encode(tables.inputs[COLUMNS])  # folds share what is counted in molecules
         in_time = self.layout is not None and self.layout.places is not None
         if self.given is not None or in_time or len(rows) >= FEW_ROWS:
             return
@@ -358,6 +370,8 @@ class Fitting:
         first = len(rows) - len(groups)
         for one in picked:  # one after the other: each may fill the memory
             candidate, state = one.trial.candidate, one.state
+            if candidate.scaling == COLUMNS and landmarks is None:
+                state.kernel.encode(self.inputs[COLUMNS])  # members share it, too
             transform = transform_of(candidate.transform, self.targets[rows], some(self.weights, rows))
             if state.noise:
                 transform = replace(transform, noise=np.full(self.targets.shape[1], state.noise))
@@ -369,8 +383,6 @@ class Fitting:
             else:
                 model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, w)
                 F = Y[first:] - residuals
-            if candidate.scaling == COLUMNS and landmarks is None:
-                state.kernel.encode(self.inputs[COLUMNS])  # members share it, too
             model = replace(model, rows=rows[model.numbers()])
             members.append(Member(one.trial.label, candidate.scaling, transform, model, one.weight))
             predictions.append(transform.backward(F))
@@ -388,17 +400,60 @@ class Fitting:
         rest = others[~np.isin(others, np.concatenate([judges, near]))]
         order = np.concatenate([rows, rest, near, judges])
         members, predictions = self._members(picked, order, groups)
+        members, predictions, origins = self._with_local(members, predictions, picked, order, groups)
         predictions = [part[len(near) :] for part in predictions]
         targets, counted = self.targets[judges], some(self.weights, judges)
-        weights = average(predictions, targets, self.objective.loss, counted)
+        weights = greedy(predictions, targets, self.objective.loss, counted)
         held_out = sum((w * p for w, p in zip(weights, predictions, strict=True)), np.zeros(targets.shape))
         kept = [(i, float(weight)) for i, weight in enumerate(weights) if weight > 0]
         chosen = tuple(replace(members[i], weight=w) for i, w in kept)
         judged = {rule: table.take(judges) for rule, table in self.inputs.items()}
-        final = [replace(picked[i], weight=w) for i, w in kept]
+        for i, _ in kept:
+            if members[i].local is not None:
+                self._say_local(members[i], predictions[i], predictions[origins[i]], targets, counted)
+        shares = np.bincount(origins, weights, len(picked))
+        final = [replace(one, weight=float(share)) for one, share in zip(picked, shares, strict=True)]
         found = self._outcome(search, chosen, final, judged, targets, held_out, counted)
         own = None if self.layout is None or self.layout.groups is None else self.layout.take(judges).groups
         return replace(found, groups=own)
+
+    def _with_local(
+        self, members: tuple[Member, ...], predictions: list[Floats], picked: list[_Picked], order: Indices, groups: Indices
+    ) -> tuple[tuple[Member, ...], list[Floats], list[int]]:
+        """Return the members with one more: the heaviest with local models of what it misses; and the origin of each."""
+        origins = list(range(len(members)))
+        n, t = len(order), self.targets.shape[1]
+        able = [i for i in origins if members[i].transform.is_linear and not members[i].transform.link
+                and _is_matrix(self.inputs[members[i].scaling])]  # fmt: skip
+        if not able or self.given is not None or self._landmarks(n) is None or n < FEWEST_LOCAL:
+            return members, predictions, origins
+        first = max(able, key=lambda i: members[i].weight)
+        member, one = members[first], picked[first]
+        Z, w = self.inputs[member.scaling].take(order), some(self.weights, order)
+        width = Z.data.shape[1]
+        if 8.0 * n * (2 * width + 4 * t) > self.budget or not self._time_for_cells(one, Z):
+            return members, predictions, origins
+        self.tell("local models")
+        R = member.transform.forward(self.targets[order]) - in_single_precision(member.model, Z)
+        local, values = fit_local(one.trial.candidate, one.state, Z, R, groups, w, self.seed)
+        found = predictions[first] + values * member.transform.spread
+        return (*members, replace(member, local=local)), [*predictions, found], [*origins, first]
+
+    def _time_for_cells(self, one: _Picked, Z: Rows) -> bool:
+        """Return whether local models can be fitted before the time limit."""
+        if self.seconds is None:
+            return True
+        pace = measured_pace(one.state.kernel, Z)
+        cells = COMPARISONS + TREES * len(Z) / SIZE
+        return time.perf_counter() - self.started + cells * pace.exact(SIZE) < self.seconds
+
+    def _say_local(self, member: Member, own: Floats, before: Floats, targets: Floats, counted: Floats | None) -> None:
+        assert member.local is not None
+        objective = self.objective
+        old, new = (objective.reported(objective.mean(F, targets, counted)) for F in (before, own))
+        cells = sum(tree.n_cells for tree in member.local.trees)
+        what = f"held-out {objective.measure} of {member.label} from {old:.4g} to {new:.4g}"
+        self.said.append(f"local ridges in {cells:,} cells of similar rows change the {what}")
 
     def _outcome(
         self, search: CandidateSearch, members: tuple[Member, ...], picked: list[_Picked], judged: dict[str, Rows],
@@ -514,50 +569,6 @@ def _renumbered(folds: Indices) -> Indices:
     return np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
 
 
-# -- the time of the final fit -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Seconds per kernel value and per multiplication of a factorization."""
-
-    value: float
-    product: float
-
-    def exact(self, n: int) -> float:
-        """Return the seconds of an exact fit on n rows."""
-        return self.value * n**2 + self.product * n**3 / 3.0
-
-    def landmarks(self, n: int, m: int) -> float:
-        """Return the seconds of a fit on n rows in the span of m landmarks."""
-        return self.value * n * m + PASSES * self.product * n * m**2
-
-
-def measured_pace(kernel: Kernel, Z: Rows) -> Pace:
-    """Return the pace of a kernel measured on some rows; a first call loads compiled code."""
-    part = Z.take(slice(0, TIMED))
-    kernel(part.take(slice(0, 10)))
-    start = time.perf_counter()
-    K = np.asarray(kernel(part), dtype=np.float64)
-    middle = time.perf_counter()
-    n = len(K)
-    K.flat[:: n + 1] += 1.0 + float(np.trace(K)) / n
-    la.lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
-    end = time.perf_counter()
-    return Pace((middle - start) / n**2, 3.0 * (end - middle) / n**3)
-
-
-def within(pace: Pace, n: int, members: int, seconds: float) -> tuple[int, int | None]:
-    """Return how many members are fitted and with how many landmarks (None: exactly): the best choice that ends in time.
-
-    Members are reduced first, because one exact model is better than a mean of approximate ones.
-    """
-    if n <= FREE:
-        return members, None
-    for count in range(members, 0, -1):
-        if count * pace.exact(n) <= seconds:
-            return count, None
-    for m in COUNTS:
-        if m < n and members * pace.landmarks(n, m) <= seconds:
-            return members, m
-    return 1, min(COUNTS[-1], n)
+def _is_matrix(rows: Rows) -> bool:
+    """Return whether encoded rows are vectors."""
+    return isinstance(rows.data, np.ndarray) and rows.data.ndim == 2 and rows.data.dtype == np.float64

@@ -1,14 +1,15 @@
 """Local models: ridges in the cells of trees, which add what a function in the span of landmarks misses.
 
 With many rows a few thousand landmarks give a smooth function. What is left is fitted exactly in cells of about a thousand
-similar rows, which costs little. Which columns the cells follow is chosen by leave-one-out errors in some of them, and the
-kernel is learned inside some of them. Two trees with different cuts are averaged.
+similar rows, which costs little. Which column the cells follow is chosen by leave-one-out errors in some of them, and the
+kernel is learned inside some of them. The next tree, whose cells may follow another column, is fitted to the leave-one-out
+residuals of the first, because those of the fit itself are too small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,14 +25,11 @@ from mercer.kernels.base import Kernel
 from mercer.numeric.threads import cpu_count, one_thread, run
 from mercer.registry import record
 
-#: Rows of a cell at most when it is cut, and trees.
-SIZE, TREES = 2000, 2
+#: Rows of a cell at most when it is cut; trees at most, and rows of all trees together; smallest gain of a tree.
+SIZE, TREES, FITTED, GAIN = 2000, 3, 600_000, 0.002
 
 #: Cells that compare columns, and their rows; cells in which a kernel is learned; columns that are compared.
-COMPARED, CELL_ROWS, LEARNED, COLUMNS = 5, 1000, 3, 12
-
-#: Weights of a second column beside the best one, and second columns.
-SECOND_WEIGHTS, SECONDS = (1.0, 0.25), 3
+COMPARED, CELL_ROWS, LEARNED, COLUMNS = 8, 800, 4, 12
 
 #: A cut leaves at least this share of the rows of a cell on each side; rows that measure the spread of a cell.
 SMALLER, MEASURED = 0.15, 4000
@@ -53,8 +51,11 @@ class Tree:
         "starts": "int (_,) >= 0",
         "dual": "float (p, t)",
         "intercepts": "float (_, t)",
+        "alpha": "float",
     }
 
+    kernel: Kernel
+    alpha: float
     columns: Indices  # (k,)
     cuts: Floats  # (k,)
     children: Indices  # (k, 2) later nodes, or -1 - c for cell c
@@ -81,7 +82,7 @@ class Tree:
         """Return the cell of every row."""
         return cells_of(self.columns, self.cuts, self.children, X)
 
-    def predict(self, kernel: Kernel, known: Floats, X: Floats) -> Floats:  # (n, d), (m, d) -> (m, t)
+    def predict(self, known: Floats, X: Floats) -> Floats:  # (n, d), (m, d) -> (m, t)
         """Return the function of its cell at every new row."""
         own = self.cells_of(X)
         order = np.argsort(own, kind="stable")
@@ -91,7 +92,7 @@ class Tree:
         def work(cell: int, worker: int) -> None:
             new, part = order[bounds[cell] : bounds[cell + 1]], slice(self.starts[cell], self.starts[cell + 1])
             if len(new):
-                function = DualFunction(kernel, known[self.rows[part]], self.dual[part], self.intercepts[cell])
+                function = DualFunction(self.kernel, known[self.rows[part]], self.dual[part], self.intercepts[cell])
                 with one_thread():
                     out[new] = function.predict(X[new])
 
@@ -102,14 +103,12 @@ class Tree:
 @record()
 @dataclass(frozen=True)
 class LocalModel:
-    """The mean over trees of ridges in cells, in the units that a member learns its targets in."""
+    """The sum over trees of ridges in cells, in the units that a member learns its targets in."""
 
-    _stored: ClassVar[dict[str, str]] = {"X": "float (n, d)", "trees": "each _: a Tree", "alpha": "float"}
+    _stored: ClassVar[dict[str, str]] = {"X": "float (n, d)", "trees": "each _: a Tree"}
 
-    kernel: Kernel
     X: Floats  # (n, d)
     trees: tuple[Tree, ...]
-    alpha: float
 
     def _check_loaded(self) -> None:
         for tree in self.trees:
@@ -123,15 +122,22 @@ class LocalModel:
     def predict(self, rows: Rows) -> Floats:  # -> (m, t)
         """Return the function at new rows."""
         X = np.asarray(rows.data, dtype=np.float64)
-        parts = [tree.predict(self.kernel, self.X, X) for tree in self.trees]
-        return np.asarray(sum(parts) / len(parts))
+        return np.asarray(sum(tree.predict(self.X, X) for tree in self.trees))
 
     def refitted(self, Z: Rows, R: Floats, weights: Floats | None) -> LocalModel:  # (n, d), (n, t), (n,)
-        """Return the model with the same cuts, kernel and penalty for other rows."""
-        nobody = np.empty(0, dtype=np.intp)
-        trees = [fit_tree(tree.columns, tree.cuts, tree.children, self.kernel, self.alpha, Z, R, nobody, weights)[0]
-                 for tree in self.trees]  # fmt: skip
-        return replace(self, X=np.asarray(Z.data, dtype=np.float64), trees=tuple(trees))
+        """Return the model with the same cuts, kernels and penalties for other rows."""
+        trees = []
+        for old in self.trees:
+            tree, held_out = fit_tree((old.columns, old.cuts, old.children), old.kernel, old.alpha, Z, R, NOBODY, weights)
+            trees.append(tree)
+            R = R - held_out
+        return LocalModel(np.asarray(Z.data, dtype=np.float64), tuple(trees))
+
+
+#: Columns, places and children of the cuts of a tree.
+Cuts = tuple[Indices, Floats, Indices]
+
+NOBODY = np.empty(0, dtype=np.intp)
 
 
 def cells_of(columns: Indices, cuts: Floats, children: Indices, X: Floats) -> Indices:  # (k,), (k,), (k, 2), (n, d) -> (n,)
@@ -148,9 +154,7 @@ def cells_of(columns: Indices, cuts: Floats, children: Indices, X: Floats) -> In
     return -1 - node
 
 
-def grow(
-    X: Floats, weights: Floats, size: int, rng: np.random.Generator
-) -> tuple[Indices, Floats, Indices]:  # (n, d), (d,) -> (k,), (k,), (k, 2)
+def grow(X: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Cuts:  # (n, d), (d,)
     """Return cuts near the median of the column with the largest weighted spread, until cells have at most `size` rows."""
     columns: list[int] = []
     cuts: list[float] = []
@@ -198,41 +202,41 @@ def _cut(X: Floats, rows: Indices, weights: Floats, rng: np.random.Generator) ->
 
 
 def fit_tree(
-    columns: Indices, cuts: Floats, children: Indices, kernel: Kernel, alpha: float, Z: Rows, R: Floats, groups: Indices,
-    weights: Floats | None,
-) -> tuple[Tree, Floats]:  # (n, d), (n, t), (m,), (n,) -> tree, (m, t)  # fmt: skip
-    """Return ridges in the cells of a tree, and the values at the last m rows, each left out with the rows of its group.
+    cuts: Cuts, kernel: Kernel, alpha: float, Z: Rows, R: Floats, groups: Indices, weights: Floats | None
+) -> tuple[Tree, Floats]:  # (n, d), (n, t), (m,), (n,) -> tree, (n, t)
+    """Return ridges in the cells of a tree, and their values at every row, which is left out of its cell.
 
-    A cell that no cut divides uses 2 SIZE of its rows at most. A cell without a solution adds nothing.
+    Each of the last m rows is left out with those of its group. A cell that no cut divides uses 2 SIZE of its rows at most;
+    it adds nothing at the others, and neither does a cell without a solution.
     """
     X = np.asarray(Z.data, dtype=np.float64)
-    first = len(X) - len(groups)
-    own = cells_of(columns, cuts, children, X)
-    n_cells = int(children.min(initial=-1) * -1) if len(cuts) else 1
-    order = np.argsort(own, kind="stable")  # ascending inside a cell: those left out come last
+    n, first = len(X), len(X) - len(groups)
+    own = cells_of(*cuts, X)
+    n_cells = -int(cuts[2].min()) if len(cuts[1]) else 1
+    order = np.argsort(own, kind="stable")  # ascending inside a cell: those of the groups come last
     bounds = np.searchsorted(own[order], np.arange(n_cells + 1))
     parts = [_thinned(order[bounds[c] : bounds[c + 1]], first) for c in range(n_cells)]
     starts = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.intp)
     dual, intercepts = np.zeros((starts[-1], R.shape[1])), np.zeros((n_cells, R.shape[1]))
-    held_out = np.zeros((len(groups), R.shape[1]))
+    held_out = np.zeros(R.shape)
+    together = np.concatenate([np.arange(first), n + groups])
 
     def work(cell: int, worker: int) -> None:
         rows = parts[cell]
-        last = rows[rows >= first]
-        if len(rows) - len(last) < ridge_rows(len(last)):
+        if int(np.sum(rows < first)) < ridge_rows(int(np.sum(rows >= first))):
             return
         try:
             with one_thread():
                 function, residuals = ridge.fit_and_leave_out(
-                    kernel, Z.take(rows), R[rows], alpha, groups[last - first], weights=some(weights, rows)
+                    kernel, Z.take(rows), R[rows], alpha, together[rows], weights=some(weights, rows)
                 )
         except NumericalError:
             return
         dual[starts[cell] : starts[cell + 1]], intercepts[cell] = function.dual, function.intercept
-        held_out[last - first] = R[last] - residuals
+        held_out[rows] = np.where(residuals < ridge.UNDETERMINED, R[rows] - residuals, 0.0)
 
     run(range(n_cells), work, cpu_count())
-    return Tree(columns, cuts, children, np.concatenate(parts), starts, dual, intercepts), held_out
+    return Tree(kernel, alpha, *cuts, np.concatenate(parts), starts, dual, intercepts), held_out
 
 
 def ridge_rows(left_out: int) -> int:
@@ -271,8 +275,11 @@ class LocalSearch:
         return self.rng.permutation(np.concatenate([inside, rest]))
 
     def error(self, cells: Sequence[Indices], kernel: Kernel, alpha: float) -> float:
-        """Return the sum of squared leave-one-out residuals in some cells divided by that of the residuals as they are."""
-        sums = np.zeros((len(cells), 2))
+        """Return the mean squared leave-one-out residual divided by that of the residuals as they are, a mean over cells.
+
+        The mean is geometric: in a sum, the few cells with the largest residuals would decide.
+        """
+        ratios = np.ones(len(cells))
 
         def work(place: int, worker: int) -> None:
             rows = cells[place]
@@ -280,30 +287,26 @@ class LocalSearch:
                 found = ridge.solve(np.asarray(kernel(self.Z.take(rows)), dtype=np.float64), self.R[rows], alpha,
                                     some(self.weights, rows))  # fmt: skip
             before = ridge.mean_square(self.R[rows], some(self.weights, rows))
-            sums[place] = (before if found is None else found.error), before
+            if found is not None and before > 0.0:
+                ratios[place] = max(found.error / before, 1e-12)
 
         run(range(len(cells)), work, cpu_count())
-        after, before = sums.sum(axis=0)
-        return float(after / before) if before > 0 else 1.0
+        return float(np.exp(np.mean(np.log(ratios))))
 
     def run(self, candidate: Candidate, state: LearnedKernel, relevance: Floats) -> tuple[Floats, Kernel, float]:
-        """Return weights of the columns, the kernel and the penalty of cells; `relevance` (d,) is that of a metric."""
+        """Return weights of the columns, the kernel and the penalty of cells; `relevance` (d,) is that of a metric.
+
+        Cells follow one column, or all of them by their relevance.
+        """
+        d = len(self.unit)
         metric = self.unit * relevance / max(float(relevance.max(initial=0.0)), 1e-300)
+        alone = [self.unit * (np.arange(d) == j) for j in np.argsort(-relevance, kind="stable")[:COLUMNS]]
         kernel, alpha = self.kept(state, metric)
-        best = (self.error([self.cell(c, metric) for c in self.centers], kernel, alpha), metric)
-        alone = []
-        for column in np.argsort(-relevance, kind="stable")[:COLUMNS].tolist():
-            weights = self.unit * (np.arange(len(metric)) == column)
-            found = self.error([self.cell(c, weights) for c in self.centers], kernel, alpha)
-            alone.append((found, column))
+        best = (np.inf, metric)
+        for weights in [metric, *alone]:
+            cells = [self.cell(center, weights) for center in self.centers]
+            found = min(self.error(cells, kernel, alpha), self.error(cells, kernel, 10.0 * alpha))
             best = min(best, (found, weights), key=lambda pair: pair[0])
-        alone.sort()
-        for _, second in alone[1 : 1 + SECONDS]:
-            for share in SECOND_WEIGHTS:
-                weights = self.unit * (np.arange(len(metric)) == alone[0][1])
-                weights[second] = share * self.unit[second]
-                found = self.error([self.cell(c, weights) for c in self.centers], kernel, alpha)
-                best = min(best, (found, weights), key=lambda pair: pair[0])
         return best[1], *self.kernel(candidate, state, best[1])
 
     def kept(self, state: LearnedKernel, weights: Floats) -> tuple[Kernel, float]:
@@ -340,20 +343,22 @@ def fit_local(
 ) -> tuple[LocalModel, Floats]:  # (n, d), (n, t), (m,), (n,) -> model, (m, t)
     """Return local models of residuals, and their values at the last m rows, each left out with the rows of its group.
 
-    Neither the columns of the cuts nor the kernel depend on the residuals of these rows.
+    Columns of cuts, kernels and the number of trees do not depend on the residuals of these rows.
     """
     rng = np.random.default_rng(seed)
-    first = len(R) - len(groups)
-    known = slice(0, first)
-    search = LocalSearch(Z.take(known), R[known], some(weights, known), rng)
-    followed, kernel, alpha = search.run(candidate, state, relevance_of(state.kernel, search.X.shape[1]))
-    trees, values = [], []
-    for _ in range(TREES):
-        cuts = grow(search.X, followed, SIZE, rng)
-        tree, held_out = fit_tree(*cuts, kernel, alpha, Z, R, groups, weights)
+    n, first = len(R), len(R) - len(groups)
+    known, start = slice(0, first), R
+    trees: list[Tree] = []
+    for _ in range(min(TREES, max(1, FITTED // n))):
+        search = LocalSearch(Z.take(known), R[known], some(weights, known), rng)
+        followed, kernel, alpha = search.run(candidate, state, relevance_of(state.kernel, search.X.shape[1]))
+        tree, held_out = fit_tree(grow(search.X, followed, SIZE, rng), kernel, alpha, Z, R, groups, weights)
+        before, after = (ridge.mean_square(part[known], some(weights, known)) for part in (R, R - held_out))
+        if trees and after > (1.0 - GAIN) * before:
+            break
         trees.append(tree)
-        values.append(held_out)
-    return LocalModel(kernel, np.asarray(Z.data, dtype=np.float64), tuple(trees), alpha), np.mean(values, axis=0)
+        R = R - held_out
+    return LocalModel(np.asarray(Z.data, dtype=np.float64), tuple(trees)), (start - R)[first:]
 
 
 def relevance_of(kernel: Kernel, d: int) -> Floats:  # -> (d,)

@@ -23,8 +23,8 @@ from mercer.linalg.logistic import HeldFeatures, fit_features, held_out_last
 #: Values of C that are tried, divided by the mean of k(x, x).
 PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0)
 
-#: Landmarks of a refit: on rows of the search, and on all rows. Multiplications of a search that a refit may cost.
-SEARCHED_LANDMARKS, LANDMARKS, MOST_WORK = 400, 1200, 4e10
+#: Landmarks of a refit: on rows of the search, and on all rows. Multiplications that it may cost there.
+SEARCHED_LANDMARKS, LANDMARKS, SEARCH_WORK, WORK = 400, 1200, 4e10, 2e11
 
 #: Newton's method: relative gain of the last step, and steps at most.
 TOL, STEPS = 1e-6, 30
@@ -59,10 +59,10 @@ class LandmarkFeatures:
         return DualFunction(self.kernel, self.own.landmarks, self.own.expansion(V), b, 1.0 / C, self.own.index), F
 
 
-def landmarks_for(n: int, n_classes: int, most: int) -> int:
+def landmarks_for(n: int, n_classes: int, most: int, work: float = WORK) -> int:
     """Return how many landmarks the work allows for n rows; each class beyond two is a fit of its own."""
     fits = 1 if n_classes == 2 else n_classes
-    return int(min(most, n, (MOST_WORK / (20.0 * fits * n)) ** 0.5))
+    return int(min(most, n, (work / (20.0 * fits * n)) ** 0.5))
 
 
 class LogisticRefit:
@@ -71,7 +71,7 @@ class LogisticRefit:
     def __init__(self, search: CandidateSearch, trials: list[Trial], seed: int) -> None:
         self.search, self.seed = search, seed
         tables = search.tables
-        self.count = landmarks_for(len(tables.targets), tables.targets.shape[1], SEARCHED_LANDMARKS)
+        self.count = landmarks_for(len(tables.targets), tables.targets.shape[1], SEARCHED_LANDMARKS, SEARCH_WORK)
         self.link = transform_of(LOGISTIC, tables.targets)
         names = [f"{trial.label}, logistic" for trial in trials]
         self.sources = {

@@ -28,7 +28,7 @@ from mercer.estimators.tables.search import (
     Objective,
     Tables,
     Trial,
-    average,
+    greedy,
     mean_loss,
     some,
 )
@@ -186,7 +186,7 @@ class QuantileSearch(CandidateSearch):
         tested = self.tables.tested
         counted = some(self.tables.weights, tested)
         predictions = [trial.predictions[tested] for trial in done]
-        weights = average(predictions, self.tables.targets[tested], pinball(tau), counted)
+        weights = greedy(predictions, self.tables.targets[tested], pinball(tau), counted)
         chosen = [Pick(t, t.settled(), float(w)) for t, w in zip(done, weights, strict=True) if w > 0]
         zero = np.zeros(int(tested.sum()))
         return chosen, sum((pick.weight * pick.trial.predictions[tested, 0] for pick in chosen), zero)
