@@ -101,11 +101,13 @@ def ace(most: int) -> None:
     best_new = min((m for m in methods if m.startswith("2025")), key=means.__getitem__)
     heads = "  ".join(f"{head:>13s}" for head in ("mercer", "baseline", best, best_new))
     print(f"{'assay':17s} {'rows':>5s}  {heads}  best of {len(methods)}  s")
-    started = time.perf_counter()
+    own = others = 0.0
     for assay in chosen:
         start = time.perf_counter()
-        base, (error, cliff, held) = baseline(assay), ours(assay)
+        error, cliff, held = ours(assay)
         seconds = time.perf_counter() - start
+        base = baseline(assay)
+        own, others = own + seconds, others + time.perf_counter() - start - seconds
         inside.append(held)
         lowest = min(pair[0] for pair in known[assay.name].values())
         row = [error, cliff, *base, *known[assay.name][best], *known[assay.name][best_new], lowest]
@@ -122,8 +124,12 @@ def ace(most: int) -> None:
     print(
         f"ahead of {best} on {ahead[0]}, of {best_new} on {ahead[1]}, of the best of all on {ahead[2]} of {len(rows)} assays"
     )
-    print(f"90 % intervals hold {100 * coverage:.1f} % of the test targets; {time.perf_counter() - started:.0f} s")
-    keep("moleculeace", {"assays": [a.name for a in chosen], "rows": rows, "ahead": ahead, "coverage": coverage})
+    print(
+        f"90 % intervals hold {100 * coverage:.1f} % of the test targets; from SMILES to test RMSE {own:.0f} s "
+        f"(the baseline {others:.0f} s more)"
+    )
+    found = {"assays": [a.name for a in chosen], "rows": rows, "ahead": ahead, "coverage": coverage, "seconds": own}
+    keep("moleculeace", found)
 
 
 def keep(name: str, found: Any) -> None:
@@ -216,33 +222,39 @@ def campaign(rows: Any, y: Any, seed: int, how: str, start: int = 5, batch: int 
     while not (y[known] >= goal).any():
         model = mercer.GaussianProcessRegressor(mercer.Linear(), noise=0.03, optimizer=None, normalize_y=True)
         model.fit(rows[known], y[known])
-        method = "mean" if how == "greedy" else "improvement"
+        method = "mean" if how == "greedy" else "bound"
         known += mercer.suggest(model, rows, n=min(batch, len(y) - len(known)), method=method).tolist()
     return int(np.argmax(y[known] >= goal)) + 1
 
 
-def suggest(seeds: int) -> None:
-    """Three assays: experiments to the top 1 % in random order, by the greedy mean and by expected improvement.
+def suggest(seeds: int, first: int) -> None:
+    """Three assays: experiments to the top 1 % in random order, by the greedy mean, and by mean plus two spreads.
 
-    Kernel, noise and start were chosen among a dozen kernels and twenty settings on these assays, so numbers are optimistic.
+    Kernel, noise, start and method were chosen on the three smallest assays, so their numbers are optimistic; `--first 3`
+    plays the next three. One thread, because these matrices are small.
     """
-    found = {}
-    for assay in assays()[:3]:
+    from mercer.numeric.threads import one_thread
+
+    found, ways = {}, ("random", "greedy", "suggest")
+    for assay in assays()[first : first + 3]:
         kernel = mercer.CircularSubstructures(kind="pairs").tanimoto() ** 2
         K = np.asarray(kernel(assay.smiles), dtype=np.float64)
         rows = np.linalg.cholesky(K + 1e-8 * np.eye(len(K)))  # inner products of these rows are the kernel values
-        ways = ("random", "greedy", "suggest")
-        counts = {how: [campaign(rows, assay.y, seed, how) for seed in range(seeds)] for how in ways}
+        with one_thread():
+            counts = {how: [campaign(rows, assay.y, seed, how) for seed in range(seeds)] for how in ways}
         means = {how: float(np.mean(values)) for how, values in counts.items()}
         found[assay.name] = means
         said = ", ".join(f"{how} {value:.1f}" for how, value in means.items())
         print(f"{assay.name}: experiments to the top 1 % of {len(assay.y)}: {said}; suggest / random "
               f"{means['suggest'] / means['random']:.3f}, suggest / greedy {means['suggest'] / means['greedy']:.3f}",
               flush=True)  # fmt: skip
-    mean = {how: float(np.mean([one[how] for one in found.values()])) for how in ("random", "greedy", "suggest")}
-    print(f"mean of three assays: suggest / random {mean['suggest'] / mean['random']:.3f}, suggest / greedy "
-          f"{mean['suggest'] / mean['greedy']:.3f}")  # fmt: skip
-    keep("suggest", found)
+    mean = {how: float(np.mean([one[how] for one in found.values()])) for how in ways}
+    share = mean["suggest"] / mean["random"]
+    held = share <= 1 / 3 and all(one["suggest"] < one["greedy"] for one in found.values())
+    print(f"experiments to the top 1 %, mean of three assays, {seeds} seeds: suggest / random {share:.3f} (at most 0.333), "
+          f"suggest / greedy {mean['suggest'] / mean['greedy']:.3f}: {'met' if held else 'NOT REACHED'}")  # fmt: skip
+    if first == 0:
+        keep("suggest", found)
 
 
 def main() -> None:
@@ -251,6 +263,7 @@ def main() -> None:
     parser.add_argument("what", choices=("ace", "esol", "hiv", "suggest"))
     parser.add_argument("--most", type=int, default=20, help="assays of ace, at most, small ones first")
     parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="first assay of suggest, by size")
     found = parser.parse_args()
     if found.what == "ace":
         ace(found.most)
@@ -259,7 +272,7 @@ def main() -> None:
     elif found.what == "hiv":
         hiv()
     else:
-        suggest(found.seeds)
+        suggest(found.seeds, found.first)
 
 
 if __name__ == "__main__":
