@@ -4,6 +4,8 @@
     ├── InputError (ValueError)            an argument or data set breaks a stated rule
     │   ├── ParseError                     a text is not a kernel expression
     │   ├── ArgumentError (TypeError)      a parameter that does not exist, such as gamma of an estimator
+    │   ├── MissingPartError (AttributeError)
+    │   │                                  a fitted model does not hold what other fits store
     │   ├── ClosureError                   an operation the closure rules do not cover: k1 - k2, -2 * k, k ** 0.5
     │   └── CapabilityError                a kernel lacks what an algorithm needs (finite features, a gradient, …)
     ├── NumericalError (ArithmeticError)   a computation cannot be carried through
@@ -82,6 +84,10 @@ class ParseError(InputError):
 
 class ArgumentError(InputError, TypeError):
     """A parameter that does not exist; the message names the parameter to use instead."""
+
+
+class MissingPartError(InputError, AttributeError):
+    """A fitted model does not hold an attribute that other fits store; the message names it."""
 
 
 class ClosureError(InputError):

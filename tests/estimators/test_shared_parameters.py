@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import InputError
+from mercer.errors import ArgumentError, InputError
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = np.arange(20) % 2
@@ -73,3 +73,8 @@ def test_numbers_beyond_floats_are_refused() -> None:
 @pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.default_rng(0)])
 def test_seeds_that_numpy_takes(seed: Any) -> None:
     assert mercer.NoveltyDetector(random_state=seed).fit(X) is not None
+
+
+def test_parameters_by_position_are_refused_with_their_names() -> None:
+    with pytest.raises(ArgumentError, match=r"KernelPCA takes 1 positional argument, got 2; .* KernelPCA\(kernel, n_comp"):
+        mercer.KernelPCA(mercer.Gaussian(), 2)

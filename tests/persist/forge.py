@@ -1,4 +1,4 @@
-"""Forged model files: arrays and numbers of good files replaced by others, and every answer asked for.
+"""Forged model files: arrays, parameters and attributes replaced or removed, and every answer asked for.
 
 `python -m tests.persist.forge COUNT SEED` tries COUNT files in this process and prints one line of JSON: how many were
 refused at loading, how many answered, and what was raised that is no error of mercer's. A crash ends the process, which
@@ -141,6 +141,9 @@ TABLES: dict[str, tuple[Any, Any, Any, Any]] = {
     "table classes": (mercer.TableClassifier(random_state=0, time=1.0), FRAME, TWO, FRAME[:4]),
 }
 
+#: A part of a file that is a kernel with a parameter that no fit allows.
+KERNEL = {"is": "kernel", "text": "Gaussian(length_scale=-1.0)", "parts": []}
+
 METHODS = (
     "predict", "decision_function", "predict_proba", "predict_interval", "transform", "score_samples", "kneighbors",
     "p_values", "pvalues", "denoise", "sample_y", "update",
@@ -189,15 +192,13 @@ def _changed(array: Any, rng: np.random.Generator, value: Any) -> Any:
 
 
 def places(node: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The numbers, texts and flags of the state of estimators and records: (container, key)."""
+    """The parameters, attributes and fields of estimators and records: (container, key)."""
     if isinstance(node, dict):
-        inside = node.get("state") or node.get("fields") or {}
-        for key, value in inside.items():
-            if not isinstance(value, (dict, list)):
+        for inside in (node.get("params"), node.get("state") or node.get("fields")):
+            for key, value in (inside or {}).items():
                 found.append((inside, key))
-            places(value, found)
-        for value in [node.get("items"), node.get("params")]:
-            places(list(value.values()) if isinstance(value, dict) else value, found)
+                places(value, found)
+        places(node.get("items"), found)
     elif isinstance(node, list):
         for value in node:
             places(value, found)
@@ -220,11 +221,16 @@ def forged(body: dict[str, Any], arrays: list[Any], rng: np.random.Generator) ->
             done.append(f"array {at} {arrays[at].dtype}{arrays[at].shape}")
         else:
             body = json.loads(json.dumps(body))
-            numbers = places(body["model"], [])
+            numbers = places([body["model"], body["lists"]], [])
             if numbers:
                 inside, key = numbers[rng.integers(len(numbers))]
-                inside[key] = [None, -1, 10**9, 0, True, "x", {"is": "float", "text": "nan"}, [], 0.5][rng.integers(9)]
-                done.append(f"{key} = {inside[key]!r}")
+                if rng.random() < 0.2:
+                    inside.pop(key, None)
+                    done.append(f"without {key}")
+                    continue
+                others = [None, -1, 10**9, 0, True, "x", {"is": "float", "text": "nan"}, [], 0.5, 10**400, KERNEL]
+                inside[key] = others[rng.integers(len(others))]
+                done.append(f"{key} = {str(inside[key])[:40]}")
     return json.dumps(body), arrays, "; ".join(done)
 
 

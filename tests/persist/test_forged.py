@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.persist.forge import MODELS, TABLES, answer
 
 import mercer
-from mercer.errors import InputError, NumericalError
+from mercer.errors import InputError, MissingPartError, NumericalError
 from mercer.estimators.pca.preimages import by_neighbors
 from mercer.estimators.svm.margin_bounds import MarginLedger
 from mercer.estimators.tables.search import ColumnNote
@@ -66,8 +66,8 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [True, False])
 @pytest.mark.parametrize("part", range(5))
-def test_twenty_thousand_forged_files(part: int, bounds: bool, checked: Path) -> None:
-    found = forge(2000, 100 * part + bounds, "tables", cache=checked if bounds else None)
+def test_thirty_thousand_forged_files(part: int, bounds: bool, checked: Path) -> None:
+    found = forge(3000, 7000 + 100 * part + bounds, "tables", cache=checked if bounds else None)
     print(found)
     assert found["failures"] == []
 
@@ -342,3 +342,46 @@ def test_lists_that_refer_to_each_other_do_not_blow_up() -> None:
         unpack({"is": "list", "at": 100}, lists, [])
     shared = unpack({"is": "tuple", "items": [{"is": "list", "at": 0}] * 3}, [["a"] * 1000], [])
     assert shared[0] is shared[2] and len(shared[1]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value", "message"),
+    [
+        (mercer.KernelRidge(), "fit_intercept", "x", "KernelRidge: fit_intercept must be True or False"),
+        (mercer.KernelRidge(), "loss", "none", "loss must be"),
+        (mercer.SVR(), "epsilon", -1.0, "epsilon must be"),
+        (mercer.KernelRidgeCV(), "kernel", "Gaussian(-1.0)", "length_scale must be"),
+        (mercer.NoveltyDetector(), "random_state", -1, "random_state must be None, a whole number >= 0"),
+        (mercer.KernelKMeans(n_clusters=2), "n_clusters", 0, "n_clusters must be"),
+    ],
+)
+def test_parameters_are_checked_at_loading_as_at_fitting(model: Any, name: str, value: Any, message: str) -> None:
+    model.fit(X, X[:, 0])
+    wrong = clone(model).set_params(**{name: value})
+    for found in (model.set_params(**{name: value}), wrong):
+        with pytest.raises(InputError, match=message):
+            from_bytes(to_bytes(found))
+    with pytest.raises(InputError, match=message):
+        wrong.fit(X, X[:, 0])
+
+
+def test_what_a_fit_stores_and_a_file_lacks_is_named() -> None:
+    model = mercer.KernelRidgeCV().fit(X, X[:, 0])
+    del model.surface_
+    again, _ = from_bytes(to_bytes(model))
+    with pytest.raises(MissingPartError, match="KernelRidgeCV: this model does not hold surface_"):
+        again.predict_interval(X)
+    assert not hasattr(again, "surface_") and not hasattr(mercer.KernelRidgeCV(), "surface_")
+
+
+def test_values_of_a_correlation_analysis_belong_together() -> None:
+    model = mercer.KernelCCA(mercer.Gaussian(1.0), 2, alpha=0.1).fit([X, X[:, :2]])
+    with pytest.raises(InputError, match="do not belong together"):
+        from_bytes(changed(model, "correlations_", np.zeros(0)))
+
+
+def test_rows_that_overflow_in_units_of_their_steps_are_refused() -> None:
+    model = mercer.GaussianProcessRegressor(solver="vecchia", random_state=0).fit(X, X[:, 0])
+    again, _ = from_bytes(changed(model, "_posterior", replace(model._posterior, steps=np.full(3, 1e-320))))
+    with pytest.raises(InputError, match="overflow in units of the length scales"):
+        again.predict(X[:3])

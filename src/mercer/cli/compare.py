@@ -134,10 +134,10 @@ def _print(found: Comparison) -> None:
         share = "    –" if column.share != column.share else f"{100 * column.share:4.0f}%"
         print_text(f"{column.name:<{width}}  {column.pvalue:9.3g} {mark}  {share}  {column.change}")
     more = len(found.columns) - len(shown)
-    words = [f"{plural(more, 'more column')}: --json lists all."] if more else []
-    words += [f"* differs, corrected for {plural(len(found.columns), 'column')}"] if found.changed else []
-    if words:
-        print_text(" ".join(words))
+    below = [f"{plural(more, 'more column')}: --json lists all."] if more else []
+    below += [f"* differs, corrected for {plural(len(found.columns), 'column')}"] if found.changed else []
+    if below:
+        print_text(" ".join(below))
 
 
 def _write(found: Comparison, out: Path) -> None:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 #: Modules that take long to load.
-SLOW = ("numpy.f2py", "numpy.testing", "pandas", "scipy.optimize", "scipy.stats")
+SLOW = ("numpy.f2py", "numpy.ma", "numpy.testing", "pandas", "scipy.optimize", "scipy.stats")
 
 #: What the import system reads of a module that is in sys.modules.
 _READ_BY_IMPORTS = frozenset({"__spec__", "__name__", "__class__", "__dict__", "__loader__"})

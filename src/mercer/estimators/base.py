@@ -22,7 +22,15 @@ from sklearn.utils.validation import check_is_fitted as refuse_unfitted
 from sklearn.utils.validation import validate_data
 
 from mercer.arrays import Floats
-from mercer.errors import ArgumentError, CapabilityError, InputError, MemoryBudgetError, MercerError
+from mercer.errors import (
+    ArgumentError,
+    CapabilityError,
+    InputError,
+    MemoryBudgetError,
+    MercerError,
+    MissingPartError,
+    plural,
+)
 from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
 from mercer.estimators.shared_parameters import check_shared_parameters
@@ -163,6 +171,18 @@ def _parameters(cls: Hashable) -> frozenset[str]:
     return frozenset(signature(cls.__init__).parameters)  # type: ignore[misc]
 
 
+def refuse_positions(cls: Any, given: int) -> None:
+    """Raise if a class gets more arguments by position than it takes."""
+    known = list(signature(cls.__init__).parameters.values())[1:]
+    positional = [one.name for one in known if one.kind is one.POSITIONAL_OR_KEYWORD]
+    if given > len(positional):
+        others = [one.name for one in known if one.kind is one.KEYWORD_ONLY]
+        raise ArgumentError(
+            f"{cls.__name__} takes {plural(len(positional), 'positional argument')}, got {given}; give the others by name, "
+            f"as in {cls.__name__}({', '.join([*positional, f'{others[0]}=…'])})."
+        )
+
+
 class KernelEstimator(BaseEstimator):
     """Abstract: an estimator with a `kernel` parameter, on vectors, strings, graphs or tables.
 
@@ -189,7 +209,9 @@ class KernelEstimator(BaseEstimator):
     _keeps_rows = True  # prediction needs the training rows; False where a family keeps some of them in its own way
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
-        """Raise for parameters of other libraries with advice what to write instead, before __init__ raises a TypeError."""
+        """Raise for parameters that do not exist, with advice what to write, before __init__ raises a TypeError."""
+        if len(arguments) > 1:
+            refuse_positions(cls, len(arguments))
         unknown = keywords.keys() - _parameters(cls)  # type: ignore[arg-type]
         if unknown:
             name = next(name for name in keywords if name in unknown)
@@ -199,6 +221,16 @@ class KernelEstimator(BaseEstimator):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         answer_lazily(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise for what a fit stores and this fitted model lacks; other attributes are as usual."""
+        stored = any(name in vars(kind).get("_stored", ()) for kind in type(self).__mro__)
+        if stored and "kernel_" in self.__dict__ and not hasattr(type(self), name):
+            raise MissingPartError(
+                f"{type(self).__name__}: this model does not hold {name}, because it was fitted in another way, or read "
+                "from scikit-learn or a file that lacks it."
+            )
+        return object.__getattribute__(self, name)  # raises again, also for properties
 
     # -- the fit -----------------------------------------------------------------------------------------------------
 

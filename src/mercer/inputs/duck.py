@@ -342,7 +342,8 @@ def _value(column: str, kind: str, found: str, dates: bool = False) -> str:
 
 
 def _array(values: Any, kind: str, raw: str) -> Array:
-    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    whole = type(values) is np.ndarray  # asked first, because loading np.ma takes longer than reading a row
+    masked = np.ma.getmaskarray(values) if not whole and isinstance(values, np.ma.MaskedArray) else None
     plain = np.asarray(values.data if masked is not None else values)
     if kind == NUMBER:
         return plain.astype(np.float64) if masked is None else np.where(masked, np.nan, plain).astype(np.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -130,7 +131,8 @@ class Rows:
             view = taken.data if checked is self.data else take(checked, rows)
             taken._memo["vectors"] = np.ascontiguousarray(view) if isinstance(view, np.ndarray) else view
         for key in self._by_row:
-            taken.remember(key, lambda key=key: self._memo[key].take(rows), by_row=True)
+            known = self._memo[key]
+            taken.remember(key, partial(known.take, rows), by_row=True)
         return taken
 
     def branch(self) -> Rows:

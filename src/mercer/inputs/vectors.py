@@ -114,6 +114,7 @@ EXACT_INTEGERS = 2**53
 def refuse_rounding(X: Any, name: str) -> None:
     """Raise if a frame, an array, a sparse array or a list holds an integer that float64 would change."""
     if is_frame(X):
+        refuse_equal_names(X, name)
         for column in X.columns:
             _refuse_rounded(np.asarray(X[column].to_numpy()), f"{name}[{column!r}]")
     elif sp.issparse(X):
@@ -124,6 +125,14 @@ def refuse_rounding(X: Any, name: str) -> None:
         except ValueError:  # ragged, which other checks report
             return
         _refuse_rounded(array, name)
+
+
+def refuse_equal_names(X: Any, name: str) -> None:
+    """Raise if two columns of a frame have one name, which neither scikit-learn nor an explanation can tell apart."""
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        twice = next(label for label in names if names.count(label) > 1)
+        raise InputError(f"{name}: two columns are called {twice!r}; give each its own name.")
 
 
 def _refuse_rounded(values: Array, name: str) -> None:  # (n, d) or (n,)

@@ -12,7 +12,7 @@ from typing import Any, final
 import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
 from mercer.numeric.compiling import say_so
 
@@ -24,18 +24,18 @@ class _StoredCode(FunctionCache):
         """Return the compiled form for a signature, or None."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
             if found is not None:
                 return found
-        return super().load_overload(sig, target_context)
+        return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return numba.njit with these options; code is kept on disk and runs without the interpreter's lock."""
 
     def compiled(function: Callable[..., Any]) -> Any:
-        loop = numba.njit(**{"nogil": True} | options)(function)
-        loop._cache = _StoredCode(function)
+        loop: Any = numba.njit(**{"nogil": True} | options)(function)
+        loop._cache = _StoredCode(function)  # type: ignore[no-untyped-call]
         return loop
 
     return compiled

@@ -10,7 +10,7 @@ Sums of whole numbers are exact: float32 is used only if no sum can reach 2^24.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,9 +134,9 @@ class SparseRows:
             return None
         return KeyedRows.of_counts(self.indptr, self.indices, self.data, self.width)
 
-    def between(self, left: Ints, right: Ints | slice) -> Floats:  # (r,), (m,) -> (r, m)
+    def between(self, left: Ints, right: NDArray[np.integer[Any]] | slice) -> Floats:  # (r,), (m,) -> (r, m)
         """Inner products of the rows `left` with the rows `right`."""
-        among = np.arange(right.start, right.stop) if isinstance(right, slice) else right
+        among = np.arange(right.start, right.stop) if isinstance(right, slice) else np.asarray(right, dtype=np.int64)
         if self.keyed is not None and len(self.data):
             out = self.keyed.between(left, among)
         else:

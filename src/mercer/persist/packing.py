@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError, MissingExtraError, describe
+from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.inputs import Graph, as_graph, is_frame
 from mercer.inputs.graphs import is_networkx
 from mercer.inputs.vectors import is_series
@@ -410,8 +411,19 @@ def _check_model(model: Any, fitted: bool) -> None:
         sizes: dict[str, Any] = {}
         for name, rule in SCALER.items():
             check_part(vars(model).get(name), rule, sizes, f"StandardScaler.{name}")
-    elif fitted:
-        check_stored(model)
+    elif not _is(model, STANDARD_SCALER):
+        _check_parameters(model)
+        if fitted:
+            check_stored(model)
+
+
+def _check_parameters(model: Any) -> None:
+    """Raise if a parameter of an estimator is one that its fit refuses."""
+    check_shared_parameters(model)
+    for name in ("_given_kernel", "_check_parameters"):
+        check = getattr(model, name, None)
+        if check is not None:
+            check()
 
 
 def _check_pipeline(model: Any) -> None:

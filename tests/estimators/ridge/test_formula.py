@@ -44,3 +44,17 @@ def test_it_reads_as_a_polynomial():
     assert "- 2 x0 x1" in str(model)
     with pytest.raises(CapabilityError, match="is a polynomial"):
         KernelRidge(Gaussian(1.0)).fit(X, y).formula()
+
+
+def test_rows_in_chunks_give_the_same_polynomial_or_the_same_refusal():
+    y = 1.0 + X[:, 0] - 2.0 * X[:, 0] * X[:, 1]
+
+    def chunks():
+        for part in np.split(np.arange(60), 3):
+            yield X[part], y[part]
+
+    whole, streamed = (KernelRidge(Polynomial(2), alpha=0.1).fit(*data) for data in ((X, y), (chunks,)))
+    expected = whole.polynomial_coefficients()
+    assert streamed.polynomial_coefficients() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    with pytest.raises(CapabilityError, match="is a polynomial"):
+        KernelRidge(Gaussian(1.0)).fit(chunks).formula()

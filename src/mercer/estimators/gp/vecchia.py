@@ -418,7 +418,11 @@ class VecchiaPosterior:
 
     @cached_property
     def _tree(self) -> KDTree:
-        return KDTree(self.X / self.steps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = self.X / self.steps
+        if not np.isfinite(scaled).all():
+            raise InputError("GaussianProcessRegressor: the training rows overflow in units of the length scales.")
+        return KDTree(scaled)
 
     def mean(self, X: Any) -> Array:  # -> (m, t + q)
         """E f(x) given the rows near x."""

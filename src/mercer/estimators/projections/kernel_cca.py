@@ -89,6 +89,11 @@ class KernelCCA(BaseEstimator):
         "route_": "a Route",
     }
 
+    def _check_loaded(self) -> None:
+        q = len(self.correlations_)
+        if q == 0 or any(view.dual.shape[1:] != (q,) for view in self.views_):
+            raise InputError("KernelCCA.views_ and correlations_ do not belong together; the file was changed.")
+
     views_: list[DualFunction]
     kernels_: list[Kernel]
     route_: Route

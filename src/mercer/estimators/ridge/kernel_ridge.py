@@ -340,7 +340,11 @@ class RidgeModel(RegressorMixin, IntervalMixin, RidgeFacts):
     def polynomial_coefficients(self) -> dict[str, float]:
         """Return the coefficient of every monomial of f, for kernels such as Polynomial(2) and Linear(), one target."""
         check_is_fitted(self)
-        return coefficients(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_, self.coef_)
+        primal = self.coef_
+        rows = self.__dict__.get("X_fit_")
+        if rows is None:  # they came in chunks: the names of monomials need the number of columns only
+            rows = np.ones((1, self.__dict__.get("n_features_in_", 1)))
+        return coefficients(self.kernel_, rows, self.dual_coef_ if primal is None else primal, self.intercept_, primal)
 
     def formula(self) -> str:
         """Return f as text: "1 - 4.5 x0 + 4 x0^2"."""
