@@ -75,7 +75,7 @@ class TableCITest:
         self._problem.keep_multipliers(n_draws, null)
         self._features: dict[int, Floats] = {}
         self._columns: dict[int, Variable] = {}
-        self._conditionings: OrderedDict[tuple[int, ...], _Given] = OrderedDict()
+        self._conditionings: OrderedDict[tuple[int, ...], _Conditioned] = OrderedDict()
         self._regressions: OrderedDict[tuple[int, tuple[int, ...]], Regression] = OrderedDict()
         self.n_regressions = 0  # fitted up to now
 
@@ -148,11 +148,13 @@ class TableCITest:
         self._regressions.move_to_end(key)
         return self._regressions[key]
 
-    def _given(self, others: tuple[int, ...]) -> _Given:
+    def _given(self, others: tuple[int, ...]) -> _Conditioned:
         if others not in self._conditionings:
             self._problem.rng = np.random.default_rng([self._seed, *others])
             z = self._variable(others, "Z")
-            self._conditionings[others] = _Given(self._problem.conditioning(z, SEARCH_LANDMARKS), self._problem.weights(z))
+            self._conditionings[others] = _Conditioned(
+                self._problem.conditioning(z, SEARCH_LANDMARKS), self._problem.weights(z)
+            )
             while len(self._conditionings) > 16:
                 self._conditionings.popitem(last=False)
         self._conditionings.move_to_end(others)
@@ -160,7 +162,7 @@ class TableCITest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _Conditioned:
     """A set of conditioning columns: the regressions on it, and its weights in the statistic."""
 
     conditioning: Conditioning

@@ -50,6 +50,9 @@ NEAR, ROUGH_STEPS = 1e-18, 40
 #: A factor belongs to the mode if its curvatures differ by no more than this, relative and summed: an error of log det B.
 SAME = 1e-9
 
+#: The objective is known to this share of its size: a step that promises to gain less is judged by its promise.
+FLAT = 1e-12
+
 #: Tolerance of the mode on half of the rows.
 HALF_TOL = 1e-4
 
@@ -64,7 +67,7 @@ class Place:
     value: float
 
 
-class Task(Protocol):
+class NewtonProblem(Protocol):
     """What `climb` needs of a problem."""
 
     rough: bool
@@ -85,7 +88,9 @@ class Task(Protocol):
         """Leave the approximate factors; return False if they were exact."""
 
 
-def climb(task: Task, zero: Floats, start: Floats | None, tol: float, max_iter: int) -> tuple[Place, bool, int, str]:
+def climb(
+    task: NewtonProblem, zero: Floats, start: Floats | None, tol: float, max_iter: int
+) -> tuple[Place, bool, int, str]:
     """Maximize by Newton steps with halving from latent values `start`; return the end, convergence, steps, a message."""
     here, n_iter, rough_steps = task.place(zero, np.zeros_like(zero), zero.mean(axis=0) * 0.0), 0, 0
     if start is not None:
@@ -99,7 +104,8 @@ def climb(task: Task, zero: Floats, start: Floats | None, tol: float, max_iter: 
         promise = 0.5 * float(np.sum(slope * way) - np.sum(here.dual * (way - to.constant + here.constant)))
         size = 1.0 + abs(here.value)
         done = abs(promise) <= tol * size
-        found = _shortened(task, here, to, 1e-12 * size if done else 0.0)
+        flat = abs(promise) <= max(tol, FLAT) * size  # differences of the objective are rounding errors
+        found = _shortened(task, here, to, FLAT * size if flat else 0.0)
         if found is None and not task.sharpen():
             apart = float(np.abs(slope - here.dual).max())
             good = apart <= 1e-4 * (1.0 + float(np.abs(slope).max()))
@@ -114,7 +120,7 @@ def climb(task: Task, zero: Floats, start: Floats | None, tol: float, max_iter: 
     return here, False, n_iter, f"stopped after {max_iter} steps"
 
 
-def _shortened(task: Task, here: Place, to: Place, slack: float) -> Place | None:
+def _shortened(task: NewtonProblem, here: Place, to: Place, slack: float) -> Place | None:
     """Return the longest of the steps 1, 1/2, 1/4, … that loses at most `slack`, or None."""
     share = 1.0
     for _ in range(HALVINGS):

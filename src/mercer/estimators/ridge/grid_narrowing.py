@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.estimators.ridge import surface as exact
 from mercer.estimators.ridge.grid import GridRows, residuals_on_grid
-from mercer.estimators.ridge.narrowing import Comparison, Narrowed, Point, descend, entered, scored_on
+from mercer.estimators.ridge.narrowing import Narrowed, Point, ScoredGrid, descend, entered, scored_on
 from mercer.estimators.ridge.problem import RidgeData
 from mercer.grams.fourier_grid import FourierGrid, grid_for
 from mercer.kernels.base import Kernel
@@ -41,7 +41,7 @@ SHARED = 1
 FITS = 12
 
 
-def narrow_grid(what: Comparison, data: RidgeData) -> Narrowed:
+def narrow_grid(what: ScoredGrid, data: RidgeData) -> Narrowed:
     """Every setting on few rows and in neighborhoods, and the best of both and their neighbors on all rows."""
     whole, _ = what.coarse(data)
     coarse = len(whole.kernels)
@@ -66,7 +66,7 @@ def narrow_grid(what: Comparison, data: RidgeData) -> Narrowed:
     return Narrowed(named(replace(search.whole, route="fourier", how="held-out rows"), data, how))
 
 
-def _chosen(what: Comparison, surface: Surface) -> tuple[dict[str, Any], int]:
+def _chosen(what: ScoredGrid, surface: Surface) -> tuple[dict[str, Any], int]:
     row, column = choose_point(surface, what.rule)
     return surface.params[row], column
 
@@ -74,7 +74,7 @@ def _chosen(what: Comparison, surface: Surface) -> tuple[dict[str, Any], int]:
 class _Search:
     """Errors of fits to most rows at those that are left out; all fits with near length scales share two transforms."""
 
-    def __init__(self, what: Comparison, data: RidgeData, whole: Surface) -> None:
+    def __init__(self, what: ScoredGrid, data: RidgeData, whole: Surface) -> None:
         self.what, self.data, self.whole = what, data, whole
         known = np.flatnonzero(data.counted)
         held = np.random.default_rng(SEED).choice(known, min(HELD, len(known) // 10), replace=False)
@@ -113,7 +113,7 @@ class _Search:
         return grids[shared.index(params)]
 
 
-def _neighborhoods(what: Comparison, data: RidgeData) -> Surface:
+def _neighborhoods(what: ScoredGrid, data: RidgeData) -> Surface:
     """The exact surface of the inner rows of some neighborhoods, at length scales around their median distance."""
     parts = _places(what.grid.kernel, data, PLACES)
     grid = what.grid

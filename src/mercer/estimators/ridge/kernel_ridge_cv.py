@@ -23,8 +23,8 @@ from mercer.estimators.ridge.narrowing import (
     LANDMARK_ROWS,
     MOST_EXACT,
     SCORED_ROWS,
-    Comparison,
     Narrowed,
+    ScoredGrid,
     narrow_exact,
     narrow_landmarks,
     narrowed_seconds,
@@ -106,7 +106,7 @@ class TunedRidge(RidgeFacts):
         if data.chunked or not self._narrows(len(data.Y)) or data.splits is not None or route.solver == "primal":
             return None
         grid = read_grid(kernel, None, None)
-        what = Comparison(grid, alpha_axis(None, kernel, data.rows), scoring, self.rule, meter)
+        what = ScoredGrid(grid, alpha_axis(None, kernel, data.rows), scoring, self.rule, meter)
         if route.solver == "fourier" and has_grid(kernel, data.X.shape[1]):
             return narrow_grid(what, data)
         if route.solver in LARGE:

@@ -69,8 +69,8 @@ class Narrowed:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What is compared: settings of a grid of our own at the penalties of an axis, by a score."""
+class ScoredGrid:
+    """Settings of a grid of our own, the penalties of an axis, and the score by which they are compared."""
 
     grid: Grid
     axis: PenaltyAxis
@@ -201,7 +201,7 @@ def descend(
     return seen
 
 
-def narrow_exact(what: Comparison, data: RidgeData) -> Narrowed:
+def narrow_exact(what: ScoredGrid, data: RidgeData) -> Narrowed:
     """Every setting on few rows, and those that can still win on FINE_ROWS, both by exact leave-one-out."""
     whole, alive = what.coarse(data)
     row, start = choose_point(whole, what.rule)
@@ -238,7 +238,7 @@ def _first(surface: Surface) -> int:
     return int(rows[rows > 0].min())
 
 
-def narrow_landmarks(what: Comparison, data: RidgeData, solver: str, n_components: int | None) -> Narrowed:
+def narrow_landmarks(what: ScoredGrid, data: RidgeData, solver: str, n_components: int | None) -> Narrowed:
     """Every setting on few rows, the neighbors of the best on LANDMARK_ROWS, and those that can still win on all rows.
 
     The solver is "nystroem" for landmarks, or "fourier" for random Fourier features.
@@ -272,7 +272,7 @@ def narrow_landmarks(what: Comparison, data: RidgeData, solver: str, n_component
 
 
 def _last(
-    what: Comparison, level: Surface, alive: Array, data: RidgeData, solver: str, n_components: int | None
+    what: ScoredGrid, level: Surface, alive: Array, data: RidgeData, solver: str, n_components: int | None
 ) -> tuple[Surface, list[LeaveOneOut | None], int]:
     """The settings that can still win, on all rows, at alphas around the best of each."""
     best = np.where(np.isfinite(level.mean_scores), level.mean_scores, -np.inf)
@@ -285,7 +285,7 @@ def _last(
 
 
 def _level(
-    what: Comparison, settings: list[dict[str, Any]], data: RidgeData, alphas: Array, solver: str, n_components: int | None
+    what: ScoredGrid, settings: list[dict[str, Any]], data: RidgeData, alphas: Array, solver: str, n_components: int | None
 ) -> tuple[Surface, list[LeaveOneOut | None]]:
     """The surface of fits on landmarks, scored by leave-one-out at a sample of the rows; only the best fit is kept."""
     rows, kernels = _scored(data), [what.setting(params) for params in settings]

@@ -20,7 +20,7 @@ from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encod
 from mercer.estimators.tables.fitting import OF_NUMBERS, OF_SCORES, Fitting, Member, Outcome
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
 from mercer.estimators.tables.layout import Layout, later_rows, latest_rows, layout_of
-from mercer.estimators.tables.logistic import LandmarkFeatures
+from mercer.estimators.tables.logistic import LogisticFeatures
 from mercer.estimators.tables.many_rows import in_single_precision
 from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
@@ -358,7 +358,7 @@ class TableEstimator(BaseEstimator):
             kernel, alpha, count = member.model.kernel, member.model.alpha, min(n, len(member.model.dual))
             Z, targets = inputs[member.scaling], member.transform.forward(Y)
             if member.transform.link:
-                features = LandmarkFeatures(kernel, Z, count, 0)
+                features = LogisticFeatures(kernel, Z, count, 0)
                 model = features.fit(targets, 1.0 / alpha, np.empty(0, dtype=np.intp), rows.weights)[0]
             else:
                 model = ridge.fit(kernel, Z, targets, alpha, None if whole else count, weights=rows.weights)

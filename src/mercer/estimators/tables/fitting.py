@@ -19,7 +19,7 @@ from mercer.estimators.tables.kernels import by_number, encoders_for, product_ke
 from mercer.estimators.tables.layout import Layout
 from mercer.estimators.tables.local_models import SIZE, TREES, LocalModel, fit_local
 from mercer.estimators.tables.logistic import LANDMARKS as LOGISTIC_LANDMARKS
-from mercer.estimators.tables.logistic import REFITTED, LandmarkFeatures, LogisticRefit, landmarks_for
+from mercer.estimators.tables.logistic import REFITTED, LogisticFeatures, LogisticRefit, landmarks_for
 from mercer.estimators.tables.many_rows import in_single_precision
 from mercer.estimators.tables.pace import measured_pace, within
 from mercer.estimators.tables.search import (
@@ -379,7 +379,7 @@ class Fitting:
             Y = transform.forward(self.targets[rows])
             if transform.link:
                 count = landmarks_for(len(rows), Y.shape[1], landmarks or LOGISTIC_LANDMARKS)
-                model, F = LandmarkFeatures(state.kernel, Z, count, self.seed).fit(Y, 1.0 / state.alpha, groups, w)
+                model, F = LogisticFeatures(state.kernel, Z, count, self.seed).fit(Y, 1.0 / state.alpha, groups, w)
             else:
                 model, residuals = ridge.fit_and_leave_out(state.kernel, Z, Y, state.alpha, groups, landmarks, self.seed, w)
                 F = Y[first:] - residuals

@@ -33,7 +33,7 @@ TOL, STEPS = 1e-6, 30
 REFITTED, FEWEST_LANDMARKS, UNIT_ROWS = 2, 50, 300
 
 
-class LandmarkFeatures:
+class LogisticFeatures:
     """Features of rows in the span of landmarks of a kernel, on which the classes are fitted one against the rest."""
 
     def __init__(self, kernel: Kernel, Z: Rows, count: int, seed: int) -> None:
@@ -109,7 +109,7 @@ class LogisticRefit:
         rows = np.concatenate([train, test]) if tables.places is None else train
         unit = float(np.mean(kernel.diag(Z.take(rows[:UNIT_ROWS])))) or 1.0
         known = self.penalties.get(candidate)
-        features = LandmarkFeatures(kernel, Z.take(rows), self.count, self.seed)
+        features = LogisticFeatures(kernel, Z.take(rows), self.count, self.seed)
         found = []
         for C in [value / unit for value in PENALTIES] if known is None else [known]:
             groups = together if tables.places is None else together[:0]
