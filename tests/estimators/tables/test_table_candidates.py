@@ -15,7 +15,7 @@ from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import encoders_of, text_block
 from mercer.estimators.tables.intervals import calibrate
 from mercer.estimators.tables.regressor import SQUARED
-from mercer.estimators.tables.search import across, average
+from mercer.estimators.tables.search import FEW_ROWS, across, average, greedy
 from mercer.estimators.tables.targets import YEO_JOHNSON_MEAN, spread_of_others, transform_of
 from mercer.grams.low_rank import landmark_features
 from mercer.inputs import Rows
@@ -141,6 +141,17 @@ def test_weights_across_folds_do_not_see_the_targets_of_their_fold() -> None:
     np.testing.assert_allclose(found[own], sum(w * p[own] for w, p in zip(weights, P, strict=True)))
     changed = np.where(own[:, None], 100.0 + y, y)
     np.testing.assert_allclose(across(P, changed, SQUARED.loss, None, folds)[own], found[own])
+
+
+def test_weights_across_folds_follow_the_rule_for_all_rows() -> None:
+    n = FEW_ROWS + 100  # without a fold there are fewer than FEW_ROWS
+    rng = np.random.default_rng(0)
+    y, folds = rng.standard_normal((n, 1)), np.arange(n) % 3
+    P = [y + rng.standard_normal((n, 1)) for _ in range(4)]
+    own = folds == 2
+    weights = greedy([p[~own] for p in P], y[~own], SQUARED.loss)
+    expected = sum(w * p[own] for w, p in zip(weights, P, strict=True))
+    np.testing.assert_allclose(across(P, y, SQUARED.loss, None, folds)[own], expected)
 
 
 def test_few_rows_are_divided_into_folds_twice(monkeypatch: pytest.MonkeyPatch) -> None:

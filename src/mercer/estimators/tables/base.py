@@ -21,7 +21,7 @@ from mercer.estimators.tables.fitting import OF_NUMBERS, OF_SCORES, Fitting, Mem
 from mercer.estimators.tables.kernels import NOT_NAMED, named, read_kernel
 from mercer.estimators.tables.layout import Layout, later_rows, latest_rows, layout_of
 from mercer.estimators.tables.logistic import LogisticFeatures
-from mercer.estimators.tables.many_rows import in_single_precision
+from mercer.estimators.tables.many_rows import predicted
 from mercer.estimators.tables.row_weights import WeightedRows, read_weights, weighted_rows
 from mercer.estimators.tables.search import ColumnNote, Objective, TableResult
 from mercer.inputs import Rows, is_frame
@@ -277,8 +277,12 @@ class TableEstimator(BaseEstimator):
         For more than 10,000 rows in single precision, unless that changes predictions by more than 1 % of the held-out
         error, or scores of classes by more than 0.001.
         """
-        allowed = OF_SCORES if self.result_.task == "classification" else OF_NUMBERS * self.result_.error
-        return np.asarray(sum(member.weight * member.predict(inputs, allowed) for member in self.members_))
+        return np.asarray(sum(member.weight * member.predict(inputs, self._allowed) for member in self.members_))
+
+    @property
+    def _allowed(self) -> float:
+        """Largest error of single precision."""
+        return OF_SCORES if self.result_.task == "classification" else OF_NUMBERS * self.result_.error
 
     # -- what a fitted model reports -----------------------------------------------------------------------------------
 
@@ -364,7 +368,8 @@ class TableEstimator(BaseEstimator):
                 model = ridge.fit(kernel, Z, targets, alpha, None if whole else count, weights=rows.weights)
             local = member.local
             if local is not None:
-                local = local.refitted(Z, targets - in_single_precision(model, Z), rows.weights)
+                missed = Y - predicted(model, Z, member.transform.backward, self._allowed)
+                local = local.refitted(Z, missed / member.transform.spread, rows.weights)
             again.append(replace(member, model=replace(model, rows=rows.kept[model.numbers()]), local=local))
         return self.with_members(again)._redated(columns)
 

@@ -20,7 +20,7 @@ from mercer.estimators.tables.layout import Layout
 from mercer.estimators.tables.local_models import SIZE, TREES, LocalModel, fit_local
 from mercer.estimators.tables.logistic import LANDMARKS as LOGISTIC_LANDMARKS
 from mercer.estimators.tables.logistic import REFITTED, LogisticFeatures, LogisticRefit, landmarks_for
-from mercer.estimators.tables.many_rows import in_single_precision
+from mercer.estimators.tables.many_rows import predicted
 from mercer.estimators.tables.pace import measured_pace, within
 from mercer.estimators.tables.search import (
     FEW_ROWS,
@@ -40,7 +40,7 @@ from mercer.estimators.tables.search import (
 )
 from mercer.estimators.tables.targets import LOGISTIC, YEO_JOHNSON, Transform, transform_of
 from mercer.grams.dual_function import DualFunction
-from mercer.inputs import Rows
+from mercer.inputs import Rows, as_rows
 from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, Column, without_cells
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Laplacian
@@ -103,15 +103,13 @@ class Member:
         rows = inputs[self.scaling]
         if len(rows) <= FEW_PREDICTED or not allowed > 0.0:
             return self.transform.backward(self.function(rows))
-        from mercer.estimators.tables.many_rows import predicted
-
         found = predicted(self.model, rows, self.transform.backward, allowed)
         return found if self.local is None else found + self.local.predict(rows) * self.transform.spread
 
     def function(self, rows: Any) -> Floats:  # -> (n, t)
         """Return the fitted function at encoded rows, before the transform is undone."""
         found = self.model.predict(rows)
-        return found if self.local is None else found + self.local.predict(Rows(getattr(rows, "data", rows)))
+        return found if self.local is None else found + self.local.predict(as_rows(rows))
 
 
 @dataclass(frozen=True)
@@ -434,9 +432,12 @@ class Fitting:
         if 8.0 * n * (2 * width + 4 * t) > self.budget or not self._time_for_cells(one, Z):
             return members, predictions, origins
         self.tell("local models")
-        R = member.transform.forward(self.targets[order]) - in_single_precision(member.model, Z)
+        Y, spread = self.targets[order], member.transform.spread
+        error = float(np.sqrt(np.mean((Y[n - len(groups) :] - predictions[first]) ** 2)))
+        allowed = OF_SCORES if self.labels is not None else OF_NUMBERS * error
+        R = (Y - predicted(member.model, Z, member.transform.backward, allowed)) / spread
         local, values = fit_local(one.trial.candidate, one.state, Z, R, groups, w, self.seed)
-        found = predictions[first] + values * member.transform.spread
+        found = predictions[first] + values * spread
         return (*members, replace(member, local=local)), [*predictions, found], [*origins, first]
 
     def _time_for_cells(self, one: _Picked, Z: Rows) -> bool:

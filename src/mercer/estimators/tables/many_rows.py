@@ -34,12 +34,6 @@ def predicted(model: DualFunction, rows: Rows, backward: Callable[[Floats], Floa
     return np.concatenate([backward(_single(fast, part)) for part in parts])
 
 
-def in_single_precision(model: DualFunction, rows: Rows) -> Floats:  # (n rows) -> (n, t)
-    """Return the function at rows of numbers in single precision, block by block."""
-    fast = replace(model, X=model.X.astype(np.float32), dual=np.asarray(model.dual, dtype=np.float32))
-    return np.concatenate([_single(fast, rows.data[start : start + BLOCK]) for start in range(0, len(rows), BLOCK)])
-
-
 def _single(fast: DualFunction, X: Floats) -> Floats:
     return np.asarray(fast.predict(X.astype(np.float32)), dtype=np.float64)
 

@@ -302,8 +302,11 @@ def average(
     predictions: list[Floats], targets: Floats, loss: Loss, counted: Floats | None = None
 ) -> Floats:  # (n, t) each, (n, t), loss, (n,) -> (m,) weights
     """Return weights of a mean: for few rows by evidence, otherwise by a greedy choice."""
-    rule = by_evidence if len(targets) < FEW_ROWS else greedy
-    return rule(predictions, targets, loss, counted)
+    return _rule(len(targets))(predictions, targets, loss, counted)
+
+
+def _rule(n: int) -> Callable[[list[Floats], Floats, Loss, Floats | None], Floats]:
+    return by_evidence if n < FEW_ROWS else greedy
 
 
 def by_evidence(
@@ -354,11 +357,11 @@ def across(
 
     Errors of the mean on the rows that chose its weights are too small, above all with few rows.
     """
-    out = np.empty_like(targets)
+    out, rule = np.empty_like(targets), _rule(len(targets))
     for fold in np.unique(folds):
         own = folds == fold
         rest = ~own if (~own).any() else own
-        weights = average([P[rest] for P in predictions], targets[rest], loss, some(counted, rest))
+        weights = rule([P[rest] for P in predictions], targets[rest], loss, some(counted, rest))
         out[own] = sum((w * P[own] for w, P in zip(weights, predictions, strict=True)), np.zeros_like(out[own]))
     return out
 
