@@ -51,21 +51,37 @@ def test_scores_are_those_of_the_definition() -> None:
 
 def test_p_values_are_counts_of_residuals_of_all_rows_with_the_new_one() -> None:
     rows, kernel = X[:40], Gaussian(1.5)
-    found = Residuals(kernel, rows, 0.1).pvalues(NEW)
-    for x, p in zip(NEW, found, strict=True):
-        every = np.concatenate([rows, x[None]])
-        each = [dense(kernel, np.delete(every, i, axis=0), every[i : i + 1], 0.1)[0] for i in range(41)]
-        assert p == pytest.approx((np.array(each) >= each[-1] - 1e-12).mean())
+    for counted in (np.arange(40), np.arange(7, 30)):
+        found = Residuals(kernel, rows, 0.1).pvalues(NEW, counted)
+        for x, p in zip(NEW, found, strict=True):
+            every = np.concatenate([rows, x[None]])
+            each = [dense(kernel, np.delete(every, i, axis=0), every[i : i + 1], 0.1)[0] for i in [*counted, 40]]
+            assert p == pytest.approx((np.array(each) >= each[-1] - 1e-12).mean())
 
 
-def test_p_values_are_uniform_on_rows_of_the_same_source() -> None:
+@pytest.mark.parametrize(("kernel", "columns", "counted"), [(Laplacian(1.0), 2, 30), (None, 15, 22)])
+def test_p_values_are_uniform_on_rows_of_the_same_source(kernel: Any, columns: int, counted: int) -> None:
     pvalues = []
-    for seed in range(200):
-        rows = np.random.default_rng(seed).standard_t(3, size=(31, 2))
-        pvalues.append(NoveltyDetector(Laplacian(1.0)).fit(rows[:-1]).pvalues(rows[-1:])[0])
-    for level in (0.1, 0.2, 0.5):  # 3.5 standard deviations of a binomial share, about the level that 30 rows allow
-        exact = np.floor(level * 31) / 31
-        assert abs(np.mean(np.array(pvalues) <= level) - exact) < 3.5 * np.sqrt(exact * (1 - exact) / 200)
+    for seed in range(300):
+        rows = np.random.default_rng(seed).standard_t(2, size=(31, columns))
+        model = NoveltyDetector(kernel).fit(rows[:-1])
+        assert len(model.calibrating_) == counted
+        pvalues.append(model.pvalues(rows[-1:])[0])
+    for level in (0.1, 0.2, 0.5):  # 3.5 standard deviations of a binomial share, about the level that the rows allow
+        exact = np.floor(level * (counted + 1)) / (counted + 1)
+        assert abs(np.mean(np.array(pvalues) <= level) - exact) < 3.5 * np.sqrt(exact * (1 - exact) / 300)
+
+
+def test_the_scales_of_columns_come_from_rows_that_do_not_count() -> None:
+    model = NoveltyDetector().fit(X)
+    scaling = np.setdiff1d(np.arange(120), model.calibrating_)
+    assert len(scaling) == 30 and np.array_equal(model._columns.units, column_map(X[scaling]).units)
+    assert model.offset_ == np.sort(model.loo_scores_[model.calibrating_])[4 - 1]  # level .05 of 90 + 1
+    assert len(NoveltyDetector().fit(X[:9]).calibrating_) == 9  # too few for two parts
+    sparse = np.r_[np.zeros((30, 1)), np.ones((1, 1))]  # nearly always a part of equal rows
+    assert len(NoveltyDetector().fit(sparse).calibrating_) == 31
+    trimmed = NoveltyDetector(contamination=0.1).fit(X)
+    assert len(trimmed.calibrating_) < 90 and np.isin(trimmed.places_[trimmed.calibrating_], model.calibrating_).all()
 
 
 def test_false_discoveries_stay_below_the_rate() -> None:
@@ -99,7 +115,7 @@ def test_shares_split_the_distance_to_the_nearest_rows() -> None:
     model = NoveltyDetector().fit(X)
     row = np.array([[0.0, 9.0, 0.0]])
     shares = model.column_shares(row)
-    parts = np.abs(column_map(X).first(row) - column_map(X).first(X))
+    parts = np.abs(model._columns.first(row) - model._columns.first(X))
     nearest = np.argsort(parts.sum(axis=1), kind="stable")[:5]
     assert np.allclose(shares[0], parts[nearest].mean(axis=0) / parts[nearest].mean(axis=0).sum())
     assert shares.argmax() == 1 and shares.sum() == pytest.approx(1.0)

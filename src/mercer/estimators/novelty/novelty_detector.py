@@ -39,6 +39,9 @@ UNIT = 1e-9
 #: Rounds of leaving out training rows that look like contamination.
 ROUNDS = 3
 
+#: The share of the training rows that gives the scales of columns, and the fewest of them. Benchmark: show-novelty.
+SCALING, FEWEST = 0.25, 5
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -49,6 +52,7 @@ class Explained:
     places: Indices  # (m,) of the rows that are kept
     rows: Any  # these m rows, as they were given
     left_out: Floats  # (m,)
+    calibrating: Indices  # (c,) of the m rows that p-values count
 
 
 @estimator
@@ -59,7 +63,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     Gaussian process. It is near 0 where training rows are near, alone or several together, and k(x, x) far from all.
 
     Without a kernel, rows of numbers get exponential kernels on scaled columns, in which both the value and the order of
-    magnitude of a difference count; mixed tables, strings, graphs and series get kernels of their own.
+    magnitude of a difference count; mixed tables, strings, graphs and series get kernels of their own. The scales come from
+    a quarter of the rows, and p-values and `offset_` from the others, which keeps p-values exact.
 
     Parameters
     ----------
@@ -77,7 +82,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     Attributes
     ----------
     offset_ (the score below which `predict` calls a row novel), loo_scores_ (scores of the kept training rows, each without
-    itself), places_ (the rows that are kept), X_fit_, kernel_, route_.
+    itself), places_ (the rows that are kept), calibrating_ (those of the kept rows that p-values count), X_fit_, kernel_,
+    route_.
 
     >>> import numpy as np
     >>> from mercer import NoveltyDetector
@@ -98,6 +104,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         "_default": "None | kernel",
         "_unit": "flag",
         "places_": "int (m,) >= 0",
+        "calibrating_": "int (c,) < m",
         "loo_scores_": "float (m,)",
         "offset_": "real",
     }
@@ -156,10 +163,11 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             )
         places = np.arange(n) if n <= self.max_rows else np.sort(rng.choice(n, self.max_rows, replace=False))
         rows = data.X.take(places).X if data.chunked else take(data.X, places)
-        X, columns, kernel = rows, None, data.kernel
+        X, columns, kernel, calibrating = rows, None, data.kernel, np.arange(len(places))
         if self._default is OF_NUMBERS:
             X = np.asarray(X, dtype=np.float64)
-            columns = column_map(X)
+            scaling, calibrating = parts(X, rng)
+            columns = column_map(X[scaling])
             X, kernel = columns(X), columns.kernel()
         noise = NOISE * float(np.mean(np.asarray(kernel.diag(X), dtype=np.float64)))
         if not noise > 0.0:
@@ -172,11 +180,12 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             stay = max(2, whole - int(np.ceil(share * whole * step / ROUNDS)))
             kept = kept[np.sort(np.argsort(found.left_out(), kind="stable")[:stay])]
             found = Residuals(kernel, take(X, kept), noise)
-        return Explained(found, columns, places[kept], take(rows, kept), found.left_out())
+        counted = np.flatnonzero(np.isin(kept, calibrating))
+        return Explained(found, columns, places[kept], take(rows, kept), found.left_out(), counted)
 
     def _store(self, data: TrainingSet, solution: Explained) -> None:
         self._residuals, self._columns, self.places_ = solution.residuals, solution.columns, solution.places
-        self.X_fit_ = solution.rows
+        self.X_fit_, self.calibrating_ = solution.rows, solution.calibrating
         self.kernel_ = self._residuals.kernel
         own = np.asarray(self.kernel_.diag(self._residuals.rows), dtype=np.float64)
         self._unit = bool(np.abs(own - 1.0).max() <= UNIT)
@@ -188,9 +197,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
                 parts = self._residuals(self._mapped(data.X))
             self.offset_ = float(np.percentile(self._scores(*parts), 100.0 * self.contamination))
         else:
-            m = len(self.loo_scores_)
+            m = len(self.calibrating_)
             rank = m + 1 - min(conformal_rank(m, 1.0 - self.alpha), m)
-            self.offset_ = float(np.sort(self.loo_scores_)[rank - 1])
+            self.offset_ = float(np.sort(self.loo_scores_[self.calibrating_])[rank - 1])
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
@@ -209,11 +218,13 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     def pvalues(self, X: Any) -> Floats:
         """Return conformal p-values, (n,): for a new row of the same source, P(p <= a) <= a for every a.
 
-        p = (1 + #{i : r_i >= r}) / (m + 1), where the residuals of the training rows and of x are each computed without the
-        row itself and with all others, x included: all m + 1 rows are treated alike.
+        p = (1 + #{i : r_i >= r}) / (c + 1) for the c rows of `calibrating_`. Their residuals and that of x are each computed
+        without the row itself and with all others, x included: all c + 1 rows are treated alike. The level is approximate
+        if the kernel takes numbers from all training rows, as Gaussian("median") and the kernel of mixed tables do, with
+        fewer than 10 rows of numbers, and with contamination.
         """
         check_is_fitted(self)
-        return self._residuals.pvalues(self._mapped(self._read(X, reset=False)))
+        return self._residuals.pvalues(self._mapped(self._read(X, reset=False)), self.calibrating_)
 
     def predict(self, X: Any, alpha: float | None = None, *, control: str = "level") -> Ints:
         """Return -1 for novel rows and +1 for the others.
@@ -287,7 +298,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             ("kernel", str(self.kernel_)),
             ("rows", f"{len(self.places_)} kept"),
             ("novel below", f"{self.offset_:.6g} ({rule})"),
-            ("smallest p-value", f"{1.0 / (len(self.places_) + 1):.3g}"),
+            ("smallest p-value", f"{1.0 / (len(self.calibrating_) + 1):.3g}"),
             ("route", f"{self.route_.solver}: {self.route_.reason}"),
             ("memory of the fit", format_bytes(self.route_.bytes)),
         )
@@ -298,6 +309,19 @@ def explained_of(chunk: Chunk, residuals: Residuals, columns: ColumnMap | None) 
     """Return k(x, x) of the rows of a chunk, and what the training rows explain of it."""
     X = chunk.X if columns is None else columns(np.asarray(chunk.X, dtype=np.float64))
     return np.column_stack(residuals(X))
+
+
+def parts(X: Floats, rng: np.random.Generator) -> tuple[Indices, Indices]:  # (n, d) -> (s,), (c,)
+    """Return the rows that give the scales of columns, and the others, for p-values.
+
+    A new row has no part in the scales, so a row that has one would be treated otherwise. Both are all rows if there are
+    fewer than 10, or if the first part has equal rows only, which have no scale.
+    """
+    order = rng.permutation(len(X))
+    size = max(FEWEST, int(np.ceil(SCALING * len(X))))
+    if len(X) < 2 * FEWEST or not np.ptp(X[order[:size]], axis=0).any():
+        return np.arange(len(X)), np.arange(len(X))
+    return np.sort(order[:size]), np.sort(order[size:])
 
 
 def factor_distances(kernel: Kernel, new: Any, known: Rows, columns: list[Column]) -> Floats:  # -> (n, d)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 
-from mercer.arrays import Floats
+from mercer.arrays import Floats, Indices
 from mercer.grams import gram
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -74,14 +74,13 @@ class Residuals:
         """Return u = G^-1 k_x of every row: phi(x) is projected on sum_i u_i phi(x_i)."""
         return np.hstack([self._back(half) for _, half in self._halves(X)])
 
-    def pvalues(self, X: Any) -> Floats:  # -> (m,)
-        """Return p = (1 + #{i : r_i >= r}) / (n + 1), residuals of rows after projection on all others, x included."""
+    def pvalues(self, X: Any, counted: Indices) -> Floats:  # -> (m,)
+        """Return p = (1 + #{i : r_i >= r}) / (c + 1) over c of the rows; residuals after projection on all others and x."""
         found = []
-        n = len(self.rows)
         for own, half in self._halves(X):
             s = np.maximum(own - np.einsum("ij,ij->j", half, half), 0.0) + self.noise
-            others = 1.0 / (self.inverse_diagonal[:, None] + self._back(half) ** 2 / s)
-            found.append((1.0 + (others >= s * (1.0 - TIES)).sum(axis=0)) / (n + 1.0))
+            others = 1.0 / (self.inverse_diagonal[counted, None] + self._back(half)[counted] ** 2 / s)
+            found.append((1.0 + (others >= s * (1.0 - TIES)).sum(axis=0)) / (len(counted) + 1.0))
         return np.concatenate(found)
 
     def _back(self, half: Floats) -> Floats:
