@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.linalg import triangular as triangle
+from mercer.linalg import cholesky as triangle
 
 
 @pytest.fixture(params=[1, 5, 513, 1100])

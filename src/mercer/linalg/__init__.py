@@ -2,8 +2,7 @@
 
 =====================  ============================================================================================
 `solution`             what solvers take and return: arrays checked, rows of weight zero taken out, results
-`cholesky`             K + alpha I = L L' in the Gram's own memory, and the one owner of jitter
-`triangular`           products and inverses in the memory of a triangle
+`cholesky`             K + alpha I = L L' in the Gram's own memory, jitter, and matrices stored in a triangle
 `pivoted_cholesky`     rows that stand for all: pivoted Cholesky, greedy or random
 `conjugate_gradient`   when the matrix is only an operator
 `lanczos`              the largest eigenvalues of an operator: block Lanczos with thick restarts

@@ -16,9 +16,8 @@ from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.algebra import unscaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation, symmetric_pullback
-from mercer.linalg.cholesky import Factor, cholesky
+from mercer.linalg.cholesky import Factor, cholesky, mirror_upper
 from mercer.linalg.evidence import Evidence, log_marginal_likelihood, remaining_variance
-from mercer.linalg.triangular import mirror_upper
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
 from mercer.numeric.memory import allocate
