@@ -8,7 +8,7 @@ a progress meter, store. Nothing is stored before the solver has returned.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -29,11 +29,11 @@ from mercer.errors import (
     MemoryBudgetError,
     MercerError,
     MissingPartError,
+    describe,
     plural,
 )
 from mercer.estimators.lazy import answer_lazily
 from mercer.estimators.progress import Meter
-from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
 from mercer.grams.chunks.rows import ChunkedRows, resolved
 from mercer.grams.dual_function import DualFunction
@@ -44,7 +44,7 @@ from mercer.inputs.vectors import is_plain, refuse_cells, refuse_rounding, refus
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
-from mercer.numeric.memory import available_bytes, format_bytes
+from mercer.numeric.memory import available_bytes, format_bytes, parse_bytes
 from mercer.numeric.threads import one_blas_thread
 from mercer.planning import Route, Shape, choose_route
 
@@ -181,6 +181,56 @@ def refuse_positions(cls: Any, given: int) -> None:
             f"{cls.__name__} takes {plural(len(positional), 'positional argument')}, got {given}; give the others by name, "
             f"as in {cls.__name__}({', '.join([*positional, f'{others[0]}=…'])})."
         )
+
+
+def check_shared_parameters(estimator: Any) -> None:
+    """Raise if a shared parameter of an estimator has a type that its fit cannot use."""
+    given = vars(estimator)
+    for name, (holds, rule) in _RULES.items():
+        if name in given and not (holds(given[name]) or given[name] is _default(type(estimator), name)):
+            raise InputError(f"{type(estimator).__name__}: {name} must be {rule}; got {describe(given[name])}.")
+    if "memory" in given:
+        parse_bytes(given["memory"])
+
+
+def _default(kind: Any, name: str) -> Any:
+    """The default of a parameter, which its class knows how to read."""
+    return signature(kind).parameters[name].default
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1))
+
+
+def _is_verbosity(value: Any) -> bool:
+    return value is None or isinstance(value, bool | np.bool_ | int | np.integer)
+
+
+def _is_seed(value: Any) -> bool:
+    if isinstance(value, list | tuple | np.ndarray):
+        return all(map(_is_seed, value))
+    if isinstance(value, int | np.integer):
+        return not isinstance(value, bool) and int(value) >= 0
+    return value is None or isinstance(value, np.random.RandomState | np.random.Generator | np.random.SeedSequence)
+
+
+def _is_listed(values: Any) -> bool:
+    """Whether values are a list, a tuple, an array or another sized collection; a text is not."""
+    several = isinstance(values, Collection) and not isinstance(values, str | bytes | Mapping)
+    return several and np.ndim(values) > 0
+
+
+def _is_grid(value: Any) -> bool:
+    return value is None or (isinstance(value, Mapping) and all(map(_is_listed, value.values())))
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "fit_intercept": (_is_flag, "True or False"),
+    "verbose": (_is_verbosity, "None, True or False"),
+    "length_scales": (lambda value: value is None or _is_listed(value), "None or a list of finite numbers > 0"),
+    "param_grid": (_is_grid, "None or a dict of names of kernel.get_params() with a list of values each"),
+    "random_state": (_is_seed, "None, a whole number >= 0, or a generator of NumPy"),
+}
 
 
 class KernelEstimator(BaseEstimator):

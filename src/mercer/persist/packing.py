@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError, MissingExtraError, describe
-from mercer.estimators.shared_parameters import check_shared_parameters
+from mercer.estimators.base import check_shared_parameters
 from mercer.inputs import Graph, as_graph, is_frame
 from mercer.inputs.graphs import is_networkx
 from mercer.inputs.vectors import is_series

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import Floats, Indices
 from mercer.errors import InputError, check_number, check_whole, describe
-from mercer.estimators.base import DEFAULT_KERNEL, whole_or_nothing
+from mercer.estimators.base import DEFAULT_KERNEL, check_shared_parameters, whole_or_nothing
 from mercer.estimators.progress import Meter
 from mercer.estimators.projections.canonical import (
     SOLVED,
@@ -24,7 +24,6 @@ from mercer.estimators.projections.canonical import (
     whitening,
 )
 from mercer.estimators.projections.routes import coordinate_routes, coordinates
-from mercer.estimators.shared_parameters import check_shared_parameters
 from mercer.estimators.summary import Summary
 from mercer.grams.coordinates import exact_coordinates
 from mercer.grams.dual_function import DualFunction
