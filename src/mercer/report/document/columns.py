@@ -1,4 +1,4 @@
-"""Columns in a report: their content, their importance, and partial dependence on the main ones."""
+"""Columns in a report: their content, importance and partial dependence; parts of texts, graphs and molecules."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import plural
+from mercer.estimators.tables.object_explanation import by_objects
 from mercer.inputs.frames import DATE, GRAPH, NUMBER, OBJECTS, Column, some_rows
 from mercer.inputs.tables import as_days
 from mercer.markup.html import Html, Section, figure, gallery, heading, human, join, paragraph, percent, shortened, table
@@ -19,6 +20,9 @@ RANKED, DESCRIBED, MAIN = 12, 60, 4
 
 #: Classes in one picture.
 OUTPUTS = 3
+
+#: Held-out rows that are drawn: those with the largest and the smallest predictions.
+EACH = 2
 
 
 def columns_section(data: ReportData) -> Section:
@@ -168,3 +172,23 @@ def _cells(column: Column) -> str:
     values = [str(cell) for cell in here]
     different = dict.fromkeys(values)
     return f"{len(different):,} distinct: {shortened(', '.join(list(different)[:4]), 60)}"
+
+
+def objects_section(data: ReportData) -> list[Section]:
+    """Return the contributions of letters or atoms for some held-out rows; nothing for other models."""
+    inputs = data.training.judged.inputs
+    if len(data.used) != 1 or not data.m:
+        return []
+    predictions = data.training.predictions if data.classes is None else data.training.probabilities
+    assert predictions is not None
+    order = np.argsort(np.asarray(predictions).reshape(data.m, -1)[:, -1], kind="stable")
+    rows = np.unique(np.concatenate([order[-EACH:], order[:EACH]]))
+    target = None if data.classes is None else data.classes[-1]
+    found = by_objects(data.model, {rule: table.take(rows) for rule, table in inputs.items()}, target)
+    if found is None:
+        return []
+    words = paragraph(
+        "Held-out rows with the largest and the smallest predictions. Each prediction is the sum of the intercept and of "
+        "the contributions shown: blue raises it, orange lowers it. The table lists the largest parts."
+    )
+    return [Section("objects", "Which parts decide?", join([words, *[Html(one.html()) for one in found]]))]

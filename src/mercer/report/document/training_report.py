@@ -29,10 +29,9 @@ from mercer.markup.html import (
 )
 from mercer.numeric.memory import format_bytes
 from mercer.planning import format_seconds
-from mercer.report.document.columns import columns_section
+from mercer.report.document.columns import columns_section, objects_section
 from mercer.report.document.held_out import apart_section, classes_section, predictions_section
 from mercer.report.document.model import card_section, model_section
-from mercer.report.document.objects import objects_section
 from mercer.report.document.report_data import ReportData
 from mercer.workflow.doctor import WARNING, Finding, examine
 from mercer.workflow.inspection import MEASURED, influences
