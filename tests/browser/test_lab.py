@@ -161,7 +161,7 @@ def test_an_invalid_kernel_is_refuted(lab: Lab) -> None:
     lab.text("is not a kernel. One point is enough")
     lab.page.get_by_role("button", name="Break it").click()
     lab.text("Broken.")
-    lab.until(lambda: len(lab.page.evaluate(COLUMN, ["points", "x"])) == 1)
+    lab.until(lambda: len(lab.page.evaluate(COLUMN, ["points", "x"])) == 21)
     box.fill("<img src=x onerror=\"document.title='harm'\">")
     box.press("Enter")
     lab.text("cannot read this")

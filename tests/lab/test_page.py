@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from bokeh.models import Div
 
 from mercer.lab.address import from_query, to_query
 from mercer.lab.drawing import colored
-from mercer.lab.page import LabPage, escaped, opened
+from mercer.lab.page import LabPage, build, escaped, opened
 from mercer.lab.pictures import Scene
 from mercer.lab.state import DrawnPoints, LabState, NamedData
 from mercer.lab.tour import PAGES
@@ -79,13 +81,33 @@ def test_breaking_puts_the_points_into_the_picture() -> None:
     one = page(PAGES["kernel"].state)
     before = one.state.data
     one._break_it()
-    assert isinstance(one.state.data, DrawnPoints) and one.state.data != before
+    assert isinstance(one.state.data, DrawnPoints) and isinstance(before, DrawnPoints)
+    assert one.state.data.points[: len(before.points)] == before.points  # the others stay, so there are two classes
     one._show_beside()
+    one._show_picture()
+    assert 'class="error"' not in one.controls.facts.text
     one._show_kernel()
     assert "Broken" in one.controls.proof.text and "negative eigenvalue" in one.controls.view_words.text
     one._typed("Linear()")
     one._show_kernel()
     assert "Broken" not in one.controls.proof.text
+
+
+def test_breaking_twice_adds_nothing_and_keeps_the_limit() -> None:
+    one = page(LabState(kernel="Tanh(scale=1.0, offset=-1.0)", data=NamedData("moons", 500), algorithm="mean"))
+    one._break_it()
+    once = one.state.data
+    one._break_it()
+    assert isinstance(once, DrawnPoints) and one.state.data == once and len(once.points) == 500
+
+
+def test_an_address_that_cannot_be_read_shows_the_first_page_as_it_is() -> None:
+    request = SimpleNamespace(arguments={"tour": [b"nonsense"]})
+    made: list[LabState] = []
+    doc = SimpleNamespace(session_context=SimpleNamespace(request=request))
+    with patch("mercer.lab.page.LabPage", lambda doc, state, message: made.append(state)):
+        build(doc)  # type: ignore[arg-type]
+    assert made == [PAGES["ridge"].state]
 
 
 def test_widgets_lead_to_states() -> None:

@@ -56,6 +56,14 @@ def added(state: LabState, x: float, y: float, label: int) -> LabState:
     return state.having(data=DrawnPoints((*found.points, (x, y, 0 if found.kind == CURVE else label)), found.kind))
 
 
+def joined(state: LabState, points: DrawnPoints) -> LabState:
+    """Return the state with the points of another drawing too, once where places are equal, and MAX_POINTS at most."""
+    found = _points(state)
+    places = {point[:2] for point in found.points}
+    new = tuple(point for point in points.points if point[:2] not in places)
+    return state.having(data=DrawnPoints((*found.points[: MAX_POINTS - len(new)], *new), found.kind))
+
+
 def removed(state: LabState, which: int) -> LabState:
     """Return the state without a point."""
     found = _points(state)

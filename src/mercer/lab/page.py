@@ -158,7 +158,7 @@ class LabPage:
             self._broken, found = break_it(kernel_of(self.state), rows_of(self.state))
             points = as_points(found) if found is not None and kind_of(self.state.data) != WORDS else None
             if points is not None and kind_of(self.state.data) != CURVE:
-                self.change(self.state.having(data=points, view="spectrum"), broken=True)
+                self.change(editing.joined(self.state, points).having(view="spectrum"), broken=True)
             else:
                 self._show_kernel()
 
@@ -399,7 +399,7 @@ def build(doc: Document) -> None:
     pairs = [
         (name, value) for name, values in (request.arguments if request is not None else {}).items() for value in values
     ]
-    state, message = LabState(tour=next(iter(PAGES))), ""
+    state, message = page_state(next(iter(PAGES))), ""
     try:
         state = opened(pairs)
     except MercerError as error:
