@@ -324,6 +324,9 @@ def test_the_rules_say_what_they_mean() -> None:
         (True, "float"),
         (np.datetime64(3, "s"), "float (*t)"),
         (np.complex128(3.0), "float (*t)"),
+        (10**400, "real"),
+        (2**63, "int"),
+        (10**400, "size d"),
         ("fast", "word standard quantile"),
         ("1", "real | None"),
         (None, "text"),
@@ -363,6 +366,15 @@ def test_parameters_are_checked_at_loading_as_at_fitting(model: Any, name: str, 
             from_bytes(to_bytes(found))
     with pytest.raises(InputError, match=message):
         wrong.fit(X, X[:, 0])
+
+
+def test_an_estimator_around_another_checks_it_at_loading() -> None:
+    ridge = mercer.KernelRidge(mercer.Gaussian(1.0)).fit(X, X[:, 0])
+    model = mercer.ConformalRegressor(ridge).fit(X, X[:, 0])
+    with pytest.raises(InputError, match="estimator must have predict"):
+        from_bytes(to_bytes(model.set_params(estimator=float("nan"))))
+    with pytest.raises(InputError, match="calibrates a fitted estimator"):
+        from_bytes(to_bytes(model.set_params(estimator=mercer.KernelRidge())))
 
 
 def test_what_a_fit_stores_and_a_file_lacks_is_named() -> None:

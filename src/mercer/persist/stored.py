@@ -52,6 +52,9 @@ _TYPES = {
 }  # fmt: skip
 _LABEL_KINDS = "biufUSO"
 
+#: Whole numbers are smaller: others fit no array, and the largest no float.
+LARGEST = 2**63
+
 #: Sizes that follow from others.
 _FORMULAS: dict[str, Callable[[int], Any]] = {
     "pairs": lambda c: c * (c - 1) // 2,
@@ -152,8 +155,8 @@ def _check(part: Any, rule: str, sizes: Sizes, owner: Any) -> None:
     elif word == "word":
         _want(isinstance(part, str) and part in rest.split(), f"not one of {rest}")
     elif word == "size":
-        whole = isinstance(part, (int, np.integer)) and not isinstance(part, bool) and part >= 0
-        _want(whole, "not a size")
+        whole = isinstance(part, (int, np.integer)) and not isinstance(part, bool)
+        _want(whole and 0 <= part < LARGEST, "not a size")
         _bind(rest, int(part), sizes)
     elif word == "rows":
         _check_rows(part, rest.split(), sizes, owner)
@@ -237,6 +240,7 @@ def _check_number(part: Any, kind: str) -> None:
         not isinstance(part, (bool, np.bool_)) and (whole or (kind != "int" and isinstance(part, (float, np.floating)))),
         "no number",
     )
+    _want(not whole or abs(int(part)) < LARGEST, "beyond 64 bits")
     _want(kind != "float" or math.isfinite(part), "not finite")
 
 

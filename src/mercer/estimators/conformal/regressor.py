@@ -79,7 +79,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> ConformalRegressor:
         """Calibrate on rows X with targets y (n,) that the estimator was not fitted to; it is not fitted again."""
-        self._check_estimator()
+        self._check_parameters()
         targets = read_targets(type(self).__name__, y, count(X))
         found = self._centers(X)
         if targets.ndim != 1 or found.ndim != 1:
@@ -150,7 +150,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
     def _centers(self, X: Any) -> Floats:
         return np.asarray(self.estimator.predict(X), dtype=np.float64)
 
-    def _check_estimator(self) -> None:
+    def _check_parameters(self) -> None:
         model = self.estimator
         if not isinstance(model, HasPredict):
             raise InputError(f"ConformalRegressor: estimator must have predict; got {describe(model)}.")
