@@ -242,7 +242,7 @@ def test_an_id_that_repeats_is_noted() -> None:
         "the column 'id' does not name every row: 3 rows repeat an earlier value, such as a (3 rows); if rows with one "
         "value belong together, use --group id"
     )
-    assert "1 row repeats an earlier value" in repeated_ids("id", np.array([1, 1]))[0]
+    assert "1 row repeats an earlier value, such as 27 (2 rows)" in repeated_ids("id", np.array([27.0, 27.0]))[0]
 
 
 def test_quiet_is_quiet(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def ask(
 
 def repeated_ids(column: str, ids: Array) -> list[str]:
     """Return a note if the column that names the rows holds a value more than once."""
-    values, counts = np.unique([str(value) for value in ids], return_counts=True)
+    written = [f"{value:.17g}" if isinstance(value, float) else str(value) for value in ids]
+    values, counts = np.unique(written, return_counts=True)
     if (counts == 1).all():
         return []
     often = int(np.argmax(counts))
