@@ -14,7 +14,7 @@ from mercer.estimators.tables import fitting, logistic
 from mercer.estimators.tables.class_scoring import log_loss
 from mercer.estimators.tables.fitting import Member
 from mercer.estimators.tables.learned_metrics import LikelihoodObjective, by_likelihood
-from mercer.estimators.tables.targets import FLOORS, LOGISTIC, POWERS, probabilities, transform_of
+from mercer.estimators.tables.targets import FLOORS, LOGISTIC, POWERS, calibrated, probabilities, reluctance, transform_of
 from mercer.inputs import Rows
 from mercer.kernels.stationary import Laplacian
 
@@ -31,13 +31,13 @@ def test_rows_are_left_out_by_a_newton_step(weighted: bool) -> None:
     X, codes = two_classes()
     Y, groups = np.eye(2)[codes], np.array([0, 1, 2, 3, 4, 4, 5, 5])
     w = np.random.default_rng(1).integers(1, 4, 90).astype(float) if weighted else None
-    whole, F = logistic.LandmarkFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(Y, 4.0, groups, w)
+    whole, F = logistic.LogisticFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(Y, 4.0, groups, w)
     assert np.allclose(F[:, 0], -F[:, 1])
     changes, errors = [], []
     for group in range(6):
         own = 82 + np.flatnonzero(groups == group)
         rest = np.setdiff1d(np.arange(90), own)
-        features = logistic.LandmarkFeatures(Gaussian(1.0), Rows(X[rest]), 90, 0)
+        features = logistic.LogisticFeatures(Gaussian(1.0), Rows(X[rest]), 90, 0)
         twin = features.fit(Y[rest], 4.0, groups[:0], None if w is None else w[rest])[0]
         known = twin.predict(X[own])[:, 1]
         errors += list(np.abs(F[own - 82, 1] - known))
@@ -48,8 +48,8 @@ def test_rows_are_left_out_by_a_newton_step(weighted: bool) -> None:
 def test_many_classes_are_fitted_one_against_the_rest() -> None:
     X, codes = two_classes()
     Y = np.eye(3)[codes + (X[:, 1] > 1.0)]
-    model, F = logistic.LandmarkFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(Y, 4.0, np.arange(5), None)
-    alone = logistic.LandmarkFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(
+    model, F = logistic.LogisticFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(Y, 4.0, np.arange(5), None)
+    alone = logistic.LogisticFeatures(Gaussian(1.0), Rows(X), 90, 0).fit(
         np.column_stack([1.0 - Y[:, 2], Y[:, 2]]), 4.0, np.arange(5), None
     )
     assert np.allclose(F[:, 2], alone[1][:, 1]) and np.allclose(model.predict(X)[:, 2], alone[0].predict(X)[:, 1])
@@ -91,8 +91,18 @@ def test_candidates_are_compared_after_their_own_calibration() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, 200)
     Y, F = np.eye(2)[codes], np.clip(0.5 + 0.15 * rng.standard_normal((200, 2)) + 0.2 * (np.eye(2)[codes] - 0.5), 0.0, 1.0)
-    grid = [-np.log(np.sum(probabilities(F, floor, power) * Y, axis=1)).mean() for floor in FLOORS for power in POWERS]
-    assert np.isclose(log_loss(F, Y).mean(), min(grid), rtol=1e-12)
+    pairs = [(floor, power) for floor in FLOORS for power in POWERS]
+    losses = [-np.log(np.sum(probabilities(F, *pair) * Y, axis=1)).mean() for pair in pairs]
+    best = int(np.argmin([loss + reluctance(*pair) / 200 for loss, pair in zip(losses, pairs, strict=True)]))
+    assert calibrated(F, Y) == calibrated(F, Y, np.full(200, 7.0)) == pairs[best]
+    assert np.isclose(log_loss(F, Y).mean(), losses[best], rtol=1e-12)
+
+
+def test_few_rows_give_a_floor_and_a_power_near_the_typical_ones() -> None:
+    Y = np.eye(2)[[0, 1] * 6]
+    sure = np.where(Y > 0.5, 0.9, 0.1)  # all rows are right: the likelihood alone asks for the largest power
+    powers = [calibrated(np.tile(sure, (times, 1)), np.tile(Y, (times, 1)))[1] for times in (1, 10, 1000)]
+    assert powers == sorted(powers) and powers[0] < 2.0 and powers[-1] == POWERS[-1]
 
 
 def test_levels_of_a_category_share_a_length_scale() -> None:

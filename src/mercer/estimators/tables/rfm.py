@@ -20,7 +20,7 @@ from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.learned_metrics import MetricStep, metric_steps
-from mercer.estimators.tables.targets import FLOORS, POWERS, calibrated, probabilities
+from mercer.estimators.tables.targets import FLOOR, POWER, calibrated, probabilities
 from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, as_rows
 from mercer.inputs.labels import classes_of, encode, read_labels
@@ -248,7 +248,7 @@ def squared_error(F: Floats, Y: Floats) -> float:
 
 def class_loss(F: Floats, Y: Floats) -> float:
     """Return the log-loss of the probabilities of scores."""
-    P = probabilities(F, FLOORS[1], POWERS[1])
+    P = probabilities(F, FLOOR, POWER)
     return float(-np.log(np.sum(P * Y, axis=1)).mean())
 
 
