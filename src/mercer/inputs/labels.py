@@ -46,7 +46,7 @@ def classes_of(what: str, labels: Array, weights: Array | None = None) -> Array:
     classes = np.unique(labels if weights is None else labels[weights > 0])
     if len(classes) < 2:
         raise InputError(
-            f"{what} needs at least two classes, and y holds one class only: {classes[0]!r}. "
+            f"{what} needs at least two classes, and y holds one class only: {classes.tolist()[0]!r}. "
             "To tell new from known with one class, use NoveltyBall."
         )
     return classes
@@ -57,7 +57,7 @@ def encode(what: str, labels: Array, classes: Array) -> Indices:  # (n,), (C,) -
     place = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
     unknown = classes[place] != labels
     if unknown.any():
-        label = labels[int(np.argmax(unknown))]
+        label = labels[unknown].tolist()[0]
         raise InputError(
             f"{what}: the label {label!r} is none of the classes {classes.tolist()}; name all classes in the first call: "
             "partial_fit(X, y, classes=…)."

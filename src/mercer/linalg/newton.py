@@ -227,7 +227,8 @@ class _Latent:
 
     def begin(self, f: Floats) -> Place:
         self._prepare(f)
-        return self._moved(self._solved(self.W * f + self.slope(f)), 0.0)
+        center = float(f.mean()) if self.intercept else 0.0  # a large constant would cost the digits of the rest
+        return self._moved(self._solved(self.W * (f - center) + self.slope(f)), center)
 
     def step(self, here: Place) -> Place:
         self._prepare(here.f)

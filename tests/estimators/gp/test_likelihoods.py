@@ -117,6 +117,22 @@ def test_a_bound_is_better_than_a_wrong_number() -> None:
     assert np.abs(censored.predict(X) - f).mean() < np.abs(plain.predict(X) - f).mean()
 
 
+def test_lower_bounds_alone_are_enough_for_a_zero_mean() -> None:
+    bounds = np.column_stack([np.sin(X[:, 0]), np.full(90, np.inf)])
+    gp = GaussianProcessRegressor(KERNEL, likelihood="censored", mean="zero", noise=0.01, optimizer=None).fit(X, bounds)
+    assert (gp.predict(X) > np.sin(X[:, 0]) - 0.1).all()
+
+
+@pytest.mark.parametrize("kind", ["student", "censored"])
+def test_a_constant_added_to_y_is_added_to_predictions(kind: str) -> None:
+    y = TARGETS[kind]
+    settings: dict[str, object] = {"likelihood": kind, "noise": 0.1, "optimizer": None}
+    near, far = (GaussianProcessRegressor(KERNEL, **settings).fit(X, y + shift) for shift in (0.0, 1e8))
+    assert not far.diagnosis_.notes
+    np.testing.assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-5)
+    np.testing.assert_allclose(far.predict_interval(X) - 1e8, near.predict_interval(X), atol=1e-5)
+
+
 def test_outliers_do_not_move_the_student_process() -> None:
     y = np.sin(X[:, 0]) + 0.05 * RNG.normal(size=90)
     y[::15] += 8.0
@@ -159,6 +175,9 @@ def test_strings_have_counts() -> None:
         ({"likelihood": "censored"}, X[:, 0], r"takes y as \(90, 2\) bounds"),
         ({"likelihood": "censored"}, np.column_stack([X[:, 0], X[:, 0] - 1.0]), "the lower bound is above the upper bound"),
         ({"likelihood": "censored"}, np.full((90, 2), np.inf), "low < inf"),
+        ({"likelihood": "censored"}, np.tile([-np.inf, np.inf], (90, 1)), "no bound in y is finite"),
+        ({"likelihood": "censored"}, np.column_stack([X[:, 0], np.full(90, np.inf)]), "no upper bound in y is finite"),
+        ({"likelihood": "censored"}, np.column_stack([np.full(90, -np.inf), X[:, 0]]), "no lower bound in y is finite"),
         ({"likelihood": "ordinal"}, np.ones(90), "at least two levels"),
         ({"likelihood": "student"}, np.where(X[:, 0] > 3, np.nan, 1.0), "y must be finite"),
         ({"likelihood": "student", "noise": np.ones(90)}, X[:, 0], 'takes noise="fit" or one number > 0'),

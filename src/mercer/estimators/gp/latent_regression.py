@@ -117,6 +117,7 @@ def read_latent_y(what: str, kind: str, y: Any, n: int, intercept: bool) -> Arra
         bad = np.isnan(values).any(axis=1) | (values[:, 0] == np.inf) | (values[:, 1] == -np.inf)
         _refuse(what, bad, values, "bounds must be numbers with low < inf and high > -inf")
         _refuse(what, values[:, 0] > values[:, 1], values, "the lower bound is above the upper bound")
+        _refuse_open(what, np.isinf(values).all(axis=0), intercept)
         return values
     if values.shape != (n,):
         raise InputError(f"{what}: likelihood={kind!r} takes one target per row, ({n},); got shape {values.shape}.")
@@ -136,6 +137,18 @@ def _refuse(what: str, bad: Array, values: Array, rule: str) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(f"{what}: row {row} of y is {values[row].tolist()}: {rule}.")
+
+
+def _refuse_open(what: str, none: Array, intercept: bool) -> None:
+    """Raise if no lower bounds or no upper bounds are known (``none``, one flag for each) and a mean needs them."""
+    if none.all():
+        raise InputError(f"{what}: no bound in y is finite, so y says nothing about the values.")
+    if intercept and none.any():
+        side, known = ("upper", "lower") if none[1] else ("lower", "upper")
+        raise InputError(
+            f"{what}: no {side} bound in y is finite, and {known} bounds alone do not determine a mean; add rows with "
+            f'{side} bounds or observed values, or give mean="zero".'
+        )
 
 
 def latent_targets(kind: str, y: Array, offset: Floats | None, noise: float | None, intercept: bool) -> LatentTargets:
