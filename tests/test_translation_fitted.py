@@ -239,6 +239,20 @@ def test_what_needs_the_training_rows_is_refused():
         from_sklearn(svm.SVR().fit(*DIABETES)).predict_interval(DIABETES[0])
 
 
+@pytest.mark.parametrize("data", [IRIS, CANCER], ids=["iris", "cancer"])
+@pytest.mark.parametrize("method", ["marginal", "class", "local"])
+def test_sets_of_classes_need_calibration_rows_only(data, method, tmp_path):
+    X, y = data
+    order = np.random.default_rng(0).permutation(len(y))
+    fitted, other, new = np.split(order, [len(y) // 3, 2 * len(y) // 3])
+    ours = again(from_sklearn(svm.SVC().fit(X[fitted], y[fitted])), tmp_path / "m")
+    sets = ours.predict_set(X[new], 0.9, method=method, calibration=(X[other], y[other]))
+    assert sets.shape == (len(new), len(ours.classes_))
+    assert sets[np.arange(len(new)), y[new]].mean() >= 0.8
+    if method != "class":  # one threshold for all classes: the predicted one is in the set, if any is
+        assert (sets[np.arange(len(new)), ours.predict(X[new])] | ~sets.any(axis=1)).all()
+
+
 def test_shapley_values_of_a_machine_add_up():
     X, y = CANCER
     ours = from_sklearn(svm.SVC().fit(X, y))

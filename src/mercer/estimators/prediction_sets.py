@@ -77,10 +77,14 @@ class SetMixin:
         check_choice(name, "method", method, METHODS)
         if shift is not None and method != "local":
             raise InputError(f'{name}: shift= is for method="local"; got method={method!r}.')
-        P = self.predict_proba(X)
+        P = self._set_probabilities(X, calibration is not None)
         known = self._held_out_classes() if calibration is None else calibration_of(self, calibration)
         limits = thresholds(self, known, X, coverage, method, shift)
         return np.asarray(limits + 1e-12 >= 1.0 - P)  # a probability of the calibration may return with other rounding
+
+    def _set_probabilities(self: Any, X: Any, calibrated: bool) -> Floats:  # -> (n, C)
+        """Probabilities for sets; if other rows calibrate the sets, they need not be calibrated themselves."""
+        return np.asarray(self.predict_proba(X), dtype=np.float64)
 
     def _held_out_classes(self: Any) -> HeldOutClasses:
         """Probabilities of training rows by models that have not seen them; families that keep none ask for rows."""
@@ -111,7 +115,7 @@ def calibration_of(model: Any, calibration: Any) -> HeldOutClasses:
             f"{name}: the calibration label {labels[[row]].tolist()[0]!r} (row {row}) is none of the classes that the model "
             f"was fitted to, {model.classes_.tolist()}; leave such rows out."
         )
-    return HeldOutClasses(np.asarray(model.predict_proba(X), dtype=np.float64), place, X)
+    return HeldOutClasses(model._set_probabilities(X, True), place, X)
 
 
 def thresholds(model: Any, known: HeldOutClasses, X: Any, coverage: float, method: str, shift: Any) -> Any:

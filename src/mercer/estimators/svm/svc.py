@@ -263,6 +263,13 @@ class SupportClassifier(ClassifierMixin, SetMixin, SupportModel):
         table = np.column_stack([1.0 - p[:, 0], p[:, 0]]) if k == 2 else coupled(p, k)
         return agreeing(table, self._winners(values))
 
+    def _set_probabilities(self, X: Any, calibrated: bool) -> Floats:
+        """Of a model read from scikit-learn with the slope 1, because it has no training rows to calibrate them."""
+        if not (calibrated and self._read_in):
+            return super()._set_probabilities(X, calibrated)
+        values = self._columns(X)
+        return self._probabilities(values, np.ones((values.shape[1], 2)))
+
     def _held_out_classes(self) -> HeldOutClasses:
         self._once("slopes", self._calibration)
         found: HeldOutClasses | None = self._later.get("sets")
