@@ -136,6 +136,17 @@ def test_a_file_without_groups_is_read_as_one_group() -> None:
     assert np.all(found.radius(np.zeros(3), 0.9) == 18.0)
 
 
+def test_local_intervals_of_a_given_kernel_on_mixed_columns():
+    """The kernel of the model guards the shifts, so that it need not be told what its columns are."""
+    rng = np.random.default_rng(1)
+    table = np.column_stack([rng.normal(size=200).astype(object), rng.choice(["a", "b"], 200).astype(object)])
+    y = table[:, 0].astype(float) + np.where(table[:, 1] == "a", 0.1, 1.0) * rng.normal(size=200)
+    kernel = mercer.Gaussian(1.0).on(0) * mercer.Categorical().on(1)
+    model = mercer.TableRegressor(kernel=kernel).fit(table, y)
+    widths = np.diff(model.predict_interval(table, 0.8, method="local"))[:, 0]
+    assert widths[table[:, 1] == "b"].mean() > 2.0 * widths[table[:, 1] == "a"].mean()
+
+
 def test_local_intervals_on_request(tmp_path):
     """Held-out rows are kept for them; the kernel of the shifts is one on the encoded rows."""
     rng = np.random.default_rng(0)

@@ -152,7 +152,8 @@ class TableRegressor(RegressorMixin, RefitMixin, TableEstimator):
         A fit without the whole fold would be too large, because it has seen fewer rows. Coverage is approximate.
 
         method : None or "local"
-            "local": thresholds that vary with a kernel on the encoded rows, `shift`, by default that of the spread.
+            "local": thresholds that vary with a kernel on the encoded rows, `shift`, by default that of the spread, or of
+            the model if it was given.
         """
         name = type(self).__name__
         if method is not None:
@@ -162,7 +163,8 @@ class TableRegressor(RegressorMixin, RefitMixin, TableEstimator):
         inputs = self.new_inputs(X)
         if method == "local":
             rows, centers = inputs[self.spread_scaling], self.scores(inputs)[:, 0]
-            radii = self._calibration.local_radius(rows.data, coverage, shift) * self._calibration.width(rows)
+            near = self.members_[0].model.kernel if shift is None and self.spread_scaling == COLUMNS else shift
+            radii = self._calibration.local_radius(rows.data, coverage, near) * self._calibration.width(rows)
             return np.column_stack([centers - radii, centers + radii])
         return self.intervals(inputs, self.scores(inputs)[:, 0], coverage)
 
