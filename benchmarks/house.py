@@ -14,6 +14,7 @@ import subprocess
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,41 +77,63 @@ def foreign(tree: ast.Module) -> list[int]:
     return found
 
 
+@dataclass
+class House:
+    """The counts of every layer, the places of every class name, and the lines that are counted."""
+
+    table: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    classes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    asked: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    @property
+    def doubled(self) -> dict[str, list[str]]:
+        """Class names that stand in more than one module."""
+        return {name: places for name, places in self.classes.items() if len(places) > 1}
+
+
+def count(revision: str | None = None, lines_too: bool = True) -> House:
+    """Count the working tree, or a revision; lines of code take most of the time.
+
+    `asked` leaves out inputs and testing, `foreign` leaves out kernels.
+    """
+    found = House()
+    for name, text in sources(revision):
+        parts = name.split("/")
+        layer = "/".join(parts[:2]) if parts[0] == "estimators" and len(parts) > 2 else parts[0]
+        tree, lines = ast.parse(text), text.splitlines()
+        asked, private = questions(tree), foreign(tree)
+        found.table[layer].update(files=1, code=code_lines(text) if lines_too else 0, asked=len(asked), foreign=len(private))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found.classes[node.name].append(name)
+        if parts[0] not in {"inputs", "testing"}:
+            found.asked += [f"{name}:{line}: {lines[line - 1].strip()}" for line in asked]
+        if parts[0] != "kernels":
+            found.foreign += [f"{name}:{line}: {lines[line - 1].strip()}" for line in private]
+    return found
+
+
 def main() -> None:
     """Print the table, and the totals that the evidence page shows."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--old", metavar="REVISION")
     options.add_argument("--where", action="store_true")
     chosen = options.parse_args()
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    classes: dict[str, list[str]] = defaultdict(list)
-    for name, text in sources(chosen.old):
-        parts = name.split("/")
-        layer = "/".join(parts[:2]) if parts[0] == "estimators" and len(parts) > 2 else parts[0]
-        tree = ast.parse(text)
-        asked, private = questions(tree), foreign(tree)
-        table[layer].update(files=1, code=code_lines(text), asked=len(asked), foreign=len(private))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                classes[node.name].append(name)
-        if chosen.where:
-            for line in asked:
-                print(f"{name}:{line}: asked: {text.splitlines()[line - 1].strip()}")
-            for line in private if parts[0] != "kernels" else []:
-                print(f"{name}:{line}: foreign: {text.splitlines()[line - 1].strip()}")
+    found = count(chosen.old)
+    if chosen.where:
+        print("\n".join([*(f"asked: {line}" for line in found.asked), *(f"foreign: {line}" for line in found.foreign)]))
     columns = ("files", "code", "asked", "foreign")
     print(f"{'layer':24}" + "".join(f"{column:>9}" for column in columns))
-    for layer, counts in sorted(table.items()):
+    for layer, counts in sorted(found.table.items()):
         print(f"{layer:24}" + "".join(f"{counts[column]:9}" for column in columns))
-    total = sum(table.values(), Counter())
+    total = sum(found.table.values(), Counter())
     print(f"{'all':24}" + "".join(f"{total[column]:9}" for column in columns))
-    asked = total["asked"] - table["inputs"]["asked"] - table["testing"]["asked"]
     print(f"\ncode lines: {total['code']:,} in {total['files']} files")
-    print(f"getattr and hasattr outside inputs and testing: {asked}")
-    print(f"private attributes of others outside kernels: {total['foreign'] - table['kernels']['foreign']}")
-    doubled = {name: places for name, places in classes.items() if len(places) > 1}
-    print(f"class names in more than one place: {len(doubled)}")
-    for name, places in sorted(doubled.items()) if chosen.where else []:
+    print(f"getattr and hasattr outside inputs and testing: {len(found.asked)}")
+    print(f"private attributes of others outside kernels: {len(found.foreign)}")
+    print(f"class names in more than one place: {len(found.doubled)}")
+    for name, places in sorted(found.doubled.items()) if chosen.where else []:
         print(f"  {name}: {', '.join(places)}")
 
 

@@ -30,7 +30,7 @@ LEAST = 1e-8
 
 
 @dataclass(frozen=True)
-class View:
+class CanonicalView:
     """Whitened coordinates T of the rows, and what turns weights s and targets into coefficients of functions.
 
     The targets of a view are y = sum_u T_u s_u / rho over the other views u; its function is the ridge regression on y.
@@ -41,10 +41,10 @@ class View:
     function: Callable[[Floats, Floats], tuple[Floats, Floats]]  # (r, q), (n, q) -> (a, q), (q,)
 
 
-def along_axes(found: Coordinates, alpha: float) -> View:
+def along_axes(found: Coordinates, alpha: float) -> CanonicalView:
     """Return a view from coordinates along principal axes; exact for every penalty, given as a share of the variance."""
     scale = whitening(found, alpha)
-    return View(found.Z * scale, found.anchors, lambda S, Y: found.projection(scale[:, None] * S))
+    return CanonicalView(found.Z * scale, found.anchors, lambda S, Y: found.projection(scale[:, None] * S))
 
 
 def whitening(found: Coordinates, alpha: float) -> Floats:  # -> (r,)
@@ -52,7 +52,7 @@ def whitening(found: Coordinates, alpha: float) -> Floats:  # -> (r,)
     return np.asarray(1.0 / np.sqrt(found.values + alpha * found.total))
 
 
-def by_cholesky(kernel: Kernel, rows: Rows, alpha: float) -> View:
+def by_cholesky(kernel: Kernel, rows: Rows, alpha: float) -> CanonicalView:
     """Return a view from a Cholesky factor with pivots of the centered Gram matrix, for alpha >= SOLVED.
 
     With K = G G' and G'G + c I = M M' it is T = G M^-T. The coefficients of the ridge regression on y are (y - f) / c.
@@ -72,7 +72,7 @@ def by_cholesky(kernel: Kernel, rows: Rows, alpha: float) -> View:
         dual -= dual.mean(axis=0)  # the coefficients of a difference to the mean add up to zero
         return dual, -(means @ dual)
 
-    return View(T, rows.data, function)
+    return CanonicalView(T, rows.data, function)
 
 
 def pivoted_factor(K: Floats, least: float) -> Floats:  # (n, n) -> (n, r)
@@ -102,7 +102,7 @@ def canonical_vectors(views: Sequence[Floats], count: int) -> tuple[list[Floats]
 
 
 def functions(
-    views: Sequence[View], vectors: Sequence[Floats], values: Floats
+    views: Sequence[CanonicalView], vectors: Sequence[Floats], values: Floats
 ) -> list[tuple[Floats, Floats]]:  # -> (a, q), (q,) each
     """Return dual coefficients and intercepts of the functions of every view, with sum_v var f_v + penalty ||f_v||^2 = 1.
 

@@ -15,7 +15,7 @@ from mercer.estimators.base import DEFAULT_KERNEL, check_shared_parameters, whol
 from mercer.estimators.progress import Meter
 from mercer.estimators.projections.canonical import (
     SOLVED,
-    View,
+    CanonicalView,
     along_axes,
     by_cholesky,
     canonical_vectors,
@@ -151,7 +151,7 @@ class KernelCCA(BaseEstimator):
             raise InputError(f"KernelCCA: {len(kernels)} kernels for {n_views} views; give one for each, or one for all.")
         return kernels
 
-    def _view(self, kernel: Kernel, part: Rows, alpha: float, solver: str) -> View:
+    def _view(self, kernel: Kernel, part: Rows, alpha: float, solver: str) -> CanonicalView:
         if solver == "gram" and alpha >= SOLVED:
             return by_cholesky(kernel, part, alpha)
         return along_axes(coordinates(kernel, part, np.ones(len(part)), solver, self.random_state), alpha)
