@@ -12,6 +12,7 @@ import pytest
 import mercer
 from mercer import CircularSubstructures, Constant, Exponential, Graph, Spectrum, explain
 from mercer.errors import CapabilityError, InputError
+from mercer.estimators.tables.object_explanation import by_objects
 from mercer.explanations import ColumnExplanation, ModelExplanation, MoleculeExplanation, StringExplanation
 from mercer.kernels.molecules import KINDS, molecule_kernel, size_kernel
 
@@ -88,6 +89,17 @@ def test_every_form_of_a_molecule() -> None:
     mixed = mercer.KernelRidge(CircularSubstructures(1) + Spectrum(2), alpha=0.1).fit(SMILES, y)
     with pytest.raises(InputError, match="about another object"):
         explain(mixed, "CCN")
+
+
+def test_rows_whose_counts_were_made_with_others() -> None:
+    model = mercer.TableRegressor(random_state=0, time=5).fit(pl.DataFrame({"smiles": SMILES}), y)
+    inputs = model.new_inputs(pl.DataFrame({"smiles": SMILES[:8]}))
+    values = model.scores(inputs)[:, 0]  # counts all eight
+    rows = np.array([1, 5])
+    found: Any = by_objects(model, {rule: table.take(rows) for rule, table in inputs.items()}, None)
+    assert [one.smiles for one in found] == [SMILES[1], SMILES[5]]
+    for one, value in zip(found, values[rows], strict=True):
+        assert one.intercept + one.descriptors + one.contributions.sum() == pytest.approx(value, rel=1e-6, abs=1e-8)
 
 
 def test_the_whole_model() -> None:

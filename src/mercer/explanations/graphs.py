@@ -11,7 +11,7 @@ import numpy as np
 from mercer.arrays import Floats
 from mercer.errors import plural
 from mercer.explanations.strings import Contributions, Weigh, explanation_fragment, signed
-from mercer.inputs import Graph
+from mercer.inputs import Graph, Rows
 from mercer.kernels.features import Occurrence, Summand
 from mercer.markup.html import text
 from mercer.markup.svg import contribution_color, element, standalone
@@ -101,7 +101,8 @@ def projected_weights(known: Summand, here: Summand, coefficients: Floats, wante
     """Return w_f = sum_i a_i g(x_i) phi_f(x_i) for the features of the explained graph."""
     features = known.kernel.features
     assert features is not None  # a kernel whose features have places has features
-    mine = known.kernel.encode(here.rows)
+    alone = Rows(here.rows.data, here.rows.name)  # counts that were made with other objects have columns for theirs too
+    mine = known.kernel.encode(alone)
     column = {name: i for i, name in enumerate(features.names(mine))}
     a, weights = coefficients * known.factor, np.zeros(len(column))
     for start in range(0, len(known.rows), CHUNK):
