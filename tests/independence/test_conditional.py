@@ -190,6 +190,7 @@ def test_warnings():
         ((np.ones(50), np.arange(50.0), np.arange(50.0) ** 2), "X is constant, and a constant is independent of everything"),
         ((np.arange(50.0), np.ones((50, 2)), np.arange(50.0) ** 2), "Y is constant"),
         ((np.arange(50.0), np.arange(50.0) ** 2, 3.0 * np.arange(50.0)), "column 0 of X equals column 0 of Z"),
+        ((np.arange(50.0), np.arange(50.0) ** 2, 7.0 - 2.0 * np.arange(50.0)), "column 0 of X equals column 0 of Z"),
         ((np.arange(50.0), np.arange(50.0) ** 2, np.random.default_rng(0).normal(size=(50, 60))), "60 columns and 50 rows"),
         ((np.arange(50.0), np.arange(40.0), np.arange(50.0)), "X has 50 rows, Y has 40"),
         ((np.arange(5.0), np.arange(5.0), np.arange(5.0) ** 2), "5 rows; at least 10"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer import Gaussian, Spectrum, joint_hsic_test
@@ -63,6 +64,7 @@ def test_level_over_draws():
     [
         ([np.arange(5.0)], None, "at least two collections"),
         (np.ones((5, 2)), None, r"give list\(X.T\)"),
+        (pd.DataFrame(np.ones((5, 2))), None, r"for those of a data frame \[X\[\[column\]\]"),
         ([np.arange(5.0), np.arange(6.0)], None, "view 0 has 5 rows, view 1 has 6"),
         ([np.arange(5.0), np.ones(5)], None, "view 1 is constant"),
         ([np.arange(5.0), np.arange(5.0)], [None], "2 views and 1 kernel"),

@@ -212,14 +212,17 @@ def check_variables(x: Variable, y: Variable, z: Variable) -> list[str]:
 
 
 def _check_apart(one: Variable, z: Variable) -> None:
+    """Raise if a column of X or Y is a linear function of one column of Z."""
     if one.vectors is None or z.vectors is None:
         return
-    for j, column in enumerate(one.vectors.T):
-        for k, other in enumerate(z.vectors.T):
-            if np.allclose(column, other, rtol=1e-9, atol=0.0):
+    columns, others = (table - table.mean(axis=0) for table in (one.vectors, z.vectors))
+    for j, column in enumerate(columns.T):
+        for k, other in enumerate(others.T):
+            slope = (column @ other) / (other @ other)
+            if np.allclose(column, slope * other, rtol=0.0, atol=1e-9 * float(np.abs(column).max())):
                 raise InputError(
-                    f"ci_test: column {j} of {one.name} equals column {k} of Z (up to its unit); given Z nothing of it is "
-                    "left to test. Remove it from one of them."
+                    f"ci_test: column {j} of {one.name} equals column {k} of Z (up to its unit and zero point); given Z "
+                    "nothing of it is left to test. Remove it from one of them."
                 )
 
 

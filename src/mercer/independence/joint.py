@@ -17,6 +17,7 @@ import numpy as np
 from mercer.arrays import Array, Floats, Ints
 from mercer.errors import InputError, check_whole, readable
 from mercer.independence.variables import Variable, read_variable
+from mercer.inputs import is_frame
 from mercer.kernels.base import Kernel
 from mercer.numeric.memory import DEFAULT_BUDGET, check_fits
 from mercer.numeric.threads import cpu_count, run
@@ -77,10 +78,10 @@ def joint_hsic_test(
     True
     """
     check_whole("joint_hsic_test", "n_permutations", n_permutations, 1)
-    if isinstance(views, np.ndarray) or len(views) < 2:
+    if isinstance(views, np.ndarray) or is_frame(views) or len(views) < 2:
         raise InputError(
             "joint_hsic_test: views is a list of at least two collections, one per variable. For the columns of an array "
-            "give list(X.T)."
+            "give list(X.T), for those of a data frame [X[[column]] for column in X]."
         )
     if kernels is not None and len(kernels) != len(views):
         raise InputError(f"joint_hsic_test: {len(views)} views and {len(kernels)} kernels; give one kernel per view.")
