@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mercer
@@ -241,3 +242,11 @@ def test_seeds_of_every_kind():
     assert change_points(x, random_state=np.random.default_rng(0)).places.tolist() == [20]
     with pytest.raises(InputError, match="random_state must be an int, a Generator or None; got str 'a'"):
         change_points(x, random_state="a")
+
+
+def test_tables_with_categories_and_holes():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"speed": rng.normal(size=60), "mode": ["slow"] * 30 + ["fast"] * 30})
+    frame.loc[5, "speed"] = np.nan
+    found = change_points(frame)
+    assert found.places.tolist() == [30] and "Categorical" in str(found.kernel)

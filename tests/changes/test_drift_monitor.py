@@ -144,3 +144,13 @@ def test_few_reference_rows_are_said() -> None:
 def test_bad_input(call: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_the_distance_stays_while_no_window_ends():
+    monitor = DriftMonitor(run_length=200).fit(REFERENCE)
+    monitor.update(REFERENCE[:7])
+    assert monitor.distance_ == 0.0
+    monitor.update(REFERENCE[7:8])
+    first = monitor.distance_
+    monitor.update(REFERENCE[8:9])
+    assert monitor.distance_ == first != 0.0

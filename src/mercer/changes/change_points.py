@@ -25,9 +25,11 @@ from mercer.changes.segmentation import (
 )
 from mercer.errors import InputError, describe, plural, readable
 from mercer.inputs import Rows, is_frame, looks_like_vectors
+from mercer.inputs.frames import NUMBER, read_columns
 from mercer.kernels.base import Kernel
 from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Gaussian
+from mercer.kernels.tables.frame import frame_kernel
 from mercer.kernels.vectors import Linear
 from mercer.numeric.spread import column_spread
 
@@ -112,9 +114,10 @@ def change_points(
 
     Parameters
     ----------
-    X : rows in order: an array (n,) or (n, d), a list of strings, graphs or series
+    X : rows in order: an array (n,) or (n, d), a data frame, a list of strings, graphs or series
     kernel : kernel or text, default Gaussian("median") on columns in units of their spread
-        Linear() finds changes of the mean, a Gaussian any change.
+        Linear() finds changes of the mean, a Gaussian any change. The default for data frames with columns other than
+        numbers, or with holes, is `frame_kernel`.
     n_changes : int >= 0, optional
         Exactly this many changes.
     penalty : float >= 0, optional
@@ -179,12 +182,22 @@ def _read(X: Any, kernel: Kernel | str | None) -> tuple[Rows, Kernel]:
             table = np.asarray(rows.vectors(), dtype=np.float64)
             rows = Rows(table - table.mean(axis=0))  # equal costs, with the digits of differences
         return rows, chosen.resolve(rows)
+    of_table = table_kernel(data) if is_frame(data) else None
+    if of_table is not None:
+        return Rows(data), of_table
     if not looks_like_vectors(data):
         raise InputError("change_points: name a kernel for rows that are not vectors, such as 'Spectrum(3).normalized()'.")
     table = Rows(data).vectors()
     table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
     rows = Rows((table - np.median(table, axis=0)) / _spread(table))
     return rows, Gaussian("median").resolve(rows)
+
+
+def table_kernel(frame: Any) -> Kernel | None:
+    """Return the kernel of a table with columns other than numbers, or with holes; None for a table of numbers."""
+    columns = read_columns(frame, "the table")
+    other = any(column.kind != NUMBER or column.holes.any() for column in columns)
+    return frame_kernel(frame) if other else None
 
 
 def _spread(table: Floats) -> Floats:  # (n, d) -> (d,)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.arrays import Array, Floats
+from mercer.changes.change_points import table_kernel
 from mercer.changes.drift_reference import (
     BASE,
     DIRECTIONS,
@@ -24,12 +25,10 @@ from mercer.estimators.base import DEFAULT_KERNEL, KernelEstimator, TrainingSet,
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary
 from mercer.inputs import append, count, is_frame, take
-from mercer.inputs.frames import NUMBER, read_columns
 from mercer.inputs.rows import Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.tables.frame import frame_kernel
 from mercer.numeric.encodings import dense
 from mercer.numeric.spread import column_spread
 from mercer.planning import Route, Shape, entry_rate
@@ -87,7 +86,7 @@ class DriftMonitor(KernelEstimator):
     alarm_row_ : int or None, the number of rows after which it was raised
     window_ : int, the number of latest rows that caused it
     rows_ : int, rows since `fit` or `reset`
-    distance_ : float, the largest standardized distance of the last update
+    distance_ : float, the largest standardized distance of the last update in which a window ended; 0 before the first
     threshold_ : float
 
     >>> import numpy as np
@@ -205,22 +204,24 @@ class DriftMonitor(KernelEstimator):
         check_is_fitted(self)
         rows = self._read(X, reset=False)
         total = count(rows)
-        self.distance_ = -np.inf if self.alarm_row_ is None else self.distance_
+        largest = -np.inf
         for start in range(0, total, PORTION):
             part = take(rows, slice(start, min(start + PORTION, total)))
             if self.alarm_row_ is None:
-                self._judge(part)
+                largest = max(largest, self._judge(part))
             self.rows_ += count(part)
+        if np.isfinite(largest):
+            self.distance_ = largest
         return self.alarm_
 
-    def _judge(self, rows: Any) -> None:
+    def _judge(self, rows: Any) -> float:
+        """Enter rows and return the largest distance of a window that ends with one of them; -inf if none ends."""
         entered, distance, window = self._reference.follow(self._reference(rows), self._sums, self._counts)
         seen = take(rows, slice(max(0, entered - KEPT_RECENT), entered))
         self.recent_ = _latest(self.recent_, seen)
-        if distance > self.distance_:
-            self.distance_ = distance
         if distance > self._reference.threshold:
             self.alarm_row_, self.window_ = self.rows_ + entered, window
+        return distance
 
     def moved(self, level: float = 0.05) -> tuple[MovedColumn, ...]:
         """Return the columns in which the latest rows differ from the reference, those that moved most first.
@@ -285,10 +286,8 @@ def _latest(old: Any, new: Any) -> Any:
 def _default_kernel(X: Any) -> Kernel | None:
     """Return the kernel for a reference without one; None for those that say themselves what is wrong with them."""
     if is_frame(X):
-        columns = read_columns(X, "the reference")
-        if any(column.kind != NUMBER or column.holes.any() for column in columns):
-            return frame_kernel(X)
-        return _in_units(np.column_stack([column.cells for column in columns]).astype(np.float64))
+        kernel = table_kernel(X)
+        return _in_units(np.asarray(Rows(X).vectors(), dtype=np.float64)) if kernel is None else kernel
     if isinstance(X, (list, tuple)) and len(X) and all(isinstance(item, str) for item in X):
         return Spectrum(2).normalized()
     try:
