@@ -97,8 +97,10 @@ def test_long_tables_with_odd_columns_are_named() -> None:
         series_of(pd.concat([frame, frame[["u"]]], axis=1), "who", "t", "u")
     with pytest.raises(InputError, match="mixes types, or has holes"):
         series_of(frame.assign(who=["b", 1, None]), "who", "t", "u")
-    with pytest.raises(InputError, match="is not sorted by time"):
+    with pytest.raises(InputError, match="'b' has a row without a time"):
         series_of(frame.assign(t=[0.0, np.nan, 0.0]), "who", "t", "u")
+    with pytest.raises(InputError, match="column 'who' repeats values"):
+        series_of(frame, "who", values="u")
     numbered = pd.DataFrame(np.array([[7, 0, 1.0], [8, 0, 2.0], [7, 1, 3.0]]))
     series, names = series_of(numbered, 0, 1)
     assert [one.ravel().tolist() for one in series] == [[1.0, 3.0], [2.0]] and names.tolist() == [7.0, 8.0]

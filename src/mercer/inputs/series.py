@@ -250,6 +250,11 @@ def series_of(
         raise InputError("series_of: the table has no rows.")
     if time is None:
         names = np.arange(len(table)) if id is None else np.asarray(frame[id])
+        if len(set(names.tolist())) < len(names):
+            raise InputError(
+                f"series_of: the column {id!r} repeats values. Give time=, the column that orders the rows of a series, or "
+                "leave out id= if each row is a series."
+            )
         series = [_known_part(row, name) for row, name in zip(table, names, strict=True)]
     elif id is None:
         raise InputError("series_of: time= needs id=, the column that says to which series a row belongs.")
@@ -288,9 +293,10 @@ def _steps_of_series(keys: Array, times: Array, time: Any, table: Floats) -> tup
         step = next((i for i in range(1, len(rows)) if not times[rows[i]] > times[rows[i - 1]]), None)
         if step is not None:
             now, before = times[rows[step]], times[rows[step - 1]]
-            what = "repeats a time" if now == before else "is not sorted by time"
+            known = now == now and before == before  # NaN and NaT are not equal to themselves
+            what = "repeats a time" if now == before else "is not sorted by time" if known else "has a row without a time"
             raise InputError(
-                f"series_of: series {names[number]!r} {what} ({time} = {now!r} in row {int(rows[step])}); sort the "
-                "table, and keep one row per time."
+                f"series_of: series {names[number]!r} {what} ({time} = {now!r} in row {int(rows[step])}, after {before!r}); "
+                "sort the table, and keep one row per time."
             )
     return [table[series[number]] for number in found], names[found]
