@@ -133,6 +133,11 @@ def test_the_search_needs_no_argument_and_says_how_it_chose() -> None:
     assert simple.best_C_ <= model.best_C_
 
 
+def test_scores_of_fits_that_ended_early_are_reported() -> None:
+    with pytest.warns(ConvergenceWarning, match="the score at C = 10 is approximate, .* stopped after 1 step"):
+        KernelLogisticRegressionCV(Cs=[10.0], length_scales=[1.0], max_iter=1).fit(X, TWO)
+
+
 def test_more_rows_than_the_surface_takes_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer.estimators.logistic.kernel_logistic.SURFACE_ROWS", 60)
     model = KernelLogisticRegressionCV(Cs=[1.0], length_scales=[1.0]).fit(X, TWO)

@@ -117,7 +117,7 @@ def read_latent_y(what: str, kind: str, y: Any, n: int, intercept: bool) -> Arra
         bad = np.isnan(values).any(axis=1) | (values[:, 0] == np.inf) | (values[:, 1] == -np.inf)
         _refuse(what, bad, values, "bounds must be numbers with low < inf and high > -inf")
         _refuse(what, values[:, 0] > values[:, 1], values, "the lower bound is above the upper bound")
-        _refuse_open(what, np.isinf(values).all(axis=0), intercept)
+        _refuse_open(what, np.asarray(np.isinf(values).all(axis=0)), intercept)
         return values
     if values.shape != (n,):
         raise InputError(f"{what}: likelihood={kind!r} takes one target per row, ({n},); got shape {values.shape}.")

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError
+from mercer.errors import InputError, warn
 from mercer.estimators.base import TrainingSet
 from mercer.grams import gram
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows
 from mercer.inputs.labels import class_weights, classes_of, encode
 from mercer.kernels.base import Kernel
@@ -52,13 +54,10 @@ class ClassRows:
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """A fitted function f(x) = sum_j dual_j k(x_j, x) + intercept per class, or one for two classes."""
+    """A fitted function per class, or one for two classes, with its objective and how the solver ended."""
 
-    kernel: Kernel
-    X: Any  # the rows of the expansion
+    function: DualFunction  # a column per class, or one
     classes: Array  # (C,)
-    dual: Floats  # (m, t)
-    intercept: Floats  # (t,)
     primal: float
     dual_objective: float
     converged: bool
@@ -81,7 +80,8 @@ def fit_exact(
     primal, below = objectives(F, Y, w, penalty, lambda G: C * float(np.sum(G * (K @ G))), intercept)
     dual = np.zeros((n, A.shape[1]))
     dual[rows] = C * A
-    return LogisticFit(kernel, X, labels.classes, dual, b, primal, below, mode.converged, mode.n_iter, mode.message)
+    function = DualFunction(kernel, X, dual, b)
+    return LogisticFit(function, labels.classes, primal, below, mode.converged, mode.n_iter, mode.message)
 
 
 def centered(K: Floats) -> Floats:  # (n, n) -> (n, n)
@@ -197,6 +197,12 @@ def _path(K: Floats, Y: Floats, w: Floats, Cs: Floats, intercept: bool, max_iter
     start = None
     for C in Cs:
         mode = solve_dual(C * K, Y, w, intercept=intercept, tol=ROUGH, max_iter=max_iter, start=start)
+        if not mode.converged:
+            warn(
+                f"KernelLogisticRegressionCV: the score at C = {C:.4g} is approximate, because its fit ended early: "
+                f"{mode.message}. Raise max_iter, or leave out large C.",
+                ConvergenceWarning,
+            )
         start = mode.f if isinstance(mode, Mode) else mode.F
         yield C, mode
 
