@@ -11,7 +11,7 @@ import pytest
 
 import mercer
 from mercer import Gaussian, Laplacian, TableClassifier, TableRegressor
-from mercer.errors import CapabilityError, InputError
+from mercer.errors import CapabilityError, InputError, NumericalError
 from mercer.estimators.tables import fitting, local_models
 from mercer.estimators.tables.candidates import Candidate, LearnedKernel
 from mercer.estimators.tables.local_models import LocalModel, LocalSearch, cells_of, fit_local, fit_tree, grow, relevance_of
@@ -203,6 +203,18 @@ def test_contributions_of_columns_contain_the_local_part() -> None:
     model = TableRegressor(order=False).fit(X[:1300], y[:1300])
     found = mercer.explain(model, X[:1])
     assert float(np.sum(found.contributions)) + found.base == pytest.approx(float(model.predict(X[:1])[0]), abs=1e-6)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_fit_goes_on_without_local_models_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> Any:
+        raise NumericalError("the matrix is not positive definite.")
+
+    monkeypatch.setattr(fitting, "fit_local", fail)
+    X, y = days()
+    model = TableRegressor(order=False).fit(X[:1300], y[:1300])
+    assert "local models failed: the matrix is not positive definite." in model.result_.notes
+    assert all(member.local is None for member in model.members_)
 
 
 @pytest.mark.usefixtures("small")

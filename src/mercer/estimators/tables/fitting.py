@@ -421,8 +421,7 @@ class Fitting:
         """Return the members with one more: the heaviest with local models of what it misses; and the origin of each."""
         origins = list(range(len(members)))
         n, t = len(order), self.targets.shape[1]
-        able = [i for i in origins if members[i].transform.is_linear and not members[i].transform.link
-                and _is_matrix(self.inputs[members[i].scaling])]  # fmt: skip
+        able = [i for i in origins if members[i].transform.is_linear and members[i].scaling != COLUMNS]
         if not able or self.given is not None or self._landmarks(n) is None or n < FEWEST_LOCAL:
             return members, predictions, origins
         first = max(able, key=lambda i: members[i].weight)
@@ -436,7 +435,11 @@ class Fitting:
         error = float(np.sqrt(np.mean((Y[n - len(groups) :] - predictions[first]) ** 2)))
         allowed = OF_SCORES if self.labels is not None else OF_NUMBERS * error
         R = (Y - predicted(member.model, Z, member.transform.backward, allowed)) / spread
-        local, values = fit_local(one.trial.candidate, one.state, Z, R, groups, w, self.seed)
+        try:
+            local, values = fit_local(one.trial.candidate, one.state, Z, R, groups, w, self.seed)
+        except ArithmeticError as reason:  # a matrix that is not positive definite
+            self.said.append(f"local models failed: {reason}")
+            return members, predictions, origins
         found = predictions[first] + values * spread
         return (*members, replace(member, local=local)), [*predictions, found], [*origins, first]
 
@@ -568,8 +571,3 @@ def _fewest(errors: list[Floats]) -> int:
 def _renumbered(folds: Indices) -> Indices:
     """Return folds without gaps: with many equal rows a fold may be empty."""
     return np.unique(folds, return_inverse=True)[1].astype(np.intp).reshape(-1)
-
-
-def _is_matrix(rows: Rows) -> bool:
-    """Return whether encoded rows are vectors."""
-    return isinstance(rows.data, np.ndarray) and rows.data.ndim == 2 and rows.data.dtype == np.float64
