@@ -106,7 +106,7 @@ def test_an_address_that_cannot_be_read_shows_the_first_page_as_it_is() -> None:
     made: list[LabState] = []
     doc = SimpleNamespace(session_context=SimpleNamespace(request=request))
     with patch("mercer.lab.page.LabPage", lambda doc, state, message: made.append(state)):
-        build(doc)  # type: ignore[arg-type]
+        build(doc)
     assert made == [PAGES["ridge"].state]
 
 
