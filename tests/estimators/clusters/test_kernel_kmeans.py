@@ -126,6 +126,19 @@ def test_many_rows_go_through_landmarks(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert np.array_equal(mercer.load(tmp_path / "model").predict(BLOBS), model.predict(BLOBS))
 
 
+@pytest.mark.parametrize("spectral", [False, True])
+def test_new_rows_are_told_apart_by_kernel_values(spectral: bool) -> None:
+    kernel = Gaussian(3.0)
+    model = KernelKMeans(kernel, 3, spectral=spectral).fit(BLOBS[::2])
+    given = KernelKMeans(mercer.Precomputed(), 3, spectral=spectral).fit(kernel(BLOBS[::2]))
+    values = np.asarray(kernel(BLOBS[1::2], BLOBS[::2]))
+    assert np.array_equal(given.predict(values), model.predict(BLOBS[1::2]))
+    assert np.array_equal(given.predict(kernel(BLOBS[::2])), model.labels_)
+    if not spectral:
+        with pytest.raises(InputError, match=r"k\(x, x\) of new objects"):
+            given.transform(values[:9])
+
+
 def test_no_cluster_stays_empty() -> None:
     X = np.array([[0.0], [0.0], [0.0], [10.0], [10.1], [20.0]])
     assert len(np.unique(KernelKMeans(Linear(), 4, init=[0, 1, 2, 3]).fit(X).labels_)) == 4

@@ -245,6 +245,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def predict(self, X: Any) -> Indices:
         """Return the cluster of the nearest center for every row."""
+        check_is_fitted(self)
+        if self.kernel_.given and self._embedding is None:  # k(x, x) is not known, and the same for all centers
+            cross = np.asarray(GramOperator(self.kernel_, self._read(X, reset=False), self.X_fit_) @ self._members)
+            return np.asarray((self._center_norms - 2.0 * cross).argmin(axis=1))
         return np.asarray(self._squared(X).argmin(axis=1))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Indices:
