@@ -134,23 +134,23 @@ def refuse_other(folder: Path, target: str, force: bool) -> str:
 
 
 @contextmanager
-def results_folder(folder: Path) -> Iterator[Path]:
+def results_folder(folder: Path, option: str = "--out") -> Iterator[Path]:
     """Yield a temporary folder whose files are moved to `folder` at the end, unless an error occurs.
 
-    It is created at once, so a location without write permission raises before the work begins.
+    It is created at once, so a location without write permission raises before the work begins. Messages name the option.
     """
     try:
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder}: this is a file; name a folder for the results with --out.")
+            raise InputError(f"{folder}: this is a file; name a folder for the results with {option}.")
         if folder.exists() and not os.access(folder, os.W_OK):
             raise PermissionError(None, "no permission")
         made = temporary(_place_beside(Path(os.path.realpath(folder))))
         made.mkdir(mode=0o700)
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise _unwritable(folder, error, option) from None
     try:
         yield made
-        _publish(made, folder)
+        _publish(made, folder, option)
     except InputError as error:  # messages name the folder as the user gave it
         raise InputError(str(error).replace(str(made), str(folder))) if str(made) in str(error) else error from None
     finally:
@@ -167,12 +167,12 @@ def _place_beside(folder: Path) -> Path:
     return next(parent for parent in folder.absolute().parents if parent.exists())
 
 
-def _publish(made: Path, folder: Path) -> None:
+def _publish(made: Path, folder: Path, option: str) -> None:
     try:
         publish_folder(made, folder)
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise _unwritable(folder, error, option) from None
 
 
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"{folder}: cannot be written ({error.strerror or error}); name another folder with --out.")
+def _unwritable(folder: Path, error: OSError, option: str) -> InputError:
+    return InputError(f"{folder}: cannot be written ({error.strerror or error}); name another folder with {option}.")

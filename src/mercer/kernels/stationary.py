@@ -201,7 +201,7 @@ class Gaussian(Stationary):
         elif isinstance(self.length_scale, str):
             inner = Linear()
         else:
-            inner = self._factor() * Linear()
+            inner = float(f"{self._factor():.15g}") * Linear()  # 100 for a length scale of 0.1, not 99.99999999999999
         because = "exp(-||x - z||^2 / 2) = exp(<x, z>) / sqrt(exp(<x, x>) exp(<z, z>)), with x and z divided by length_scale"
         return Derivation("normalized exponential of an inner product", because, (inner.exp().normalized(),))
 

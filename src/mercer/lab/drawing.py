@@ -10,6 +10,7 @@ from bokeh.palettes import Cividis256, Viridis256
 from bokeh.plotting import figure
 
 from mercer.arrays import Array
+from mercer.lab.labels import LINE, NEAR, UNIT, label_corners, width
 from mercer.lab.pictures import Line, Scene, SideView
 from mercer.lab.state import BOX
 from mercer.lab.styles import CLASS_COLORS, INK, MUTED
@@ -68,7 +69,8 @@ class MainPicture:
         self.arrows = _source(x0=None, y0=None, x1=None, y1=None)
         self.rings = _source(x=None, y=None)
         self.points = ColumnDataSource({"x": [], "y": [], "color": []}, name="points")
-        self.labels = _source(x=None, y=None, text=None)
+        self.labels = _source(x=None, y=None, text=None, across=None, down=None)
+        self.leaders = _source(x0=None, y0=None, x1=None, y1=None)
         self.extra = _source(x=None, y=None)
         self.surface.name, self.lines["fit"].name = "surface", "fit"
         self._draw()
@@ -83,7 +85,11 @@ class MainPicture:
         plot.scatter("x1", "y1", source=self.arrows, size=4, color=INK)
         plot.scatter("x", "y", source=self.rings, size=19, fill_color=None, line_color=INK, line_width=2)
         plot.scatter("x", "y", source=self.points, size=10, fill_color="color", line_color="white", line_width=1)
-        plot.text("x", "y", "text", source=self.labels, x_offset=8, y_offset=5, text_font_size="13px", text_color=INK)
+        plot.segment("x0", "y0", "x1", "y1", source=self.leaders, line_color=MUTED, line_width=1)
+        plot.text(
+            "x", "y", "text", source=self.labels, x_offset="across", y_offset="down", text_baseline="middle",
+            text_font_size="13px", text_color=INK,
+        )  # fmt: skip
         plot.scatter("x", "y", source=self.extra, marker="star", size=20, fill_color="#E69F00", line_color=INK)
 
     def show(self, picture: Scene) -> None:
@@ -99,10 +105,22 @@ class MainPicture:
         self.show_points(picture.places, picture.classes)
         ringed = picture.places[picture.marked]
         put(self.rings, x=ringed[:, 0], y=ringed[:, 1])
-        named = picture.places if picture.labels else np.empty((0, 2))
-        put(self.labels, x=named[:, 0], y=named[:, 1], text=list(picture.labels))
+        self._show_labels(picture)
         extra = picture.extra if picture.extra is not None else np.empty((0, 2))
         put(self.extra, x=extra[:, 0], y=extra[:, 1])
+
+    def _show_labels(self, picture: Scene) -> None:
+        """Put the words beside their points, with lines to those that are farther away."""
+        places = picture.places if picture.labels else np.empty((0, 2))
+        corners = label_corners(places, picture.labels)
+        x, y = places.T
+        across, down = (corners - UNIT * places).T * np.array([[1.0], [-1.0]])
+        put(self.labels, x=x, y=y, text=list(picture.labels), across=across, down=down)
+        widths = np.array([width(label) for label in picture.labels])
+        nearest = np.clip(0.0, across, across + widths)  # of the word, from its point
+        far = np.hypot(nearest, down) > NEAR + LINE / 2
+        x1, y1 = x + nearest / UNIT, y - down / UNIT
+        put(self.leaders, x0=x[far], y0=y[far], x1=x1[far], y1=y1[far])
 
     def show_points(self, places: Array, classes: Array) -> None:
         """Put the points alone into the figure."""

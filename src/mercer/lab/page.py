@@ -250,9 +250,9 @@ class LabPage:
         self._show_address()
 
     def _show_picture(self) -> None:
-        found, notes, wrong = _computed(lambda: picture(self.state))
+        found, notes, wrong = computed(lambda: picture(self.state))
         if found is None:
-            self.main.clear(*_bare(self.state))
+            self.main.clear(*bare_points(self.state))
             self.controls.facts.text = problem(wrong)
         else:
             self.main.show(found)
@@ -287,7 +287,7 @@ class LabPage:
         c.lesson.text = lesson(state, self.message)
 
     def _show_beside(self) -> None:
-        found, _, wrong = _computed(lambda: view(self.state))
+        found, _, wrong = computed(lambda: view(self.state))
         with self._together():
             if found is None:
                 self.side.clear()
@@ -333,7 +333,7 @@ class LabPage:
         c.clipboard.text = text
 
 
-def _computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
+def computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
     """Return the result with its warnings, or None with the error."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
@@ -345,7 +345,8 @@ def _computed(make: Callable[[], Any]) -> tuple[Any, list[str], str]:
             return None, [], f"This is a bug in mercer, please report it: {type(error).__name__}: {error}"
 
 
-def _bare(state: LabState) -> tuple[Any, Any]:
+def bare_points(state: LabState) -> tuple[Any, Any]:
+    """Return the points of a state and their classes; none for words."""
     return arrays(state.data) if kind_of(state.data) != WORDS else (np.empty((0, 2)), np.empty(0, int))
 
 

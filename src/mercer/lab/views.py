@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, plural
 from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeCV
 from mercer.kernels.base import Kernel
 from mercer.lab.kernels import Knob, knobs, turned
@@ -64,7 +64,9 @@ def spectrum(state: LabState, kernel: Kernel) -> SideView:
     effective = int(np.searchsorted(np.cumsum(np.maximum(values, 0.0)), 0.99 * np.maximum(values, 0.0).sum()) + 1)
     words = f"{effective} eigenvalues hold 99 % of the trace"
     if negative.any():
-        words = f"{int(negative.sum())} negative eigenvalues, the smallest {number(float(values.min()))}: no kernel"
+        words = (
+            f"{plural(int(negative.sum()), 'negative eigenvalue')}, the smallest {number(float(values.min()))}: no kernel"
+        )
     return SideView(
         "eigenvalues", "number", "log10 |eigenvalue|", words=words, dots=(i[positive], heights[positive]),
         lines=(Line("negative", tuple((i[j] + WIDE, heights[[j, j]]) for j in np.flatnonzero(negative))),),
