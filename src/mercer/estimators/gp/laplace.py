@@ -23,6 +23,7 @@ from mercer.errors import InputError
 from mercer.estimators.components import Conditioned, TermComponents
 from mercer.estimators.gp.exact import PER_ENTRY, REMEDY
 from mercer.grams import GramOperator, gram
+from mercer.grams.dual_function import DualFunction
 from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.algebra import unscaled
 from mercer.kernels.base import Kernel
@@ -198,7 +199,8 @@ class LaplaceEngine:
         mode, self._buffer, self._scaled = self._last[2], None, None
         if isinstance(mode, SoftmaxMode):
             return SoftmaxPosterior(kernel, problem.X, mode.dual, mode.D), mode
-        return LaplacePosterior(kernel, problem.X, mode.dual, mode.intercept, mode.W, mode.with_intercept), mode
+        mean = DualFunction(kernel, problem.X, mode.dual[:, None], np.array([mode.intercept]))
+        return LaplacePosterior(mean, mode.W, mode.with_intercept), mode
 
     def _evaluation(self, problem: LatentProblem, kernel: Kernel) -> Evaluation:
         if self._rows is None or (self._rows is not problem.X and self._rows.data is not problem.X):
@@ -236,20 +238,35 @@ class LaplacePosterior:
     """A latent process with the normal posterior around its mode, whose covariance is (K^-1 + W)^-1."""
 
     _stored: ClassVar[dict[str, str]] = {
-        "kernel": "kernel",
-        "X": "rows n",
-        "dual": "float (n,)",
-        "intercept": "real",
+        "function": "a DualFunction",
+        "function.dual": "float (n, 1)",
         "W": "float (n,) > 0",
         "with_intercept": "flag",
     }
 
-    kernel: Kernel
-    X: Any
-    dual: Floats  # (n,)
-    intercept: float
+    function: DualFunction  # the mean of f, in a column
     W: Floats  # (n,)
     with_intercept: bool
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel with its parameters."""
+        return self.function.kernel
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The rows of the fit."""
+        return self.function.X
+
+    @property
+    def dual(self) -> Floats:  # (n,)
+        """The coefficients of the mean."""
+        return self.function.dual[:, 0]
+
+    @property
+    def intercept(self) -> float:
+        """The constant latent mean."""
+        return float(self.function.intercept[0])
 
     @property
     def jitter(self) -> float:
@@ -265,7 +282,7 @@ class LaplacePosterior:
 
     def mean(self, X: Any) -> Floats:  # -> (m,)
         """E f(x), the constant latent mean included."""
-        return GramOperator(self.kernel, X, self.X).times(self.dual) + self.intercept
+        return self.function.predict(X)[:, 0]
 
     def latent(self, X: Any) -> tuple[Floats, Floats]:  # -> (m,), (m,)
         """Mean and variance of f(x); the variance includes that of a free constant latent mean."""

@@ -109,6 +109,7 @@ class GaussianProcessModel(RegressorMixin, DualModel):
         "_posterior.weights": "absent | float (_, t+q)",
         "_posterior.coefficients": "absent | complex (_, t+q)",
         "_posterior.X": "absent | rows n d | rows n d+1",
+        "_posterior.function.X": "absent | rows n d",
         "_posterior.Z": "absent | rows _ d | rows _ d+1",
         "_tasks": "absent | a TaskTargets",
         "_tasks.rows": "absent | int (n,) >= 0",

@@ -200,10 +200,11 @@ class LogisticModel(ClassifierMixin, SetMixin, DualModel):
         return ClassRows.of(what, data, self.class_weight)
 
     def _keep(self, found: LogisticFit) -> None:
-        self.classes_, self.X_fit_ = found.classes, found.X
-        single = found.dual.shape[1] == 1
-        self.dual_coef_ = np.ascontiguousarray(found.dual[:, 0]) if single else found.dual
-        self.intercept_ = float(found.intercept[0]) if single else found.intercept
+        function = found.function
+        self.classes_, self.X_fit_ = found.classes, function.X
+        single = function.dual.shape[1] == 1
+        self.dual_coef_ = np.ascontiguousarray(function.dual[:, 0]) if single else function.dual
+        self.intercept_ = float(function.intercept[0]) if single else function.intercept
         self.n_iter_ = found.n_iter
         self.primal_objective_, self.dual_objective_ = found.primal, found.dual_objective
         self.duality_gap_ = found.primal - found.dual_objective

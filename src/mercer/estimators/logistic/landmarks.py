@@ -16,6 +16,7 @@ import scipy.linalg as la
 from mercer.arrays import Array, Floats, Indices
 from mercer.estimators.logistic.fitting import ClassRows, LogisticFit
 from mercer.grams.chunks.rows import ChunkedRows
+from mercer.grams.dual_function import DualFunction
 from mercer.grams.low_rank import LandmarkFeatures, draw_rows, landmark_features
 from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
@@ -64,10 +65,8 @@ def _as_expansion(
     intercept: bool,
 ) -> LogisticFit:  # fmt: skip
     primal, below = feature_objectives(rows, found, C, intercept)
-    return LogisticFit(
-        kernel, features.landmarks, classes, features.expansion(found.V), found.intercept, primal, below,
-        found.converged, found.n_iter, found.message,
-    )  # fmt: skip
+    function = DualFunction(kernel, features.landmarks, features.expansion(found.V), found.intercept)
+    return LogisticFit(function, classes, primal, below, found.converged, found.n_iter, found.message)
 
 
 def _raw(features: LandmarkFeatures, V: Floats) -> Floats:  # (m + 1, t) -> (m + 1, t)
