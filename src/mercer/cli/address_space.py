@@ -66,7 +66,7 @@ def ran_out(error: BaseException) -> str | None:
 
 
 def _peak() -> int:
-    """Return the peak address space of this process; 0 if the system does not tell."""
+    """Return the peak address space of this process; 0 if the system does not report it."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("VmPeak:"):

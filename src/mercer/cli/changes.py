@@ -1,4 +1,4 @@
-"""`mercer changes DATA --order COLUMN`: where do the rows of a table change?"""
+"""`mercer changes DATA --order COLUMN`: find the rows at which a table changes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from mercer.errors import InputError, plural
 if TYPE_CHECKING:
     from mercer.workflow.comparison import Comparison
 
-#: What the exit code says.
+#: Exit codes.
 SAME, DIFFERENT = 0, 1
 
 #: Columns printed, and kinds of pictures.
@@ -96,7 +96,7 @@ def compare(
 
 
 def check_place(out: Path | None, suffixes: tuple[str, ...]) -> None:
-    """What cannot be written is said before the work."""
+    """Raise if an output path cannot be written, before the work begins."""
     if out is None:
         return
     if out.suffix.lower() not in suffixes:
@@ -108,7 +108,7 @@ def check_place(out: Path | None, suffixes: tuple[str, ...]) -> None:
 
 
 def command_line() -> str:
-    """The command as it was typed."""
+    """Return the command as it was typed."""
     return shlex.join(["mercer", *sys.argv[1:]])
 
 

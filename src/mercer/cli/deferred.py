@@ -17,15 +17,15 @@ from typing import Any
 #: Modules that take long to load.
 SLOW = ("numpy.f2py", "numpy.ma", "numpy.testing", "pandas", "scipy.optimize", "scipy.stats")
 
-#: What the import system reads of a module that is in sys.modules.
+#: Attributes that the import system reads from a module in sys.modules.
 _READ_BY_IMPORTS = frozenset({"__spec__", "__name__", "__class__", "__dict__", "__loader__"})
 
-#: The name under which a module that waits keeps its loader.
+#: The attribute in which a deferred module keeps its loader.
 _LATER = "__later__"
 
 
 class _Deferred(ModuleType):
-    """A module that has not been executed; it becomes an ordinary one when it has been."""
+    """A module that is executed at its first use, and is an ordinary module afterwards."""
 
     def __getattribute__(self, name: str) -> Any:
         if name not in _READ_BY_IMPORTS:
@@ -34,17 +34,17 @@ class _Deferred(ModuleType):
 
 
 class _Later(Loader):
-    """Make a module without executing it."""
+    """Loader that creates a module without executing it."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader, self.lock, self.running = loader, RLock(), False
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Leave it to the ordinary loader."""
+        """Return the module of the ordinary loader."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Wait for the first use."""
+        """Do not execute the module yet."""
         spec: Any = module.__spec__
         spec.loader = module.__loader__ = self.loader
         module.__dict__[_LATER] = self
@@ -66,7 +66,7 @@ class _Later(Loader):
 
 class _Finder(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the ordinary specification of a slow module, with a loader that waits."""
+        """Return the ordinary specification of a slow module, with a loader that defers execution."""
         if name not in SLOW:
             return None
         spec = PathFinder.find_spec(name, path, target)

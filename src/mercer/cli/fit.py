@@ -1,4 +1,4 @@
-"""`mercer fit DATA --target COLUMN`: learn one column of a table from the others, and say how well it went."""
+"""`mercer fit DATA --target COLUMN`: learn one column of a table from the others, and report the held-out error."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def fit(
 
 
 def _check(settings: FitSettings, task: str, rows: int | None) -> None:
-    """Options are judged before anything is read: a long fit must not end in a misspelled one."""
+    """Raise for wrong options before anything is read, because a long fit must not fail at its end."""
     if task not in TASKS:
         raise InputError(f"--task must be one of {', '.join(TASKS)}; got {task!r}.")
     for name, value in (("--holdout", settings.holdout), ("--coverage", settings.coverage)):
@@ -232,7 +232,7 @@ def _check(settings: FitSettings, task: str, rows: int | None) -> None:
 
 
 def _refuse_with_scheduler(options: dict[str, Any]) -> None:
-    """What workers that read files by chunks cannot do is refused, not passed over."""
+    """Raise for options that workers which read files by chunks do not support."""
     for name, value in options.items():
         if value is not None:
             raise InputError(
@@ -242,7 +242,7 @@ def _refuse_with_scheduler(options: dict[str, Any]) -> None:
 
 
 def _stem(data: str) -> str:
-    """The name of the results of a source."""
+    """Return the name of the results of a source."""
     name = "stdin" if data == "-" else Path(data).absolute().name
     for suffix in (".gz", *Path(name.removesuffix(".gz")).suffixes[-1:]):
         name = name.removesuffix(suffix)
@@ -271,7 +271,7 @@ def _question(
     id: str | None, drop: list[str] | None, task: str, drop_missing: bool, order: str | None, group: str | None,
     molecule: list[str] | None, text: list[str] | None, skip_bad: bool,
 ) -> tuple[Question, float]:  # fmt: skip
-    """The table of a source as a question, and the seconds it took to read."""
+    """Return the question about the table of a source, and the seconds of reading."""
     from mercer.inputs.frames import MOLECULE, TEXT
     from mercer.inputs.reading import holds_sequences, read_table
     from mercer.numeric.memory import budget_bytes
@@ -323,7 +323,7 @@ def _train(question: Question, settings: FitSettings, seconds: float, quiet: boo
 
 
 def _write(made: Path, training: Training) -> dict[str, Any]:
-    """All results into a folder; returns the metrics."""
+    """Write all results into a folder; return the metrics."""
     from mercer.persist import save, write_whole
     from mercer.report.document.training_report import write_report
 
@@ -345,14 +345,14 @@ def _write(made: Path, training: Training) -> dict[str, Any]:
 
 
 def _rows(training: Training) -> str:
-    """Which rows were used for what."""
+    """Return how many rows were fitted and held out, and by which rule."""
     apart = "" if training.question.layout is None else f" ({training.split})"
     part = f"{training.n_fitted:,} fitted ({training.model.result_.route}), {len(training.y_test):,} held out{apart}"
     return f"{part}; the saved model is fitted to all" if training.final is not training.model else part
 
 
 def _workers(training: Training) -> list[tuple[str, str]]:
-    """Who read the rows, and what that left out."""
+    """Return lines on the workers that read the rows, and the limits of the search there."""
     from mercer.numeric.memory import format_bytes
 
     away = training.elsewhere

@@ -1,4 +1,4 @@
-"""`mercer novelty TRAIN NEW`: which new rows are unlike the known ones, at a stated rate of false alarms."""
+"""`mercer novelty TRAIN NEW`: which new rows are unlike the known ones, at a given rate of false alarms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.errors import InputError
 if TYPE_CHECKING:
     from mercer.workflow.novelty import NoveltyReport
 
-#: What the exit code says.
+#: Exit codes.
 USUAL, NOVEL = 0, 1
 
 #: Rows printed.

@@ -108,7 +108,7 @@ def predict(
 
 
 def _check(interval: float | None, out: Path | None, set_: float | None = None) -> None:
-    """Options are judged before anything is read."""
+    """Raise for wrong options before anything is read."""
     if set_ is not None and not 0 < set_ < 1:
         raise InputError(f"--set must be a fraction between 0 and 1, such as 0.9; got {set_:g}.")
     if interval is not None and not 0 < interval < 1:
@@ -149,7 +149,7 @@ def _with_id(name: Any, table: Table) -> dict[str, Any]:
 
 
 def _write(out: Path | None, ids: dict[str, Any], answers: dict[str, Any], known: Any) -> None:
-    """The answers in the order of the rows; rows without one have empty cells."""
+    """Write the predictions in the order of the rows; rows without one have empty cells."""
     from mercer.cli.columns_file import as_csv, as_parquet
     from mercer.persist import write_whole
     from mercer.writing import umask

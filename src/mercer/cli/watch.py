@@ -1,4 +1,4 @@
-"""`mercer watch MODEL-OR-TABLE NEW…`: do files that arrive still look like a reference?"""
+"""`mercer watch MODEL-OR-TABLE NEW…`: report when the rows of new files differ from a reference."""
 
 from __future__ import annotations
 

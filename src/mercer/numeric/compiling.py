@@ -1,6 +1,6 @@
-"""The one policy for compiled loops: is the work large enough to load them?
+"""The rule for compiled loops: they are loaded if the work is large enough.
 
-The answer depends on the amount of work alone, never on what a process has loaded before: a compiled loop may round
+The answer depends on the amount of work alone, not on what a process has loaded before, because a compiled loop may round
 differently from NumPy, and the same call must give the same digits every time. Only loops that have a twin in NumPy which
 rounds the same way, bit for bit, may ask what a process has spent so far (`rented`).
 """
@@ -37,20 +37,20 @@ def always() -> Iterator[None]:
         LOADING = before
 
 
-#: Seconds that a process spends in NumPy twins before it loads the compiler, which takes about three times as long: never
-#: much more than the better of the two ways, whatever comes. Row: first-svc-compiled.
+#: Seconds that a process spends in NumPy twins before it loads the compiler, which takes about three times as long. So a
+#: process never takes much longer than the faster of the two ways. Row: first-svc-compiled.
 RENT = 0.1
 _spent = 0.0
 
 
 def spend(seconds: float) -> None:
-    """Note time that went into the twin of a compiled loop."""
+    """Add time that was spent in the twin of a compiled loop."""
     global _spent
     _spent += seconds
 
 
 def rented() -> bool:
-    """Whether the compiler is loaded, or enough time was spent without it."""
+    """Return whether the compiler is loaded, or enough time was spent without it."""
     return "numba" in sys.modules or _spent >= RENT or LOADING == 0
 
 
@@ -58,7 +58,7 @@ _said = False
 
 
 def say_so(stream: Any = None) -> None:
-    """Say once, to a person who watches, that a loop is being compiled: this call takes seconds, later ones do not."""
+    """Print once, on a terminal, that a loop is being compiled: this call takes seconds, later ones do not."""
     global _said
     stream = sys.stderr if stream is None else stream
     if not _said and stream is not None and stream.isatty():

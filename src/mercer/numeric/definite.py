@@ -1,6 +1,6 @@
-"""Is a symmetric matrix of floats positive semi-definite? Decided without rounding, or left open.
+"""Decide without rounding whether a symmetric matrix of floats is positive semi-definite, or leave it open.
 
-A matrix of floats is a matrix of fractions, so the question has an answer. Three ways, cheapest first:
+A matrix of floats is a matrix of fractions, so the property is well defined. Three methods, cheapest first:
 
 - *Cholesky with a margin.* If the factorization of B - c I goes through in floating point, with c above everything that
   rounding can do to it, then B is positive definite (Rump 2006, "Verification of positive definiteness").
@@ -30,10 +30,10 @@ EXACT_BITS = 4000
 #: Rows of a matrix up to which its lowest eigenvector is tried in exact arithmetic.
 EXACT_ROWS = 400
 
-#: Floats that add up to the coordinates of a point: one of them is not always close enough.
+#: Number of floats whose sum is a coordinate of a point: a single one is not always accurate enough.
 TERMS = 4
 
-#: Bits to which the coordinates of a point are computed, more if they prove too few.
+#: Bits to which the coordinates of a point are computed; more if these are too few.
 DIGITS = (64, 256, 1024)
 
 Whole = list[list[int]]
@@ -118,7 +118,7 @@ def _has_margin(A: Floats) -> bool:  # (d, d), balanced
     if not np.abs(A).max() <= 4.0:
         return False
     n = len(A)
-    # gamma_{n+1} tr(A) / (1 - gamma_{n+1}) with room to spare, and more than underflow can lose
+    # gamma_{n+1} tr(A) / (1 - gamma_{n+1}) with a reserve that also covers underflow
     margin = 4.0 * (n + 4) * float(np.finfo(np.float64).eps) * float(np.trace(A)) + 1e-280
     lowered = A.copy()
     lowered[np.diag_indices(n)] = np.nextafter(np.diagonal(A) - margin, -np.inf)
@@ -185,7 +185,7 @@ def _lifted(start: dict[int, Fraction], rows: list[tuple[int, list[int]]], n: in
 
 
 def _rounded(value: Fraction, digits: int) -> Fraction:
-    """Some leading bits of a fraction: whole fractions would grow with every step."""
+    """Return leading bits of a fraction, because exact fractions would grow with every step."""
     if value == 0:
         return value
     shift = digits - (abs(value.numerator).bit_length() - value.denominator.bit_length())
@@ -197,7 +197,7 @@ def _rounded(value: Fraction, digits: int) -> Fraction:
 
 
 def _lowest(B: Floats) -> Floats | None:  # (d, d) -> (1, d)
-    """The eigenvector of the smallest eigenvalue, if it does the job."""
+    """Return the eigenvector of the smallest eigenvalue if x'Bx < 0 holds for it."""
     A, scale = balanced(B)
     return _expanded((np.linalg.eigh(A)[1][:, 0] / scale).tolist(), B, terms=1) if np.isfinite(A).all() else None
 
@@ -221,7 +221,7 @@ def _expanded(x: Any, B: Floats, terms: int = TERMS) -> Floats | None:  # (d,) -
 
 
 def _as_whole(values: list[Any]) -> Array:
-    """Fractions with powers of two below the line, all times one of these: whole numbers of any length."""
+    """Return fractions whose denominators are powers of two, times a common denominator, as whole numbers."""
     pairs = [value.as_integer_ratio() for value in values]
     common = max(below for _, below in pairs)
     return np.array([above * (common // below) for above, below in pairs], dtype=object)

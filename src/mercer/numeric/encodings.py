@@ -38,7 +38,7 @@ class Encoded:
 
     @property
     def many(self) -> bool:
-        """Whether explicit features are better not made."""
+        """Whether explicit features would be too large to compute."""
         return False
 
     @property
@@ -48,7 +48,7 @@ class Encoded:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of its numbers; counts, letters and objects carry no floats of their own."""
+        """The dtype of its numbers; counts, letters and objects have no floats."""
         return np.dtype(np.float64)
 
     def project(self, like: Any) -> Any:
@@ -131,7 +131,7 @@ class Raw(Encoded):
 
 
 class Given(FloatRows):
-    """Kernel values from outside: those of every object with all N training objects, and its place among these."""
+    """Given kernel values: those of every object with all N training objects, and its place among these."""
 
     __slots__ = ("array", "places")
     blockwise = True
@@ -227,7 +227,7 @@ class Counts(Encoded):
 
 
 def align(left: Encoding, right: Encoding, memo: dict[tuple[int, int], Any] | None = None) -> tuple[Encoding, Encoding]:
-    """Make two encodings comparable; terms that share an encoding go on sharing it."""
+    """Return two encodings in comparable form; terms that share an encoding still share it."""
     if left is right:
         return left, right
     memo = {} if memo is None else memo
@@ -250,7 +250,7 @@ def projected(encoding: Encoding, like: Encoding) -> Encoding:
 
 
 def gather(encoding: Encoding, index: Index, memo: dict[int, Any] | None = None) -> Encoding:
-    """Some rows of an encoding as an encoding; terms that share an encoding go on sharing it."""
+    """Return some rows of an encoding as an encoding; terms that share an encoding still share it."""
     memo = {} if memo is None else memo
     if id(encoding) not in memo:
         if isinstance(encoding, tuple):
@@ -261,12 +261,12 @@ def gather(encoding: Encoding, index: Index, memo: dict[int, Any] | None = None)
 
 
 def length(encoding: Encoding) -> int:
-    """The number of objects behind an encoding."""
+    """Return the number of objects of an encoding."""
     return length(encoding[0]) if isinstance(encoding, tuple) else len(encoding)
 
 
 def dtype_of(encoding: Encoding) -> np.dtype[Any]:
-    """The dtype of kernel values on an encoding: float32 where every part that carries numbers is float32."""
+    """Return the dtype of kernel values on an encoding: float32 if every part with numbers is float32."""
     found = _dtypes(encoding)
     return np.result_type(*found) if found else np.dtype(np.float64)
 
@@ -280,12 +280,12 @@ def _dtypes(encoding: Encoding) -> list[np.dtype[Any]]:
 
 
 def has_many(encoding: Encoding) -> bool:
-    """Whether explicit features of the encoding are better not made."""
+    """Return whether explicit features of the encoding would be too large to compute."""
     return any(has_many(part) for part in encoding) if isinstance(encoding, tuple) else encoding.many
 
 
 def strip_of(encoding: Encoding) -> int:
-    """How many rows a tile has that spans the whole width, where every part wants such tiles; 0 for square tiles."""
+    """Return the rows of tiles that span the whole width, if every part uses such tiles; 0 for square tiles."""
     if not isinstance(encoding, tuple):
         return int(encoding.strip)
     strips = [strip_of(part) for part in encoding if not isinstance(part, Values)]
@@ -293,7 +293,7 @@ def strip_of(encoding: Encoding) -> int:
 
 
 def check_width(left: Any, right: Any) -> None:
-    """Refuse two collections of different width."""
+    """Raise if two collections have different widths."""
     if left.shape[1] != right.shape[1]:
         raise InputError(
             f"Z has {right.shape[1]} columns but X has {left.shape[1]}; both must have the same columns in the same order."
@@ -301,7 +301,7 @@ def check_width(left: Any, right: Any) -> None:
 
 
 def same_dtype(left: Any, right: Any) -> tuple[Any, Any]:
-    """Give two float arrays the wider of their dtypes."""
+    """Return two float arrays in the wider of their dtypes."""
     dtype = np.result_type(left.dtype, right.dtype)
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
 
@@ -331,7 +331,7 @@ def squared_norms(array: Any) -> NDArray[np.float64]:  # (n, d) -> (n,)
 
 
 def narrow_indices(Z: Any) -> Any:
-    """The same matrix with 32-bit indices if it is sparse and they suffice: many libraries take no others.
+    """Return a sparse matrix with 32-bit indices if they suffice, because many libraries accept no others.
 
     >>> import numpy as np
     >>> import scipy.sparse as sp

@@ -25,7 +25,7 @@ UNLIMITED = 1 << 60
 
 
 def machine_bytes() -> int | None:
-    """Bytes that the machine can provide without swapping, or None if unknown."""
+    """Return the bytes that the machine can provide without swapping, or None if unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -36,7 +36,7 @@ def machine_bytes() -> int | None:
 
 
 def limited_bytes(proc: Path = Path("/proc/self"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """What the limits of this process and of its control groups leave, or None where there are none."""
+    """Return the bytes that the limits of this process and its control groups leave; None if there are no limits."""
     left = [*_left_in_groups(proc, groups), *_left_of_rlimits(proc)]
     return max(0, min(left)) if left else None
 
@@ -77,7 +77,7 @@ def _read(name: str) -> str:
 
 
 def _idle(path: str, name: str) -> int:
-    """Bytes of file pages that the system can free, although they count as used."""
+    """Return bytes of file pages that the system can free, although they count as used."""
     with suppress(OSError, ValueError):
         for line in _read(path).splitlines():
             if line.startswith(f"{name} "):
@@ -86,7 +86,7 @@ def _idle(path: str, name: str) -> int:
 
 
 def _left_of_rlimits(proc: Path) -> Iterator[int]:
-    """What RLIMIT_AS and RLIMIT_DATA leave of the address space and of the data of this process."""
+    """Return the bytes that RLIMIT_AS and RLIMIT_DATA leave to this process."""
     try:
         import resource
     except ImportError:  # Windows
@@ -109,10 +109,10 @@ def _left_of_rlimits(proc: Path) -> Iterator[int]:
 #: Default budget for one result. Fixed, so that the same script takes the same route on another day.
 DEFAULT_BUDGET = 8 * 2**30
 
-#: What a process under a limit keeps for libraries that are yet to be loaded, stacks of threads and small things.
+#: Reserve of a process under a limit, for libraries that are still to be loaded, stacks of threads and small arrays.
 RESERVE = 256 * 2**20
 
-#: What is smaller is a part of RESERVE and is not compared with limits: reading them takes longer than making it.
+#: Smaller allocations count as part of RESERVE and are not compared with limits, because reading those takes longer.
 LITTLE = RESERVE // 16
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -170,7 +170,7 @@ def within(bytes_needed: int, memory: int | float | str | None) -> bool:
 
 
 def check_fits(bytes_needed: int, what: str, remedy: str, budget: int | None = None) -> None:
-    """Refuse a result that exceeds the budget or the free memory of the machine."""
+    """Raise if a result exceeds the budget or the free memory of the machine."""
     if budget is not None and bytes_needed > budget:
         raise MemoryBudgetError(
             f"{what} needs {format_bytes(bytes_needed)}, over the memory budget of {format_bytes(budget)}. {remedy}"

@@ -1,8 +1,8 @@
 """Points: vectors encoded for distances, with a common center removed, because large offsets would cost digits.
 
 ||x - z||^2 = ||x||^2 + ||z||^2 - 2 x'z is one matrix product of the augmented rows [x, ||x||^2, 1] and [-2z, 1, ||z||^2].
-Its rounding error is a few eps (||x||^2 + ||z||^2), harmless for a pair that is far apart and ruinous for near
-duplicates, so small values are computed again from the differences wherever the caller's profile would notice.
+Its rounding error is a few eps (||x||^2 + ||z||^2). This is small for distant pairs and larger than the distance of near
+duplicates, so small values are computed again from the differences if the caller needs that accuracy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NEAR = 0.01
 FEW_COLUMNS = 3
 
 
-#: Beside a collection of so few rows the differences cost less than making the other collection ready for products.
+#: With so few rows on one side, differences cost less than preparing the other side for products.
 FEW_ROWS = 2
 
 
@@ -67,7 +67,7 @@ class Points(FloatRows):
 
     @property
     def form(self) -> _Form:
-        """What products need; two threads that ask first at once make the same one."""
+        """The form for products; two threads that compute it at the same time get equal results."""
         if self._form is None:
             given = self._shift
             self._form = _Form(self.raw, self.scale, given.shift if isinstance(given, Points) else given)
@@ -76,12 +76,12 @@ class Points(FloatRows):
 
     @property
     def shift(self) -> Any:  # (d,)
-        """What was taken off every row."""
+        """The center that was subtracted from every row."""
         return self.form.shift
 
     @property
     def dtype(self) -> Any:
-        """Of the kernel values."""
+        """The dtype of the kernel values."""
         return self.raw.dtype
 
     @property
@@ -97,12 +97,12 @@ class Points(FloatRows):
 
     @property
     def norms(self) -> Floats:  # (n,)
-        """Their squared lengths."""
+        """The squared norms of the rows."""
         return self.form.norms
 
     @property
     def reach(self) -> float:
-        """The largest of these."""
+        """The largest squared norm."""
         return self.form.reach
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Points(FloatRows):
         return Points(self.raw[rows], self.scale, self)
 
     def align(self, other: Points) -> tuple[Points, Points]:
-        """Give both sides one dtype and one shift; the smaller side is moved."""
+        """Return both sides with one dtype and one shift; the smaller side is shifted again."""
         check_width(self.raw, other.raw)
         left, right = same_dtype(self.raw, other.raw)
         if sp.issparse(left) and sp.issparse(right):
@@ -125,12 +125,12 @@ class Points(FloatRows):
         return Points(left, self.scale, first), first
 
 
-#: The center of many rows is that of about this many, evenly spaced.
+#: The center is computed from at most about this many evenly spaced rows.
 CENTER_ROWS = 100
 
 
 def center(raw: Array) -> Array:  # (n, d) -> (d,)
-    """The lower median of every column: a value of the data, which few outliers cannot move.
+    """Return the lower median of every column: a value of the data, which few outliers cannot change much.
 
     Subtracting it rounds by at most eps / 2 of the distance from it: a mean moved by one outlier would cost all other rows
     their digits. Whole numbers stay whole.
@@ -197,7 +197,7 @@ def squared_distances(
         values += A.norms[rows, None].astype(values.dtype)
         values += B.norms[None, cols].astype(values.dtype)
     if A is B:
-        _zero_common(values, rows, cols)  # now: rounding below zero would send the whole tile through a comparison
+        _zero_common(values, rows, cols)  # now: a negative value would start a comparison of the whole tile
     # by pairs, not by the longest row of all: a few outliers must not send every pair through the differences
     limits, others = (NEAR * A.norms[rows], NEAR * B.norms[cols]) if refine else (np.zeros(n) for n in values.shape)
     if compiled and left is not None:
@@ -332,7 +332,7 @@ def median_distance(X: Any, metric: str, weights: Array | None = None) -> float:
 
 
 def in_units(sample: Array) -> tuple[Floats, float]:  # (n, d) -> (n, d), number
-    """The rows in units of their largest value, and that unit: squares of 1e-200 or 1e200 leave the range of floats."""
+    """Return the rows in units of their largest value, and that unit: squares of 1e200 would overflow."""
     sample = sample.astype(np.float64)
     unit = float(np.abs(sample).max(initial=0.0))
     # a power of two, so that ordinary data keep their digits
@@ -341,7 +341,7 @@ def in_units(sample: Array) -> tuple[Floats, float]:  # (n, d) -> (n, d), number
 
 
 def weighted_median(values: Array, weights: Array) -> float:
-    """The median of values that occur `weights` times each."""
+    """Return the median of values that occur `weights` times each."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     low, high = np.searchsorted(below, below[-1] / 2, side="left"), np.searchsorted(below, below[-1] / 2, side="right")

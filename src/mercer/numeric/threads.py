@@ -32,7 +32,7 @@ _alone = _OneThread()
 
 
 def _start_afresh() -> None:
-    """A child forked in mid-flight inherits a count that no thread takes down, perhaps a lock that no thread holds."""
+    """Reset the count and the lock in a forked child, where the threads that hold them do not exist."""
     global _lock, _holders, _limiter
     _lock, _holders, _limiter = threading.Lock(), 0, []
 
@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def cpu_count() -> int:
-    """The number of processors this process may use; 1 inside `one_thread`."""
+    """Return the number of processors this process may use; 1 inside `one_thread`."""
     if _alone.depth:
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -52,7 +52,7 @@ def cpu_count() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; the last of several concurrent holders gives the threads back.
+    """Limit BLAS to one thread; the last of several concurrent holders restores the number.
 
     threadpoolctl's own limiter restores what it saw on entry, so two overlapping limiters of two threads could leave
     BLAS at one thread for ever; and version 3.8 obeys one thread only, the first that ever set a limit, so that
@@ -75,7 +75,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def blas_threads() -> int:
-    """The number of threads that a large matrix product uses."""
+    """Return the number of threads that a large matrix product uses."""
     with _lock:
         held = [number for _, number in _limiter] if _holders else [library.num_threads for library in _blas()]
     return max(1, min(cpu_count(), max(held, default=1)))
@@ -83,7 +83,7 @@ def blas_threads() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Do what follows on the calling thread alone, BLAS included.
+    """Run the body on the calling thread alone, BLAS included.
 
     For many small jobs in a row: waking a second thread costs as much as it saves, and the threads of BLAS stay busy
     for some milliseconds after each call, which delays the next.
@@ -98,7 +98,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _blas() -> tuple[Any, ...]:
-    """The loaded libraries of linear algebra; looking for them takes as long as a small Gram matrix, so it is done once."""
+    """Return the loaded BLAS libraries; the search takes as long as a small Gram matrix, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -159,7 +159,7 @@ class _Crew(Generic[Task]):
         self.failures: list[BaseException] = []
 
     def loop(self, worker: int) -> None:
-        """The life of one worker; worker 0 is the calling thread and tells the progress."""
+        """Run tasks until none is left; worker 0 is the calling thread and reports the progress."""
         try:
             while not self._stop.is_set():
                 with self._guard:
@@ -177,7 +177,7 @@ class _Crew(Generic[Task]):
             self._stop.set()
 
     def alone(self, seconds: float) -> bool:
-        """The calling thread does the tasks of all for so long; True if none is left, or one has failed."""
+        """Run tasks on the calling thread for some seconds; return True if none is left, or one has failed."""
         until, worker = time.perf_counter() + seconds, 0
         try:
             while time.perf_counter() < until:
@@ -195,7 +195,7 @@ class _Crew(Generic[Task]):
         return bool(self.failures)
 
     def together(self, threads: int, patience: float = 0.0) -> None:
-        """All workers at once, each with one thread of BLAS; the calling one alone for the first `patience` seconds."""
+        """Run all workers, each with one thread of BLAS; only the calling thread for the first `patience` seconds."""
         with one_blas_thread():
             if self.alone(patience):
                 return
@@ -206,7 +206,7 @@ class _Crew(Generic[Task]):
                 self.loop(0)
                 for thread in others:
                     thread.join()
-            finally:  # Ctrl-C may come while starting or waiting: no worker may write after the caller has moved on
+            finally:  # after Ctrl-C while starting or waiting, no worker may write any more
                 self._stop.set()
                 for thread in others:
                     with suppress(RuntimeError):  # not started yet: it will see `stop` before its first task

@@ -1,4 +1,4 @@
-"""Tiles: a function of (rows, columns) in, a filled array, a product or a sum out.
+"""Fill arrays, and compute products and sums, from a function that returns tiles of a matrix.
 
 `block(rows, cols)` returns the values of one tile as an array the caller may keep and overwrite. Tiles are small enough
 to stay in cache; a symmetric matrix is made from the tiles on and above its diagonal. Strips walk a matrix row by row of
@@ -70,7 +70,7 @@ def row_blocks(n: int, size: int, start: int = 0) -> list[slice]:
 
 
 def even(n: int) -> int:
-    """The side near SIDE that cuts n rows into about equal parts: a last narrow tile costs as many calls as a whole one.
+    """Return a side near SIDE that cuts n rows into about equal parts: a narrow tile costs as many calls as a full one.
 
     >>> even(768), even(1500), even(10_000), even(100)
     (264, 264, 240, 104)
@@ -89,7 +89,7 @@ def tiles(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int 
 
 
 def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int = 0) -> int:
-    """The number of tiles that `tiles` yields."""
+    """Return the number of tiles that `tiles` yields."""
     if strip:
         return -(-shape[0] // strip)
     down, across = -(-shape[0] // side), -(-shape[1] // side)
@@ -97,7 +97,7 @@ def count(shape: tuple[int, int], symmetric: bool, side: int = SIDE, strip: int 
 
 
 def _blas_for(shape: tuple[int, int], n_tiles: int) -> AbstractContextManager[None]:
-    """One thread of BLAS also for a matrix of one tile: its other threads would stay busy after the product."""
+    """Limit BLAS to one thread also for a matrix of one tile: other threads would stay busy after the product."""
     return one_blas_thread() if n_tiles == 1 and shape[0] * shape[1] > FEW_VALUES else nullcontext()
 
 

@@ -1,6 +1,6 @@
 """Training on a table in files whose rows are read by the workers of a cluster and never collected.
 
-The steps and the result are those of `mercer.workflow.training`. Rows that are looked at one by one (held-out rows,
+The steps and the result are those of `mercer.workflow.training`. Single rows that are needed (held-out rows,
 calibrating rows and a sample of the others) are collected here, in bounded number; everything else is a sum over chunks.
 """
 
@@ -242,7 +242,7 @@ class ChunkedTable:
         self._check_columns()
         self.reading = ChunkReading.of(self.facts, draw, question.target, self.classes, question.drop_missing)
 
-    # -- what the columns are ----------------------------------------------------------------------------------------
+    # -- facts of the columns ----------------------------------------------------------------------------------------
 
     def _task(self) -> tuple[str, str]:
         target, asked, facts = self.question.target, self.question.task, self.facts.target

@@ -1,4 +1,4 @@
-"""Do two tables come from one source? The two-sample test on mixed columns, and which columns carry the difference."""
+"""Two-sample tests of tables with mixed columns, and the columns that differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mercer.workflow.ordered_tables import in_order
 #: Rows of each table that are compared, at most; drawn by the seed.
 MOST_ROWS = 2000
 
-#: Similarity of two typical rows is e^-c for the products and for the sums over columns: from alike to strangers.
+#: The similarity of two typical rows is e^-c: values of c for the products and for the sums over columns.
 REACH_PRODUCT, REACH_SUM = (0.5, 2.0, 6.0), (1.0, 4.0)
 
 #: Relabelings of the test, and of the search for columns.
@@ -30,18 +30,18 @@ RELABELINGS, COLUMN_RELABELINGS = 999, 999
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """One column: is it different, how much of the difference is its own, and what changed in words."""
+    """One column: whether it differs, its share of the difference, and a description of the change."""
 
     name: str
     kind: str
     pvalue: float  # corrected for the number of columns and for the joint test
-    share: float  # of MMD^2; NaN where it cannot be shared out
+    share: float  # of MMD^2; NaN if the shares of columns are not defined
     change: str
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a comparison of two tables found.
+    """The result of a comparison of two tables.
 
     There is one verdict from two tests, of all columns together and of single columns. Each has half of the level, so that
     the tables differ if one column does, and the chance of a false alarm is at most the level.
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def differ(self) -> bool:
-        """Whether the two are different at the level, by more than the tolerance: the whole interval of the effect size."""
+        """Whether the tables differ at the level, and the whole interval of the effect size is above the tolerance."""
         beyond = self.tolerance == 0 or self.result.effect_interval().low > self.tolerance
         return self.pvalue <= self.level and beyond
 
@@ -112,7 +112,7 @@ def compare_tables(
 ) -> Comparison:
     """Test whether two tables come from one source, on their common columns.
 
-    With `reference` the first table says which columns there must be. The kernels are products and sums over columns, at
+    With `reference` the second table must have the columns of the first. The kernels are products and sums over columns, at
     several reaches, aggregated at one level; scales come from both tables together, so that no level is spent on them.
     With `order`, rows are sorted by that column and relabeled in blocks.
     """
@@ -148,7 +148,7 @@ def compare_tables(
 
 
 def _doubled(pvalue: float) -> float:
-    """The p-value of one of two tests that share a level equally (Bonferroni)."""
+    """Return the p-value of one of two tests that share a level equally (Bonferroni)."""
     return min(1.0, 2 * pvalue)
 
 
@@ -177,7 +177,7 @@ def _some(table: Table, rng: np.random.Generator, order: str | None) -> Table:
 
 
 def _kernels(columns: list[Column]) -> list[Kernel]:
-    """Products over all columns see how columns go together, sums over columns see one that moves alone."""
+    """Return products over columns, which detect changed relations, and sums, which detect a change of one column."""
     d = len(columns)
     found: list[Kernel] = [column_product(columns, reach=d / reach) for reach in REACH_PRODUCT]
     if d > 1:
@@ -219,7 +219,7 @@ def _changes(
 
 
 def _change(a: Column, b: Column) -> str:
-    """What is different between two columns, for people."""
+    """Describe the difference of two columns in words."""
     words = []
     here, there = a.observed(), b.observed()
     if len(here) and len(there):
@@ -238,7 +238,7 @@ def _change(a: Column, b: Column) -> str:
 
 
 def _level_change(here: list[Any], there: list[Any]) -> str:
-    """The level whose share moved most."""
+    """Return the level whose share changed most."""
     levels = dict.fromkeys([*here, *there])
     before = {level: here.count(level) / len(here) for level in list(levels)[:1000]}
     after = {level: there.count(level) / len(there) for level in before}
@@ -255,6 +255,6 @@ def _listed(names: list[str]) -> str:
 
 
 def histogram(values: Floats, edges: Floats) -> Floats:
-    """Shares of values between edges; those outside count at the ends."""
+    """Return the shares of values between edges; values outside count in the first and last interval."""
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0]
     return counts / max(1, len(values))

@@ -1,4 +1,4 @@
-"""From noisy images to clean ones: how strong the noise is, which setting undoes it, and the images without it."""
+"""Denoising of images: the strength of the noise, the choice of a kernel PCA for it, and the denoised images."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mercer.errors import InputError
 from mercer.estimators.pca.denoising import noise_level
 from mercer.estimators.pca.kernel_pca import KernelPCA
 
-#: Clean rows kept back to choose on: this share, and at most this many.
+#: Clean rows on which settings are compared: this share, and at most this many.
 HELD, MOST = 0.2, 300
-#: Rows fitted at most, drawn at random, so that the same command takes the same time everywhere.
+#: Largest number of rows of the fit, drawn at random, which limits the time.
 FITTED = 3000
 
 
 @dataclass(frozen=True)
 class Denoised:
-    """Rows without noise, the model that made them, and the noise it was chosen for."""
+    """Denoised rows, the model, and the noise for which the model was chosen."""
 
     rows: Array
     model: KernelPCA
@@ -27,7 +27,7 @@ class Denoised:
 
 
 def add_noise(rows: Array, kind: str, level: float, rng: np.random.Generator) -> Array:
-    """Gaussian noise of that standard deviation, or speckle: that share of the entries becomes the least or the largest."""
+    """Add Gaussian noise of a standard deviation, or speckle: a share of the entries becomes the smallest or largest."""
     if kind == "gaussian":
         return np.asarray(rows + level * rng.normal(size=rows.shape), dtype=rows.dtype)
     low, high = rows.min(), rows.max()
@@ -50,7 +50,7 @@ def parse_noise(text: str | None) -> tuple[str, float | None]:
 
 
 def denoise_rows(noisy: Array, clean: Array, noise: str | None = None, seed: int = 0) -> Denoised:
-    """Choose a kernel PCA on clean rows with noise of the same strength put on, and apply it to the noisy ones.
+    """Choose a kernel PCA on clean rows with noise of the same strength added, and apply it to the noisy ones.
 
     The strength is measured on the noisy rows if it is not given (`noise_level`).
     """

@@ -1,4 +1,4 @@
-"""What may be wrong with a fit, found by looking: at the columns, at single columns against the target, at the kernel."""
+"""Checks of a fit: of the columns, of single columns against the target, and of the kernel."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from mercer.workflow.inspection import GramSpectrum
 
 WARNING, NOTE = "warning", "note"
 
-#: Median similarities of two rows below and above which a kernel sees nothing of the data.
+#: Median similarities of two rows: below the first or above the second the kernel hardly tells rows apart.
 STRANGERS, TWINS = 0.005, 0.999
 
-#: Spreads of columns in their own units that differ by more than this are said.
+#: Spreads of columns in their own units that differ by more than this are reported.
 UNEQUAL = 1000.0
 
-#: A single column that predicts the target this well out of fold is suspicious; rows on which that is tried.
+#: A single column with this out-of-fold score for the target is suspicious; number of rows of that check.
 TOO_GOOD, TRIED_ROWS, TRIED_COLUMNS = 0.99, 1500, 60
 
-#: Names shown in one finding.
+#: Names listed in one finding.
 SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know: what was seen, and what to do about it."""
+    """One finding: what was found, and what to do about it."""
 
     level: str  # "warning" or "note"
     title: str
@@ -45,7 +45,7 @@ def examine(
     spectrum: GramSpectrum,
     classes: Array | None,
 ) -> list[Finding]:
-    """All findings about a fit, warnings first; `notes` says why columns were left out."""
+    """Return all findings about a fit, warnings first; `notes` says why columns were left out."""
     found = [
         *_kernel(spectrum),
         *_leakage(train, y, notes, classes),
@@ -97,7 +97,7 @@ def _leakage(train: list[Column], y: Array, notes: dict[str, str], classes: Arra
 
 
 def _alone(column: Column, target: Array, classes: Array | None) -> float:
-    """How well a small tree predicts from one column, out of fold: R² or balanced between classes as accuracy."""
+    """Return the out-of-fold score of a small tree on one column: R², or accuracy balanced between classes."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     x = _as_numbers(column)[:, None]

@@ -1,4 +1,4 @@
-"""Images in and out: arrays in .npy and .npz files, and folders of PNG files, as rows of numbers."""
+"""Read and write images as rows of numbers: arrays in .npy and .npz files, and folders of PNG files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Images:
     stacked: bool  # whether the array had the shape (n, h, w)
 
     def like(self, rows: Array) -> Images:
-        """Other rows in the form of these."""
+        """Return other rows as images of the same form."""
         return replace(self, rows=rows)
 
     @property
     def pictures(self) -> Array:  # (n, h, w)
-        """The rows as images."""
+        """Return the rows as images."""
         return self.rows.reshape(-1, *self.shape)
 
 
@@ -42,7 +42,7 @@ def read_images(path: Path, key: str | None = None, shape: tuple[int, int] | Non
 
 
 def write_images(path: Path, images: Images) -> None:
-    """Write images as .npy, as .npz with the array X, or as PNG files in a folder, each file whole or not at all."""
+    """Write images as .npy, as .npz with the array X, or as PNG files in a folder, each file completely or not at all."""
     from mercer.writing import umask, write_whole
 
     mode = 0o666 & ~umask()

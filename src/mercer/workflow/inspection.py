@@ -92,7 +92,7 @@ def _values(column: Column) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Influence:
-    """One training row: its position in the training table, and its share of what all rows add."""
+    """One training row: its position in the training table, and its share of the sum over all rows."""
 
     row: int
     share: float

@@ -1,4 +1,4 @@
-"""Which rows of a new table are unlike those of a training table, with p-values that hold for any source."""
+"""Novelty of the rows of a new table against a training table, with p-values valid for any distribution."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mercer.workflow.question import listed
 #: Training rows that are kept, at most; new rows scored at a time.
 MOST_ROWS, PORTION = 4000, 5000
 
-#: Columns named for one row, the least share of a column that is named, and rows that are explained.
+#: Columns named for one row, the smallest share of a column that is named, and rows that are explained.
 NAMED, NAMED_SHARE, EXPLAINED = 3, 0.1, 1000
 
-#: Letters of a cell that are shown.
+#: Characters of a cell that are shown.
 LETTERS = 30
 
 
 @dataclass(frozen=True)
 class NoveltyReport:
-    """Scores of new rows. A row is novel where its p-value is at most the level, or by control of false discoveries."""
+    """Scores of new rows. A row is novel if its p-value is at most the level, or by control of false discoveries."""
 
     pvalues: Floats  # (n,)
     distances: Floats  # (n,) how little the training rows explain of each row, minus its score
@@ -61,10 +61,11 @@ class NoveltyReport:
 
     @property
     def alarm(self) -> bool:
-        """Whether there is more novelty than false alarms explain: too many rows, or one too far out for their number.
+        """Whether there are more novel rows than false alarms explain, or one is too novel for their number.
 
-        Either happens with chance at most level / 2 if all rows are like the training rows. The number of false alarms is
-        beta-binomial, since all rows are held against one sample; single rows are judged by Benjamini and Hochberg's rule.
+        Each of the two has a probability of at most level / 2 if all rows are like the training rows. The number of false
+        alarms is beta-binomial, because all rows are compared with one sample; single rows are judged by the rule of
+        Benjamini and Hochberg.
         With control of false discoveries every row that is found is an alarm.
         """
         n, count = len(self.pvalues), len(self.novel)
@@ -125,7 +126,7 @@ def _shared(train: Table, new: Table, names: tuple[str, str]) -> tuple[Table, li
 
 
 def _kernel(columns: list[Column]) -> Kernel | None:
-    """The kernel over the columns, or None for numbers without holes, for which the detector has its own."""
+    """Return the kernel over the columns, or None for numbers without holes: the detector has a default for them."""
     if all(column.kind == NUMBER and not column.holes.any() for column in columns):
         return None
     places: dict[str, int | str] = {column.name: i for i, column in enumerate(columns)}
@@ -133,7 +134,7 @@ def _kernel(columns: list[Column]) -> Kernel | None:
 
 
 def _filled(new: Column, known: Column) -> Column:
-    """New cells with some training cell in holes that the kernel has no rule for."""
+    """Return new cells; a training cell fills each hole that the kernel has no rule for."""
     if known.holes.any() or not new.holes.any():
         return new
     if isinstance(new.cells, np.ndarray):
@@ -163,7 +164,7 @@ def _scored(model: NoveltyDetector, new: list[Column]) -> tuple[Floats, Floats]:
 
 
 def _reason(train: list[Column], new: list[Column], row: int, shares: Floats) -> str:
-    """The columns with the largest shares in the distance of a row to known rows, with its cells."""
+    """Return the columns with the largest shares in the distance of a row to known rows, with its cells."""
     missing = [now.holes[row] and not known.holes.any() for known, now in zip(train, new, strict=True)]
     order = sorted(range(len(new)), key=lambda j: (not missing[j], -shares[j]))[:NAMED]
     named = [j for j in order if missing[j] or shares[j] >= NAMED_SHARE]

@@ -22,7 +22,7 @@ from mercer.persist import load_with_notes, save
 from mercer.twosample.explanation import explain
 from mercer.twosample.samples import pool
 
-#: Columns named for one change, and relabelings of the question which they are.
+#: Columns named for one change, and relabelings of the test that chooses them.
 NAMED, RELABELINGS = 3, 999
 
 

@@ -1,4 +1,4 @@
-"""The predictions of a saved model for the rows of a new table, and what does not fit between the two."""
+"""Predictions of a saved model for the rows of a new table, and differences between the table and the model."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Predictor(abc.ABC):
     @property
     @abc.abstractmethod
     def needed(self) -> list[str]:
-        """The columns that the model looks at."""
+        """The columns that the model uses."""
 
     @abc.abstractmethod
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
-        """The cells (n,) of a column that the model has a rule for."""
+        """Return which cells (n,) of a column the model has a rule for."""
 
     def known(self, table: Table) -> NDArray[np.bool_]:
-        """The rows (n,) that the model can answer for."""
+        """Return the rows (n,) that the model can predict."""
         return np.all([self.known_in(name, table[name].to_numpy()) for name in self.needed], axis=0)
 
     def as_in_training(self, table: Table) -> NDArray[np.bool_]:
@@ -45,12 +45,12 @@ class Predictor(abc.ABC):
         return np.ones(len(table), dtype=bool)
 
     def notes(self, table: Table) -> list[str]:
-        """What to know about the predictions for a table."""
+        """Return notes on the predictions for a table."""
         return []
 
     @abc.abstractmethod
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
-        """The columns to write for rows that are known."""
+        """Return the columns to write for rows that can be predicted."""
 
     def sets(self, table: Table, coverage: float) -> dict[str, Array]:
         """The classes of the prediction set of every row, in one column."""
@@ -58,7 +58,7 @@ class Predictor(abc.ABC):
 
 
 def predictor(model: Any, names: Sequence[str]) -> Predictor:
-    """The predictor of a table model, or of a pipeline that scales numbers."""
+    """Return the predictor of a table model, or of a pipeline that scales numbers."""
     return OfTable(model, names) if isinstance(model, TableEstimator) else OfNumbers(model, names)
 
 
@@ -70,7 +70,7 @@ class OfTable(Predictor):
         return [column.name for column in self.model.result_.columns if not column.note]
 
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
-        """No infinite number, and molecules that can be read; a missing cell has a rule in every column."""
+        """Return which cells are finite or readable molecules; a missing cell has a rule in every column."""
         known = np.ones(len(values), dtype=bool)
         if name in self.molecules:
             cells = [None if hole else str(cell) for cell, hole in zip(values, missing_cells(values), strict=True)]
@@ -84,11 +84,11 @@ class OfTable(Predictor):
 
     @property
     def molecules(self) -> dict[str, str]:
-        """The columns of molecules, with that kind."""
+        """Return the columns of molecules, with that kind."""
         return {column.name: MOLECULE for column in self.model.result_.columns if column.kind == MOLECULE}
 
     def table(self, table: Table) -> Table:
-        """The columns of the fit, in its order; those that the model leaves out need not be there."""
+        """Return the columns of the fit, in its order; columns that the model does not use may be missing."""
         here, needed, empty = set(table.columns), set(self.needed), np.full(len(table), np.nan)
         data = {n: table[n].to_numpy() if n in here and n in needed else empty for n in self.names}
         return Table(data, table.numbers, self.molecules)
@@ -101,7 +101,7 @@ class OfTable(Predictor):
         return list(self.model.notes(Table(columns, table.numbers, self.molecules)))
 
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
-        """The prediction, bounds and probabilities; columns that the model leaves out need not be there."""
+        """Return the prediction, bounds and probabilities; columns that the model does not use may be missing."""
         X = self.table(table)
         if not hasattr(self.model, "classes_"):
             found = {"prediction": self.model.predict(X)}
@@ -128,7 +128,7 @@ class OfNumbers(Predictor):
         return self.names
 
     def known_in(self, name: str, values: Array) -> NDArray[np.bool_]:
-        """Finite numbers."""
+        """Return which cells are finite numbers."""
         if values.dtype.kind != "f":
             raise InputError(f"the column {name!r} does not hold numbers, on which the model was fitted; correct its cells.")
         return np.isfinite(values)
@@ -137,7 +137,7 @@ class OfNumbers(Predictor):
         return np.column_stack([table[name].to_numpy() for name in self.names])
 
     def answers(self, table: Table, coverage: float | None, probabilities: bool) -> dict[str, Array]:
-        """The prediction and bounds."""
+        """Return the prediction and bounds."""
         if probabilities:
             raise InputError("the model gives no probabilities; fit it again with this version of mercer.")
         with warnings.catch_warnings():
@@ -148,12 +148,12 @@ class OfNumbers(Predictor):
 
 
 def bounds(intervals: Floats) -> dict[str, Array]:  # (n, 2)
-    """Intervals as two columns."""
+    """Return intervals as two columns."""
     return {"lower": intervals[:, 0], "upper": intervals[:, 1]}
 
 
 def refuse_lacking(name: str, needed: Sequence[str], here: Sequence[str]) -> None:
-    """Say which columns of the model a table does not have, and what they may be called in it."""
+    """Raise if a table lacks columns of the model; the message suggests similar names."""
     known = set(here)
     lacking = [column for column in needed if column not in known]
     if not lacking:
@@ -168,7 +168,7 @@ def refuse_lacking(name: str, needed: Sequence[str], here: Sequence[str]) -> Non
 
 
 def refuse_holes(name: str, asked: Predictor, table: Table, known: NDArray[np.bool_], remedy: str = "fill them in") -> None:
-    """Say where cells are missing for which the model has no rule."""
+    """Raise if cells are missing for which the model has no rule, with their row and column."""
     if known.all():
         return
     row = int(np.argmin(known))

@@ -1,4 +1,4 @@
-"""The question of a fit: the target, the columns to predict it from, the task, and the options of `mercer fit`."""
+"""What `mercer fit` predicts: the target, the columns to predict it from, the task, and the options of `mercer fit`."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _unreadable(column: Column, table: Table, wrong: Indices) -> str:
 
 
 def _refuse_infinite(name: str, table: Table, names: list[str], rows: Indices) -> None:
-    """Raise if a column has an infinite value, with its row in the file; the fit knows only some of the rows."""
+    """Raise if a column has an infinite value, with its row in the file; the fit would count only the rows it uses."""
     for column in names:
         values = table[column].to_numpy()[rows]
         if values.dtype.kind == "f" and np.isinf(values).any():

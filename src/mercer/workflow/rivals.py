@@ -1,4 +1,4 @@
-"""What else would predict the held-out rows: the mean, a linear model and gradient boosting, on the same table and split."""
+"""Simple models for comparison on the same table and split: the mean, a linear model and gradient boosting."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_CELLS = 100_000
 #: Penalties of the linear models, for standardized columns.
 PENALTIES = np.logspace(-3, 5, 17)
 
-#: Levels of a category that boosting tells apart; rarer ones share the last.
+#: Largest number of levels of a category for boosting; rarer levels are merged.
 LEVELS = 200
 
-#: Cells of a table that boosting learns on one thread.
+#: Largest number of cells of a table for which boosting uses one thread.
 SMALL = 200_000
 
-#: Unlike every level that a file can hold, as it is no text.
+#: The level of missing cells. It is not text, so no file can contain it.
 HOLE = ("missing",)
 
 BASELINE, LINEAR, BOOSTING = "baseline", "linear", "boosting"
@@ -32,7 +32,7 @@ BASELINE, LINEAR, BOOSTING = "baseline", "linear", "boosting"
 
 @dataclass(frozen=True)
 class Rival:
-    """One other model and what it says of the held-out rows: numbers (m,), or probabilities of the classes (m, c)."""
+    """Another model and its predictions of the held-out rows: numbers (m,), or probabilities of the classes (m, c)."""
 
     key: str  # one of the three words above
     name: str
@@ -41,7 +41,7 @@ class Rival:
 
 
 def rivals(train: list[Column], y: Array, test: list[Column], classes: Array | None, seed: int = 0) -> list[Rival]:
-    """The rivals fitted to training columns (n rows) and y, (n,), asked at the held-out columns; `classes` for labels."""
+    """Return the rivals fitted to training columns and y, (n,), with predictions for the held-out columns."""
     n = len(y)
     count = 1 if classes is None else len(classes)
     most = MOST_CELLS // count
@@ -132,7 +132,7 @@ def _boosting(train: list[Column], y: Array, test: list[Column], classes: Array 
 
 
 def _typical(column: Column) -> Any:
-    """What stands for a hole: the median, the middle level, or a level of its own."""
+    """Return the value that replaces a hole: the median, the middle level, or a separate level."""
     if column.kind == CATEGORY:
         return HOLE
     here = column.observed()
@@ -171,7 +171,7 @@ def _codes(column: Column, places: dict[Any, int] | None) -> Floats:  # -> (n,),
 
 
 def _placed(P: Floats, known: Array, classes: Array) -> Floats:  # (m, k) -> (m, c)
-    """Probabilities in the order of `classes`, some of which a sample may lack."""
+    """Return probabilities in the order of `classes`; a sample may not contain all of them."""
     place = {label: i for i, label in enumerate(known.tolist())}
     out = np.zeros((len(P), len(classes)))
     for j, label in enumerate(classes.tolist()):

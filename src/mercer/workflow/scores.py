@@ -10,10 +10,10 @@ from scipy.special import stdtrit
 
 from mercer.arrays import Floats, Indices
 
-#: Resamples of the held-out rows, and rows resampled at most: with more, blocks of equal size stand for rows.
+#: Number of resamples of the held-out rows, and of rows at most; more rows are resampled in blocks of equal size.
 RESAMPLES, MOST_ROWS = 400, 5000
 
-#: The smallest probability that a logarithm is taken of.
+#: Smaller probabilities are replaced by this one in logarithms.
 SMALLEST = 1e-12
 
 
@@ -34,7 +34,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """The error of a rival minus the model's on the same rows; an interval above 0 speaks for the model."""
+    """The error of a rival minus the model's on the same rows; an interval above 0 favors the model."""
 
     value: float
     low: float
@@ -42,7 +42,7 @@ class Difference:
 
 
 class Resampled:
-    """Weights of the held-out rows: the rows as they are, then resamples with replacement; the same for every model."""
+    """Weights of the held-out rows: all 1, then those of resamples with replacement; the same for every model."""
 
     def __init__(self, m: int, units: Indices | None = None, seed: int = 0) -> None:
         """`units` are drawn instead of rows: blocks of time or groups, numbered from 0, whose rows depend on each other."""
@@ -60,13 +60,13 @@ class Resampled:
         self.counts = np.bincount(self.units, minlength=count).astype(np.float64)
 
     def mean(self, values: Floats) -> Floats:  # (m,) -> (1 + B,)
-        """The mean of a row's value, as observed and in every resample."""
+        """Return the mean of a value per row, as observed and in every resample."""
         sums = np.bincount(self.units, weights=values, minlength=len(self.counts))
         return (self.weights @ sums) / (self.weights @ self.counts)
 
 
 def regression_scores(y: Floats, predicted: Floats, resampled: Resampled) -> list[Score]:  # (m,), (m,)
-    """RMSE, mean absolute error and R² with intervals."""
+    """Return RMSE, mean absolute error and R² with intervals."""
     squares = resampled.mean((y - predicted) ** 2)
     # the spread around the mean of the resample, by its first two moments around the observed mean
     first, second = resampled.mean(y - y.mean()), resampled.mean((y - y.mean()) ** 2)
@@ -95,7 +95,7 @@ def classification_scores(codes: Indices, P: Floats, resampled: Resampled) -> li
 
 
 def _curves(codes: Indices, score: Floats, resampled: Resampled) -> tuple[Floats, Floats]:  # -> (1 + B,), (1 + B,)
-    """Area under the ROC curve and average precision, as observed and in every resample; ties share a step."""
+    """Return area under the ROC curve and average precision, observed and in every resample; ties share a step."""
     order = np.argsort(-score, kind="stable")
     last = np.append(np.flatnonzero(np.diff(score[order])), len(codes) - 1)
     one = codes[order].astype(np.float64)
@@ -114,20 +114,20 @@ def _curves(codes: Indices, score: Floats, resampled: Resampled) -> tuple[Floats
 
 
 def regression_difference(y: Floats, mine: Floats, other: Floats, resampled: Resampled) -> Difference:
-    """RMSE of the other minus mine, on the same rows."""
+    """Return the RMSE of the other minus that of the first, on the same rows."""
     gaps = np.sqrt(resampled.mean((y - other) ** 2)) - np.sqrt(resampled.mean((y - mine) ** 2))
     return Difference(float(gaps[0]), *_interval(gaps, resampled))
 
 
 def classification_difference(codes: Indices, mine: Floats, other: Floats, resampled: Resampled) -> Difference:
-    """Share of mistakes of the other minus mine, on the same rows."""
+    """Return the share of mistakes of the other minus that of the first, on the same rows."""
     wrong = (other.argmax(axis=1) != codes).astype(np.float64) - (mine.argmax(axis=1) != codes)
     gaps = resampled.mean(wrong)
     return Difference(float(gaps[0]), *_interval(gaps, resampled))
 
 
 def roc(codes: Indices, score: Floats) -> tuple[Floats, Floats]:  # (m,), (m,) -> false and true positive rates
-    """The ROC curve of a score for class 1, with ties on one slanted step."""
+    """Return the ROC curve of a score for class 1; ties form one sloped segment."""
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(codes[order])
     last = np.append(np.flatnonzero(np.diff(score[order])), len(codes) - 1)
@@ -137,7 +137,7 @@ def roc(codes: Indices, score: Floats) -> tuple[Floats, Floats]:  # (m,), (m,) -
 
 
 def _area(codes: Indices, score: Floats) -> Score:
-    """The area with Hanley and McNeil's standard error."""
+    """Return the area with the standard error of Hanley and McNeil."""
     false, true = roc(codes, score)
     area = float(np.trapezoid(true, false))
     ones, zeros = float(codes.sum()), float(len(codes) - codes.sum())

@@ -99,7 +99,7 @@ class Profile(Encoded):
 
     @property
     def names(self) -> list[Hashable]:
-        """What the columns count."""
+        """The features that the columns count."""
         return self.shared.table().names()
 
     @property
@@ -191,7 +191,7 @@ class SharedTable:
             return self._table
 
     def direct(self) -> DirectProducts | None:
-        """Products without the table, if that is cheaper."""
+        """The object that computes products without the table, if that is cheaper."""
         with self._lock:
             if not self._direct_known:
                 self._direct, self._direct_known = self._recipe.direct(self._items), True

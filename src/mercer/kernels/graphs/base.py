@@ -1,4 +1,4 @@
-"""Kernels on graphs that count: what they share."""
+"""Shared parts of kernels on graphs that are inner products of counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNLABELED_RULES = (None, "constant", "degree")
 
 
 def unlabeled_rule() -> Any:
-    """The field `unlabeled`: what stands for a missing label."""
+    """Return the field `unlabeled`, the rule for missing labels."""
     return one_of(UNLABELED_RULES, None)
 
 
@@ -43,16 +43,16 @@ class GraphCounts(CountKernel):
         return self._reads
 
     def _alone(self, item: Graph) -> Batch:
-        """One graph as a batch, for finding the places of its features."""
+        """Return one graph as a batch, to find the places of its features."""
         return Batch([item], self.unlabeled, self._labels_read(), "x")
 
     @abc.abstractmethod
     def _table(self, batch: Batch) -> FeatureTable:
-        """phi(x) of every graph."""
+        """Return phi(x) of every graph."""
 
 
 def label_text(label: Hashable) -> str:
-    """A label inside a longer name: plain words as they are, everything else as Python writes it.
+    """Return a label for a longer name: plain words unchanged, anything else as its repr.
 
     >>> label_text("C"), label_text("N+"), label_text(1), label_text("1"), label_text("a b")
     ('C', 'N+', '1', "'1'", "'a b'")

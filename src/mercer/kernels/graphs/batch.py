@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Unlabeled:
-    """The label of what has no label; no label of the user's own is equal to it."""
+    """The label of nodes and edges without one; no label of the user is equal to it."""
 
     def __repr__(self) -> str:
         return "no label"
@@ -32,7 +32,7 @@ REMEDY = 'or choose what stands for a missing label: unlabeled="constant" or unl
 
 @dataclass(frozen=True)
 class Degree:
-    """The label of a node without label under unlabeled="degree"; no label of the user's own is equal to it."""
+    """The label of a node without label under unlabeled="degree"; no label of the user is equal to it."""
 
     value: int
 
@@ -67,7 +67,7 @@ class Batch(Encoded):
         return len(self.graphs)
 
     def _one_kind(self, word: str) -> bool | None:
-        """Whether the graphs have such labels; None where nothing is there to be labeled."""
+        """Return whether the graphs have such labels; None if they have no such nodes or edges."""
         if word == "node":
             kinds = [g.node_codes is not None for g in self.graphs if g.n_nodes]
         else:
@@ -81,12 +81,12 @@ class Batch(Encoded):
     # -- what an encoding does ---------------------------------------------------------------------------------------
 
     def take(self, rows: Index) -> Batch:
-        """Some of the graphs."""
+        """Return some of the graphs."""
         chosen = self.graphs[rows] if isinstance(rows, slice) else [self.graphs[i] for i in np.arange(len(self))[rows]]
         return Batch(chosen, self.unlabeled, self.reads, self.name)
 
     def align(self, other: Batch) -> tuple[Batch, Batch]:
-        """Both, if they can be compared."""
+        """Return both batches; raise if they cannot be compared."""
         for word, mine in self.labeled.items():
             theirs = other.labeled[word]
             if mine is not None and theirs is not None and mine != theirs:
@@ -97,7 +97,7 @@ class Batch(Encoded):
         return self, other
 
     def joined(self, other: Batch) -> Batch:
-        """The graphs of both, these first."""
+        """Return the graphs of both, these first."""
         return Batch([*self.graphs, *other.graphs], self.unlabeled, self.reads, self.name)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Batch(Encoded):
 
     @property
     def bonds(self) -> tuple[Codes, list[Hashable]]:  # (M,)
-        """The same of every edge."""
+        """The label of every edge as a number, and what the numbers stand for, in the order of first use."""
         return self.remember("bonds", self._bonds)
 
     @property
@@ -149,11 +149,11 @@ class Batch(Encoded):
 
     @property
     def degrees(self) -> Ints:  # (N,)
-        """How many neighbors each node has."""
+        """The number of neighbors of each node."""
         return np.bincount(self.pairs.ravel(), minlength=int(self.first[-1]))
 
     def sorted_by(self, values: Array) -> Ints:  # (N,) -> (N,)
-        """The nodes of each graph by some value, graph after graph."""
+        """Return the nodes of each graph sorted by a value, graph after graph."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.first))
         return np.lexsort((values, owner))
 
@@ -174,7 +174,7 @@ class Batch(Encoded):
         return self._coded([(g.edge_codes, g.edge_vocabulary) for g in self.graphs], sizes, self._edge_stand_ins)
 
     def _stand_ins(self) -> tuple[Ints, list[Hashable]]:
-        """What labels nodes that have none: a number per node, and what the numbers stand for."""
+        """Return labels for nodes without one: a number per node, and what the numbers stand for."""
         if self.unlabeled != "degree":
             return np.zeros(int(self.first[-1]), np.int64), [UNLABELED]
         degrees = self.degrees
@@ -188,7 +188,7 @@ class Batch(Encoded):
         return codes.reshape(-1), [Degrees(low, high) for low, high in distinct.tolist()]
 
     def _coded(self, given: list[Any], sizes: Ints, stand_ins: Any) -> tuple[Codes, list[Hashable]]:
-        """Labels of the whole batch from those of every graph, each with its own small vocabulary."""
+        """Return labels of the whole batch from those of every graph, each with its own vocabulary."""
         missing = np.array([codes is None for codes, _ in given])
         parts = [np.empty(0, np.int32) if codes is None else codes for codes, _ in given]
         number: dict[Hashable, int] = {}
@@ -213,12 +213,12 @@ class Batch(Encoded):
         return rank[back.reshape(-1)].astype(np.int32), [names[i] for i in distinct[order].tolist()]
 
 
-#: Nodes of a chunk: enough that a thread is not woken for nothing, few enough that large graphs are spread.
+#: Nodes of a chunk: enough to outweigh the start of a thread, few enough to spread large graphs over threads.
 NODES = 2**11
 
 
 def chunks(batch: Batch) -> list[tuple[int, int]]:
-    """Ranges of graphs, each of about NODES nodes."""
+    """Return ranges of graphs, each of about NODES nodes."""
     cuts, ends = [0], batch.first
     for i in range(1, len(batch)):
         if ends[i] - ends[cuts[-1]] >= NODES:

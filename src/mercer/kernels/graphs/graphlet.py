@@ -113,7 +113,7 @@ class Graphlet(GraphCounts):
             yield Occurrence(name, nodes, 1.0 / count.get(name, 1))
 
     def _places(self, item: Graph) -> Iterator[tuple[Hashable, tuple[int, ...]]]:
-        """Every set of p nodes with the name of its class."""
+        """Yield every set of p nodes with the name of its class."""
         named = {one.mask: one.name for one in classes(self.p, self.connected)}
         joined = dict.fromkeys(item.edges, 1)
         batch = self._alone(item)
@@ -147,7 +147,7 @@ def _labeled_name(mask: int, words: list[str]) -> str:
 #: Different labels that one graph may have: the table of a graph has their number to the third.
 MOST_LABELS = 128
 
-#: Stands between the labels of joined nodes; no plain label holds it.
+#: Separates the labels of joined nodes; no plain label contains it.
 BOND = "–"
 
 
@@ -188,7 +188,7 @@ def _counts(batch: Batch, low: int, high: int, p: int, connected: bool, width: i
 
 
 def key_name(key: int, p: int, width: int, vocabulary: Sequence[Hashable]) -> str:
-    """The name of a labeled graphlet: "C–O" and "C O" are two nodes with and without an edge."""
+    """Return the name of a labeled graphlet: "C–O" and "C O" are two nodes with and without an edge."""
     places: list[int] = []
     for _ in range(p):
         key, place = divmod(key, width)
@@ -197,7 +197,7 @@ def key_name(key: int, p: int, width: int, vocabulary: Sequence[Hashable]) -> st
 
 
 def shape_name(kind: int, words: list[str]) -> str:
-    """`kind` counts shapes by their edges; the words of what is alike are sorted."""
+    """Return the name of a shape with `kind` edges; labels of equivalent nodes are sorted."""
     if len(words) == 2:
         return (BOND if kind else " ").join(sorted(words))
     a, b, c = words

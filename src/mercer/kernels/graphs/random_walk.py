@@ -1,4 +1,4 @@
-"""Kernels on graphs: walks in common."""
+"""Kernels on graphs: common walks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mercer.numeric.threads import cpu_count, run
 
 
 class Walkers(Encoded):
-    """Graphs to be walked in: rows of a batch that may hold those of two collections."""
+    """The graphs of a collection as rows of a batch, which may hold those of two collections."""
 
     def __init__(self, batch: Batch, rows: Ints) -> None:
         self.batch, self.rows = batch, rows

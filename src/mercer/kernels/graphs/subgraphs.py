@@ -1,7 +1,7 @@
-"""Array of induced subgraphs of at most five nodes, by class of isomorphic graphs.
+"""Counts of induced subgraphs of at most five nodes, by class of isomorphic graphs.
 
 A graph on q nodes is a mask: bit b of (i, j) is set if nodes i < j are joined; pairs are numbered (0,1), (0,2), (1,2),
-(0,3), …, so that the first bits of a mask are the graph of its first nodes. Array are exact, or estimated from samples if
+(0,3), …, so that the first bits of a mask are the graph of its first nodes. Counts are exact, or estimated from samples if
 that was allowed and exact counting would take too long.
 """
 
@@ -76,13 +76,13 @@ class GraphClass:
 
 
 def pairs(size: int) -> list[tuple[int, int]]:
-    """All pairs of nodes, in the order of the bits of a mask."""
+    """Return all pairs of nodes, in the order of the bits of a mask."""
     return [(i, j) for j in range(size) for i in range(j)]
 
 
 @cache
 def canonical(size: int) -> Ints:  # -> (2^(size choose 2),)
-    """The smallest mask that is isomorphic to each mask."""
+    """Return the smallest mask that is isomorphic to each mask."""
     places = {pair: bit for bit, pair in enumerate(pairs(size))}
     masks = np.arange(1 << len(places))
     best = masks.copy()
@@ -159,7 +159,7 @@ class CountRule:
 
 @cache
 def count_rules(size: int) -> tuple[CountRule, ...]:
-    """How counts of all classes up to `size` nodes follow from those of the connected ones.
+    """Return rules that give counts of all classes up to `size` nodes from those of the connected ones.
 
     The pairs (S, T) of a set S of nodes that induces a connected H and a set T that induces D are counted by their union:
     count(H) count(D) = sum over classes U of (ways to write U as such a union) count(U). Where S and T neither meet nor
@@ -181,14 +181,14 @@ def _count_rule(target: GraphClass, others: list[GraphClass]) -> CountRule:
 
 
 def _ways(u: GraphClass, one: tuple[int, int], rest: tuple[int, int]) -> int:
-    """How often the nodes of u are the union of a set that induces `one` and a set that induces `rest`."""
+    """Return how often the nodes of u are the union of a set that induces `one` and one that induces `rest`."""
     nodes = range(u.size)
     first = [set(s) for s in combinations(nodes, one[0]) if part_mask(u.size, u.mask, s) == one[1]]
     second = [set(s) for s in combinations(nodes, rest[0]) if part_mask(u.size, u.mask, s) == rest[1]]
     return sum(len(s | t) == u.size for s in first for t in second)
 
 
-#: Connected sets of five nodes, at most, that one graph is enumerated for: some minutes.
+#: Largest number of connected sets of five nodes that are enumerated for one graph, which takes some minutes.
 MOST_SETS = 2**38
 
 #: Sampled sets of nodes are drawn from this seed, graph by graph: the same graph always gives the same numbers.
@@ -196,7 +196,7 @@ SAMPLING_SEED = 17
 
 
 def induced_counts(batch: Batch, p: int, connected: bool, samples: int | None) -> Floats:  # -> (n, classes)
-    """How many sets of p nodes of every graph induce each class, in the order of `atlas.classes`."""
+    """Return how many sets of p nodes of every graph induce each class, in the order of `classes`."""
     sizes = np.diff(batch.first)
     sampled = _too_long(batch, samples) if p == 5 else np.zeros(len(batch), dtype=bool)
     known = _connected_counts(batch, p, ~sampled)
@@ -216,7 +216,7 @@ def induced_counts(batch: Batch, p: int, connected: bool, samples: int | None) -
 
 
 def _add_broken(counts: dict[tuple[int, int], Array], p: int) -> None:
-    """Array of classes that are not connected from those of the connected ones."""
+    """Add counts of classes that are not connected, from those of the connected ones."""
     for rule in count_rules(p):
         total = counts[rule.one] * counts[rule.rest]
         for key, weight in rule.minus:
@@ -251,7 +251,7 @@ def _connected_counts(batch: Batch, p: int, exact: NDArray[np.bool_]) -> dict[tu
 
 
 def _induced(raw: Ints) -> dict[str, Ints]:  # (n, 10) -> by name
-    """Induced counts from counts of all subgraphs: what a denser class holds of a sparser one is taken off."""
+    """Return induced counts from counts of all subgraphs: occurrences of sparser classes in denser ones are subtracted."""
     node, edge, path3, triangle, star, path, paw, cycle, diamond, clique = raw.T
     diamond = diamond - 6 * clique
     cycle = cycle - diamond - 3 * clique
@@ -272,7 +272,7 @@ def _named(found: dict[str, Ints], p: int) -> dict[tuple[int, int], Array]:
 
 
 def set_bounds(batch: Batch) -> Floats:  # -> (n,)
-    """At most how many connected sets of five nodes each graph has: the number of its subgraphs that are trees of five."""
+    """Return bounds on the connected sets of five nodes of each graph: the number of its subtrees of five nodes."""
     degree = batch.degrees.astype(np.float64)
     pairs, first = batch.pairs, batch.first
     star = degree * (degree - 1) * (degree - 2) * (degree - 3) / 24.0
@@ -299,7 +299,7 @@ def _too_long(batch: Batch, samples: int | None) -> NDArray[np.bool_]:
 
 
 def _sampled(batch: Batch, g: int, p: int, connected: bool, samples: int) -> Floats:
-    """Estimates from sets of p nodes drawn at random: (n choose p) times the share of each class."""
+    """Return estimates from sets of p nodes drawn at random: (n choose p) times the share of each class."""
     from mercer.kernels.graphs._compiled_graphlets import masks_of
 
     n = batch.graphs[g].n_nodes

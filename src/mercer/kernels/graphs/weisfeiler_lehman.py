@@ -152,7 +152,7 @@ class Colors:
 
     @property
     def first(self) -> Ints:  # (levels + 1,)
-        """Where the colors of each level begin among all colors."""
+        """The position of the first color of each level among all colors."""
         return np.concatenate([[0], np.cumsum([len(nodes) for nodes in self.some])])
 
     def table(self) -> FeatureTable:
@@ -195,7 +195,7 @@ def _shortened(label: str, inner: list[str]) -> str:
 
 
 def refine(batch: Batch, iterations: int, bonds: bool = False) -> Colors:
-    """Levels 0 … iterations: labels, then own color and the sorted colors around, again and again."""
+    """Return the colors of levels 0 … iterations; each level refines a color by the sorted colors of the neighbors."""
     from mercer.kernels.graphs._compiled_graphs import refined, signatures
 
     indptr, neighbors, edge = batch.adjacency
@@ -219,7 +219,7 @@ def refine(batch: Batch, iterations: int, bonds: bool = False) -> Colors:
         run(parts, work, min(cpu_count(), len(parts)))
         some.append(refined(indptr, before, around, marks, out))
         if len(some[-1]) == len(some[-2]):
-            # nothing was told apart, so nothing ever will be
+            # no color was split, so no later level splits one
             found[level + 1 :] = out
             some += [some[-1]] * (iterations - level)
             break

@@ -28,7 +28,7 @@ from mercer.numeric.compiling import worth
 
 @dataclass(frozen=True, repr=False)
 class AllSubstrings(SubstringKernel):
-    """All common substrings, each weighed by its length.
+    """All common substrings, each weighted by its length.
 
     k(x, z) = sum over all substrings u of decay^|u| (count of u in x) (count of u in z), from the suffix array of the
     strings: time and memory do not grow with the lengths that are counted. An empty string has no substring: its values
@@ -138,7 +138,7 @@ def climbed(owner: Ints, leaf: Ints, height: Ints, parent: Ints) -> tuple[Ints, 
 
 
 def _first_suffixes(height: Ints, parent: Ints, leaf: Ints, order: Ints) -> Ints:
-    """For every node a suffix that begins with its substring."""
+    """Return for every node a suffix that begins with its substring."""
     first = np.full(len(height), -1)
     first[leaf] = order
     for node in np.argsort(-height, kind="stable").tolist():  # children are higher than their parents
@@ -148,7 +148,7 @@ def _first_suffixes(height: Ints, parent: Ints, leaf: Ints, order: Ints) -> Ints
 
 
 def suffix_array(codes: Ints, end: Ints) -> tuple[Ints, Ints]:  # (N,), (N,) -> (N,), (N,)
-    """The suffixes of all strings in order, and how many letters each shares with the one before it.
+    """Return the sorted suffixes of all strings, and how many letters each shares with the one before it.
 
     A suffix ends with its string. By doubling: the order by 2 w letters is the order by pairs of ranks by w letters.
     """
@@ -167,7 +167,7 @@ def suffix_array(codes: Ints, end: Ints) -> tuple[Ints, Ints]:  # (N,), (N,) -> 
 
 
 def _common(order: Ints, end: Ints, ranks: list[Ints]) -> Ints:
-    """The common letters of neighbors in the order, by the binary digits of their number."""
+    """Return the number of common letters of neighbors in the order, one binary digit at a time."""
     size = len(order)
     shared = np.zeros(size, dtype=np.int64)
     left, right = order[:-1], order[1:]
@@ -191,7 +191,7 @@ def _tree(shared: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def branches(shared: Ints) -> tuple[Ints, Ints, Ints]:  # (N,) -> heights, parents of the nodes, (N,) node of a suffix
-    """The tree of common substrings; node 0 is the root, and its own parent.
+    """Return the tree of common substrings; node 0 is the root, and its own parent.
 
     A node of height h is a run of suffixes that share h letters. Runs are opened and closed along the order, on a stack.
     """

@@ -34,7 +34,7 @@ from mercer.kernels.strings.windows import (
 )
 from mercer.numeric.sparse_products import KeyedRows
 
-#: Alphabets that `Mismatch` takes by itself, each with the codes of uncertain, rare or missing letters (IUPAC).
+#: Alphabets that `Mismatch` finds in the data, each with the codes of uncertain, rare or missing letters (IUPAC).
 BASES, AMINO_ACIDS = ("ACGT", "RYSWKMBDHVN-"), ("ACDEFGHIKLMNPQRSTVWY", "XBZJUO*-")
 ALPHABETS = (BASES, ("acgt", BASES[1].lower()), AMINO_ACIDS, (AMINO_ACIDS[0].lower(), AMINO_ACIDS[1].lower()))
 
@@ -79,11 +79,11 @@ class GappedSpectrum(SubstringKernel):
 
     @property
     def _ways(self) -> int:
-        """In how many ways p places of a window are chosen."""
+        """The number of ways to choose p places of a window."""
         return comb(self.p + self.gaps, self.p)
 
     def _masks(self) -> list[tuple[int, ...]]:
-        """The ways to keep p places; with both strands, one of a mask and its mirror image."""
+        """The masks that keep p places; with both strands, one of a mask and its mirror image."""
         masks = list(combinations(range(self.p + self.gaps), self.p))
         return [m for m in masks if m <= mirrored(m, self.p + self.gaps)] if self.reverse_complement else masks
 
@@ -179,7 +179,7 @@ class Mismatch(SubstringKernel):
             raise InputError(f"Mismatch: {size} ** {self.p} words are more than 2 ** 62; take a smaller p.")
 
     def _near(self, p: int, size: int) -> int:
-        """How many words are near a word of p letters over an alphabet of this many letters."""
+        """Return the number of words near a word of p letters over an alphabet of this many letters."""
         return sum(comb(p, count) * (size - 1) ** count for count in range(self._changes(p, size) + 1))
 
     def _changes(self, p: int, size: int) -> int:

@@ -48,11 +48,11 @@ class Letters(Encoded):
 
     @property
     def lengths(self) -> Ints:
-        """How many letters each string has."""
+        """The number of letters of each string."""
         return np.diff(self.starts)
 
     def capped(self, width: int) -> int:
-        """Return a width of windows, or the smallest width that no string has, which gives the same windows: none."""
+        """Return a width of windows, at most the smallest width that no string has; wider windows do not exist."""
         return min(width, int(self.lengths.max(initial=0)) + 1)
 
     def take(self, rows: Index) -> Letters:
@@ -66,7 +66,7 @@ class Letters(Encoded):
         return Letters(self.codes[where], starts, self.alphabet, self.text)
 
     def align(self, other: Letters) -> tuple[Letters, Letters]:
-        """The same strings in a common alphabet."""
+        """Return both collections in a common alphabet."""
         if self.alphabet is other.alphabet:
             return self, other
         if self.text != other.text:
@@ -77,44 +77,44 @@ class Letters(Encoded):
         return self.over(union), other.over(union)
 
     def over(self, alphabet: Sequence[Hashable]) -> Letters:
-        """The same strings in a larger alphabet."""
+        """Return the same strings in a larger alphabet."""
         number = {letter: i for i, letter in enumerate(alphabet)}
         renumbered = np.array([number[letter] for letter in self.alphabet], dtype=np.int32)
         codes = renumbered[self.codes] if len(renumbered) else self.codes
         return Letters(codes, self.starts, alphabet, self.text)
 
     def joined(self, other: Letters) -> Letters:
-        """These strings, then the others."""
+        """Return these strings followed by the others."""
         left, right = self.align(other)
         starts = np.concatenate([left.starts, right.starts[1:] + left.starts[-1]])
         return Letters(np.concatenate([left.codes, right.codes]), starts, left.alphabet, left.text)
 
     def windows(self, width: int) -> tuple[Ints, Ints]:  # -> (M,) row, (M,) place of the first letter in `codes`
-        """Every substring of `width` letters: the string it is in, and where it begins."""
+        """Return every substring of `width` letters: its string, and where it begins."""
         counts = np.maximum(self.lengths - width + 1, 0)
         row = np.repeat(np.arange(len(self)), counts)
         first = np.concatenate([[0], np.cumsum(counts)])
         return row, np.arange(first[-1]) + np.repeat(self.starts[:-1] - first[:-1], counts)
 
     def padded(self, filler: int) -> Codes:  # -> (n, L)
-        """The strings as rows of one array; shorter ones are filled up with `filler`."""
+        """Return the strings as rows of one array; shorter ones are padded with `filler`."""
         out = np.full((len(self), int(self.lengths.max(initial=0))), filler, dtype=np.int32)
         out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.codes
         return out
 
     def written(self, codes: Sequence[int] | NDArray[np.integer]) -> Hashable:
-        """A sequence of codes as a str, or as a tuple of tokens."""
+        """Return a sequence of codes as a str, or as a tuple of tokens."""
         letters = [self.alphabet[code] for code in codes]
         return "".join(letters) if self.text else tuple(letters)  # type: ignore[arg-type]
 
 
 def letters_of(rows: Rows) -> Letters:
-    """The strings of a collection as numbers, computed once for all terms of a kernel."""
+    """Return the strings of a collection as numbers, computed once for all terms of a kernel."""
     return rows.remember("letters", lambda: Letters.of(rows.strings()))
 
 
 def _numbered(text: str) -> tuple[list[int], Codes]:
-    """The code points that occur, ascending, and the text as places in that list."""
+    """Return the code points that occur, ascending, and the text as positions in that list."""
     if text.isascii():
         raw: NDArray[np.integer] = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
         size = 128

@@ -1,4 +1,4 @@
-"""Windows of strings compared pair by pair: for wide windows, or many ways to choose places."""
+"""Comparison of windows of strings pair by pair: for wide windows, or many ways to choose places."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PairedWindows:
 
     @classmethod
     def pay(cls, letters: Letters, width: int, ways: int, codes_fit: bool = True) -> bool:
-        """Whether pairs of windows are fewer operations than this many features of every window."""
+        """Return whether comparing pairs takes fewer operations than listing this many features of every window."""
         return worth(letters.codes.size * ways, PER_ENTRY) and ways * BALANCE >= letters.codes.size
 
     def between(self, chunk: Ints, others: Ints) -> Floats:  # (r,), (m,) -> (r, m)

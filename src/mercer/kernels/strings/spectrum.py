@@ -1,4 +1,4 @@
-"""Kernels on strings: inner products of counts of substrings. This file: substrings of given lengths."""
+"""Kernels on strings: inner products of counts of substrings of given lengths."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class SubstringKernel(CountKernel):
 
 
 def whole_item(item: Any) -> Any:
-    """One object as a str or a tuple of tokens, whose parts can be keys."""
+    """Return one object as a str or a tuple of tokens, whose parts can be keys."""
     return item if isinstance(item, str) else tuple(item)
 
 
 def canonical(u: Any) -> Any:
-    """A substring of DNA or its reverse complement, whichever comes first in the alphabet."""
+    """Return a substring of DNA or its reverse complement, whichever comes first in the alphabet."""
     turned = [COMPLEMENT[letter] for letter in reversed(u)]
     return min(u, "".join(turned) if isinstance(u, str) else tuple(turned))
 

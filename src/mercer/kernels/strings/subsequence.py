@@ -71,7 +71,7 @@ class Subsequence(Kernel):
 
 
 def subsequence_block(A: Letters, rows: slice, B: Letters, cols: slice, p: int, decay: float) -> Floats:  # -> (n, m)
-    """The values of one tile."""
+    """Return the values of one tile."""
     left, right = A.take(rows), B.take(cols)
     if _worth_compiling(left, right, p):
         return _compiled(left, right, p, decay)
@@ -106,7 +106,7 @@ def _compiled(left: Letters, right: Letters, p: int, decay: float) -> Floats:
 
 
 def recurrence(S: Codes, T: Codes, p: int, decay: float) -> Floats:
-    """K_p of every row of S with the same row of T."""  # (P, L), (P, M) -> (P,)
+    """Return K_p of every row of S with the same row of T."""  # (P, L), (P, M) -> (P,)
     pairs, width = T.shape
     prefix = np.zeros((p, width + 1, pairs))  # K'_l for the first j letters of t
     prefix[0] = 1.0

@@ -121,7 +121,7 @@ def _tables(mask: tuple[int, ...], cuts: list[tuple[int, int]], base: int) -> Ma
 
 
 def neighbors(window: Any, alphabet: Sequence[Hashable], mismatches: int) -> list[Any]:
-    """All words that differ from a window in at most this many letters."""
+    """Return all words that differ from a window in at most this many letters."""
     found = []
     for count in range(min(mismatches, len(window)) + 1):
         for places in combinations(range(len(window)), count):
@@ -148,19 +148,19 @@ def mismatch_masks(p: int, mismatches: int, letters: int) -> Masks:
 
 
 def mask_count(p: int, mismatches: int) -> int:
-    """How many masks `mismatch_masks` has at most."""
+    """Return the largest number of masks that `mismatch_masks` returns."""
     return sum(comb(p, j) for j in range(p - min(2 * mismatches, p), p + 1))
 
 
 def mismatch_values(p: int, mismatches: int, letters: int) -> Floats:  # -> (p + 1,)
-    """How many words are near both of two windows that agree in 0 … p letters."""
+    """Return the number of words near both of two windows that agree in 0 … p letters."""
     furthest = min(2 * mismatches, p)
     near = [_near_both(p, mismatches, letters, p - m) if p - m <= furthest else 0 for m in range(p + 1)]
     return np.array(near, dtype=np.float64)
 
 
 def _near_both(p: int, mismatches: int, letters: int, d: int) -> int:
-    """How many words are near both of two windows that differ in d letters."""
+    """Return the number of words near both of two windows that differ in d letters."""
     total = 0
     for first in range(d + 1):  # places, of the d, with the letter of the one window
         for second in range(d - first + 1):  # … with the letter of the other; the rest have a third letter
@@ -237,7 +237,7 @@ class Diagonals:
 
     @classmethod
     def pay(cls, letters: Letters, width: int, masks: int, codes_fit: bool) -> bool:
-        """Whether this is the faster way for this many masks; letters and windows must fit into bytes."""
+        """Return whether diagonals are faster than this many masks; letters and windows must fit into bytes."""
         if not cls.fit(letters, width):
             return False
         windows = letters.codes.size
