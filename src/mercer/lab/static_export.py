@@ -11,7 +11,6 @@ import hashlib
 import html
 import pickle
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from mercer.lab.state import LabState
 from mercer.lab.styles import FONT, FORMULA, INK, LINE, MUTED
 from mercer.lab.tour import PAGES
 from mercer.lab.views import view
-from mercer.writing import PREFIX
+from mercer.writing import PREFIX, umask, write_whole
 
 #: The page that lists the others, and what every page that was written here holds.
 INDEX, MARK = "index.html", '<meta name="generator" content="mercer lab">'
@@ -89,10 +88,10 @@ def export_tour(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         text = _page(name, chosen[place - 1] if place else "", (chosen[place + 1 :] or [""])[0])
         scripts.update(re.findall(r'src="([\w.-]+\.js)"', text))
         written.append(folder / f"{name}.html")
-        written[-1].write_text(text, encoding="utf-8")
+        write_whole(written[-1], text.encode(), 0o666 & ~umask())
     for script in sorted(scripts):
-        shutil.copyfile(_scripts() / script, folder / script)
-    (folder / INDEX).write_text(_index(chosen), encoding="utf-8")
+        write_whole(folder / script, (_scripts() / script).read_bytes(), 0o666 & ~umask())
+    write_whole(folder / INDEX, _index(chosen).encode(), 0o666 & ~umask())
     return [folder / INDEX, *written]
 
 
