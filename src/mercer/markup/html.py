@@ -210,6 +210,7 @@ figure{margin:0;border:1px solid var(--line);border-radius:10px;padding:.6rem;ba
 width:100%;break-inside:avoid}
 figcaption{color:var(--soft);font-size:.88rem;padding:.3rem .3rem .1rem}
 svg{display:block;width:100%;height:auto}
+svg.spark{width:120px;height:28px}
 svg text{font:12.3px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--ink)}
 svg .soft{fill:var(--soft)}
 svg .axis{stroke:var(--soft);stroke-width:1}

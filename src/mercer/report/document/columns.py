@@ -12,6 +12,7 @@ from mercer.inputs.frames import DATE, GRAPH, NUMBER, OBJECTS, Column, some_rows
 from mercer.inputs.tables import as_days
 from mercer.markup.html import Html, Section, figure, gallery, heading, human, join, paragraph, percent, shortened, table
 from mercer.markup.svg import Picture, horizontal_bars, limits
+from mercer.report.document.cells import distribution, missing_map
 from mercer.report.document.report_data import ReportData
 from mercer.workflow.inspection import ROWS, Curve, dependence
 
@@ -33,7 +34,8 @@ def columns_section(data: ReportData) -> Section:
             "Importance of a column: the mean squared change of the prediction when its cells are replaced by those of "
             "other rows, as a share of the sum over all columns."
         ), gallery([figure(_ranking(data), _ranking_caption(data)), *_curves(data)])]  # fmt: skip
-    parts += [heading("All columns"), _described(data)]
+    rows = np.argsort(data.training.numbers, kind="stable")
+    parts += [heading("All columns"), _described(data), *missing_map(data.train, rows)]
     return Section("columns", "The columns", join(parts))
 
 
@@ -151,11 +153,12 @@ def _described(data: ReportData) -> Html:
         note = data.notes.get(column.name, "")
         share = percent(shares[column.name]) if column.name in shares else "–"
         holes = f"{int(column.holes.sum()):,}" if column.holes.any() else ""
-        rows.append([column.name, column.kind, _cells(column), holes, share, f"left out: {note}" if note else ""])
+        left_out = f"left out: {note}" if note else ""
+        rows.append([column.name, column.kind, distribution(column), _cells(column), holes, share, left_out])
     more = []
     if len(data.train) > DESCRIBED:
         more = [paragraph(f"The first {DESCRIBED} of {len(data.train)} columns.", "quiet")]
-    return join([table(["column", "kind", "cells", "missing", "importance", ""], rows, (3, 4)), *more])
+    return join([table(["column", "kind", "distribution", "cells", "missing", "importance", ""], rows, (4, 5)), *more])
 
 
 def _cells(column: Column) -> str:
