@@ -123,6 +123,18 @@ CASES = [
         Y,
     ),
     Case(
+        "process-of-classes",
+        _fits(lambda: mercer.GaussianProcessClassifier(GAUSSIAN, optimizer=None, **INDUCING)),
+        lambda m: np.append(m.predict_proba(NEW), m.log_marginal_likelihood_value_),
+        LABELS,
+    ),
+    Case(
+        "logistic",
+        _fits(lambda: mercer.KernelLogisticRegression(GAUSSIAN, n_components=40, class_weight="balanced")),
+        lambda m: np.append(m.predict_proba(NEW), [m.primal_objective_, m.duality_gap_]),
+        LABELS,
+    ),
+    Case(
         "components",
         _fits(lambda: mercer.KernelPCA(GAUSSIAN, n_components=3, n_landmarks=60)),
         lambda m: np.append(m.transform(NEW).ravel(), m.explained_variance_ratio_),
