@@ -91,10 +91,10 @@ def test_labels_that_can_be_nothing_else_are_taken_as_they_are():
 
 
 def test_a_fixed_process_does_not_ask_the_data_for_widths(monkeypatch):
-    from mercer.estimators.gp import search
+    from mercer.estimators.gp import problem
 
     y = Y[:30]
     plain = mercer.GaussianProcessRegressor(K, noise=0.1, optimizer=None).fit(X[:30], y)
-    monkeypatch.setattr(search, "_typical", None)  # not called
+    monkeypatch.setattr(problem, "_typical", None)  # not called
     again = mercer.GaussianProcessRegressor(K, noise=0.1, optimizer=None).fit(X[:30], y)
     assert again.log_marginal_likelihood_value_ == plain.log_marginal_likelihood_value_

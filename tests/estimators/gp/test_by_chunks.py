@@ -13,8 +13,7 @@ import mercer
 from mercer.errors import InputError
 from mercer.estimators.gp.chunked import ChunkedEngine, ChunkedProblem
 from mercer.estimators.gp.inducing import InducingEngine
-from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, TargetUnits
-from mercer.estimators.gp.search import read_parameters
+from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, TargetUnits, read_parameters
 from mercer.grams.chunks import journal, tasks
 from mercer.grams.chunks.rows import ChunkedRows
 
@@ -178,7 +177,7 @@ def test_a_search_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.M
         patch.setattr(tasks.RunningSums, "add", add)
         with pytest.raises(KeyboardInterrupt):
             process(**more).fit(cut(checkpoint=tmp_path / "kept"))
-    monkeypatch.setattr("mercer.estimators.gp.search.NOISE_START", 0.5)
+    monkeypatch.setattr("mercer.estimators.gp.problem.NOISE_START", 0.5)
     monkeypatch.setattr("mercer.estimators.gp.search.SUBSET", 10**9)  # no climb on a part comes before
     with pytest.raises(InputError, match="this checkpoint is of another version"):
         process(**more).fit(cut(checkpoint=tmp_path / "kept"))

@@ -10,7 +10,7 @@ import pytest
 from mercer import Gaussian, GaussianProcessRegressor
 from mercer.errors import NumericalError
 from mercer.estimators.gp import search
-from mercer.estimators.gp.search import read_parameters
+from mercer.estimators.gp.problem import read_parameters
 from mercer.linalg.bfgs import Ascent
 
 

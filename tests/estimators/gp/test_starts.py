@@ -10,7 +10,7 @@ import pytest
 
 from mercer import Function, Gaussian, GaussianProcessClassifier, GaussianProcessRegressor, Linear, Periodic
 from mercer.datasets import load_co2
-from mercer.estimators.gp.starts import best_period
+from mercer.estimators.gp.search import best_period
 
 
 def test_carbon_dioxide_reaches_the_higher_maximum() -> None:

@@ -19,8 +19,15 @@ from mercer.arrays import Array, Indices
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp import inducing
 from mercer.estimators.gp.inducing import Collapsed, InducingPosterior, SentBack
-from mercer.estimators.gp.problem import EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
-from mercer.estimators.gp.search import RowsSeen, spreads_of
+from mercer.estimators.gp.problem import (
+    EngineSettings,
+    GPProblem,
+    MeanFunction,
+    RowsSeen,
+    SummedProblem,
+    TargetUnits,
+    spreads_of,
+)
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows, rows_for_median
 from mercer.inputs import Rows

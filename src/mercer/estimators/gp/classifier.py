@@ -16,9 +16,9 @@ from mercer.estimators.base import DEFAULT_KERNEL, DualModel, TrainingSet, check
 from mercer.estimators.gp.diagnosis import GPDiagnosis, diagnose_fit, log_likelihood
 from mercer.estimators.gp.inducing_classes import ChunkedClasses, InducedClassPosterior, InducingClassEngine
 from mercer.estimators.gp.laplace import LaplaceEngine, LatentProblem, check_mode, expected_sigmoid, expected_softmax
-from mercer.estimators.gp.problem import EngineSettings
+from mercer.estimators.gp.problem import EngineSettings, GPParameters, read_parameters
 from mercer.estimators.gp.routes import announce, class_chunk_route, class_routes, exact_class_rows
-from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
+from mercer.estimators.gp.search import Climb, climb
 from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin, by_refits
 from mercer.estimators.progress import Meter
 from mercer.estimators.summary import Summary

@@ -11,8 +11,8 @@ import numpy as np
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.gp.exact import ExactPosterior
-from mercer.estimators.gp.problem import AnyProblem, Evaluator, GPProblem
-from mercer.estimators.gp.search import Climb, ClimbAttempt, GPParameters
+from mercer.estimators.gp.problem import AnyProblem, Evaluator, GPParameters, GPProblem
+from mercer.estimators.gp.search import Climb, ClimbAttempt
 from mercer.estimators.gp.tasks import TaskTargets
 from mercer.numeric.memory import format_bytes
 from mercer.planning import Route

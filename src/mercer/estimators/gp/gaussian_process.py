@@ -20,11 +20,19 @@ from mercer.estimators.gp.fourier import check_kernel
 from mercer.estimators.gp.laplace import FAMILIES, LaplaceEngine, check_mode, read_exposure
 from mercer.estimators.gp.latent_regression import LIKELIHOODS, LatentFit, latent_targets, read_latent_y
 from mercer.estimators.gp.model import GaussianProcessModel, ProcessFit, ReadProcess
-from mercer.estimators.gp.problem import AnyProblem, EngineSettings, GPProblem, MeanFunction, SummedProblem, TargetUnits
+from mercer.estimators.gp.problem import (
+    AnyProblem,
+    EngineSettings,
+    GPParameters,
+    GPProblem,
+    MeanFunction,
+    SummedProblem,
+    TargetUnits,
+    read_parameters,
+)
 from mercer.estimators.gp.routes import announce, chunk_route, engine, gp_routes, laplace_route, task_routes
-from mercer.estimators.gp.search import Climb, GPParameters, climb, read_parameters
-from mercer.estimators.gp.starts import further_starts
-from mercer.estimators.gp.tasks import TaskTargets, is_product, named, pair_kernel, pairs, wants_tasks
+from mercer.estimators.gp.search import Climb, climb, further_starts
+from mercer.estimators.gp.tasks import TaskTargets, is_product, named, pair_kernel, pairs
 from mercer.estimators.progress import Meter
 from mercer.grams import gram
 from mercer.grams.chunks.rows import ChunkedRows
@@ -33,6 +41,7 @@ from mercer.inputs import Rows, append, columns_of, count, take
 from mercer.inputs.chunks import ReadTargets
 from mercer.inputs.targets import read_targets
 from mercer.kernels.base import Kernel
+from mercer.kernels.tables.tasks import has_tasks
 from mercer.linalg.cholesky import append_rows, remove_rows
 from mercer.linalg.evidence import log_evidence, profile
 from mercer.numeric.memory import parse_bytes
@@ -168,7 +177,7 @@ class GaussianProcessRegressor(GaussianProcessModel):
         self._check_settings()
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> TrainingSet:
-        if self.likelihood != "gaussian" or not wants_tasks(self._given_kernel(), y):
+        if not self._reads_cells(y):
             return super()._read_training(X, y, sample_weight, more)
         if np.ndim(more["noise"]) > 0:
             raise InputError("noise per row is not available for several tasks; give one number, or noise='fit'.")
@@ -485,12 +494,22 @@ class GaussianProcessRegressor(GaussianProcessModel):
         if self._by_task is not None:
             raise InputError(f"{what} is not available for a target that is read by cells; fit again.")
 
+    def _reads_cells(self, y: Any) -> bool:
+        """Return whether a target is read by cells: it has several columns, and holes or a kernel on tasks."""
+        if self.likelihood != "gaussian" or y is None:
+            return False
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            return False
+        return values.ndim == 2 and (has_tasks(self._given_kernel()) or bool(np.isnan(values).any()))
+
     @staticmethod
     def _n_tasks(targets: TaskTargets | None) -> int:
         return 0 if targets is None else targets.n_tasks
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
-        if self.likelihood == "gaussian" and wants_tasks(self._given_kernel(), y):
+        if self._reads_cells(y):
             known = np.isfinite(np.asarray(y, dtype=np.float64))
             return Shape(count(X), known.shape[1], 8, None, columns_of(X) or 1, n_cells=int(known.sum()))
         shape = super()._shape(X, y)

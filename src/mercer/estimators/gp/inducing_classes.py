@@ -16,8 +16,7 @@ from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.chunked import AtSetting, ColumnAverages, as_numbers, rows_seen, table_sums
 from mercer.estimators.gp.inducing import BLOCK_ROWS, candidates_of, chosen_of, whitener
 from mercer.estimators.gp.laplace import LatentProblem
-from mercer.estimators.gp.problem import EngineSettings
-from mercer.estimators.gp.search import RowsSeen
+from mercer.estimators.gp.problem import EngineSettings, RowsSeen
 from mercer.grams import GramOperator
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import take

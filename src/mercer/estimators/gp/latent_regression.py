@@ -11,7 +11,8 @@ from scipy.special import ndtr, ndtri
 from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.gp.laplace import FAMILIES, LaplacePosterior, LatentProblem
-from mercer.estimators.gp.search import Climb, GPParameters
+from mercer.estimators.gp.problem import GPParameters
+from mercer.estimators.gp.search import Climb
 from mercer.linalg.likelihoods import Likelihood, predictive_moments, predictive_quantile
 from mercer.registry import record
 

@@ -20,8 +20,7 @@ from mercer.estimators.gp.exact import ExactPosterior
 from mercer.estimators.gp.laplace import read_exposure
 from mercer.estimators.gp.latent_regression import LatentTargets
 from mercer.estimators.gp.nested import NESTED_ROWS, widening
-from mercer.estimators.gp.problem import GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
-from mercer.estimators.gp.search import GPParameters
+from mercer.estimators.gp.problem import GPParameters, GPProblem, MeanFunction, Posterior, SummedProblem, TargetUnits
 from mercer.estimators.gp.tasks import TaskTargets, pairs
 from mercer.estimators.local_intervals import local_intervals
 from mercer.estimators.progress import Meter

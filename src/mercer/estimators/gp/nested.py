@@ -14,8 +14,8 @@ import numpy as np
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import NumericalError
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.problem import GPProblem
-from mercer.estimators.gp.search import GPParameters, climb
+from mercer.estimators.gp.problem import GPParameters, GPProblem
+from mercer.estimators.gp.search import climb
 from mercer.estimators.progress import Meter
 from mercer.linalg.evidence import leave_one_out
 from mercer.selection.folds import group_folds, row_digests

@@ -1,320 +1,27 @@
-"""The hyper-parameters of a Gaussian process as one vector of logarithms, and the search for their best values.
+"""The search for the best hyper-parameters of a Gaussian process.
 
-The search climbs from several starts on a part of the rows, then from the best of their ends on all rows.
+The search climbs from several starts on a part of the rows, then from the best of their ends on all rows. Further starts
+depend on the structure of the kernel and on periods seen in the data.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.arrays import Floats, Indices
+from mercer.arrays import Floats
 from mercer.errors import InputError, NumericalError
 from mercer.estimators.gp.exact import ExactEngine
-from mercer.estimators.gp.problem import AnyProblem, Evaluator
+from mercer.estimators.gp.problem import LITTLE_NOISE, AnyProblem, Evaluator, GPParameters, GPProblem, size_of
 from mercer.estimators.progress import Meter
-from mercer.inputs import Rows, count
-from mercer.kernels.base import Kernel
-from mercer.kernels.fields import plain_values, signed_entries
+from mercer.kernels.algebra import added_terms
 from mercer.linalg.bfgs import Ascent, Objective, ascend
 from mercer.registry import record
-
-#: The weak prior: log(parameter) is normal around a value taken from the data, with this standard deviation. A factor of 20
-#: either way costs half a unit of log density.
-SPREAD = 3.0
-
-#: Default bounds, as factors of the value that the data suggest.
-#: A period stays near the one that was written: its multiples and fractions have likelihoods of their own.
-REACH = {
-    "length_scale": (1e-3, 1e4),
-    "amplitude": (1e-6, 1e6),
-    "noise": (1e-7, 1e3),
-    "period": (0.55, 1.8),
-    "other": (1e-4, 1e4),
-}
-
-#: The noise a fit starts from, as a share of the variance of y.
-NOISE_START = 0.1
-
-#: One of the further starts has length scales shorter by this factor than the data suggest, and this share of the first
-#: noise: from much noise a search may end where it explains the data as noise.
-SHORT, LITTLE_NOISE = 10.0, 0.01
-
-#: A column that varies less than this share of its size does not vary.
-CONSTANT = 1e-12
-
-#: Number of rows from which the mean of k(x, x) is taken.
-ROWS_FOR_THE_SIZE = 1000
-
-
-@record()
-@dataclass(frozen=True)
-class GPParameters:
-    """Starts, bounds and priors of the vector that holds kernel.theta and, if the noise is one number > 0, log(noise)."""
-
-    _stored: ClassVar[dict[str, str]] = {
-        "kernel": "kernel",
-        "names": "each p: text",
-        "start": "real (p,)",
-        "typical": "real (p,)",
-        "low": "real (p,)",
-        "high": "real (p,)",
-        "fixed": "bool (p,)",
-        "center": "real (p,)",
-        "spread": "real (p,)",
-    }
-
-    kernel: Kernel  # with numbers, and with an overall scale
-    names: tuple[str, ...]
-    start: Floats  # (p,) as written
-    typical: Floats  # (p,) as the data suggest it; fixed entries as written
-    low: Floats  # (p,)
-    high: Floats  # (p,)
-    fixed: NDArray[np.bool_]  # (p,)
-    center: Floats  # (p,) of the priors
-    spread: Floats  # (p,) of the priors; infinity is none
-    noise: float  # the noise if it is not an entry of the vector
-
-    @property
-    def noise_is_parameter(self) -> bool:
-        """Whether the last entry is log(noise)."""
-        return len(self.names) > len(self.kernel.theta)
-
-    def values(self, vector: Floats) -> Floats:  # (p,) -> (p,)
-        """Return the parameters that a vector stands for: exponentials, and numbers of either sign as they are."""
-        p = len(self.kernel.theta)
-        return np.concatenate([plain_values(self.kernel, vector[:p]), np.exp(vector[p:])])
-
-    @property
-    def widths(self) -> NDArray[np.bool_]:  # (p,)
-        """Mask of the entries that are length scales."""
-        return np.array([name.split("__")[-1].startswith("length_scale") for name in self.names], dtype=bool)
-
-    def setting(self, vector: Floats) -> tuple[Kernel, Any]:  # (p,)
-        """Return the kernel and the noise at a vector; several parameters of a likelihood are an array."""
-        p = len(self.kernel.theta)
-        kernel = self.kernel.with_theta(vector[:p]) if p else self.kernel
-        rest = np.exp(vector[p:])
-        return kernel, self.noise if not len(rest) else float(rest[0]) if len(rest) == 1 else rest
-
-    def log_prior(self, vector: Floats) -> tuple[float, Floats]:  # (p,) -> value, (p,)
-        """Return the log density of the priors up to a constant, and its gradient; fixed entries are left out."""
-        pull = np.where(self.fixed, 0.0, (vector - self.center) / self.spread)
-        return -0.5 * float(pull @ pull), -pull / self.spread
-
-    def starts(self, further: int, seed: int) -> list[tuple[str, Floats]]:
-        """Return labeled starts: as written, as the data suggest, with little noise, and random ones around the second."""
-        found = [("as written", self.start)]
-        if further > 0 and not np.allclose(self.start, self.typical, atol=1e-3):
-            found.append(("from the data", self.typical))
-        if len(found) <= further and self.names[-1:] == ("noise",) and not self.fixed[-1]:
-            moved = self.widths & ~self.fixed
-            short = np.where(moved, np.minimum(self.start, self.typical - math.log(SHORT)), self.start)
-            short[-1] += math.log(LITTLE_NOISE)
-            found.append(("short length scales, little noise", np.clip(short, self.low, self.high)))
-        rng = np.random.default_rng(seed)
-        while len(found) <= further and not self.fixed.all():
-            away = np.where(self.fixed, 0.0, rng.normal(scale=1.0, size=len(self.start)))
-            found.append(("random", np.clip(self.typical + away, self.low, self.high)))
-        return found
-
-
-@dataclass(frozen=True)
-class RowsSeen:
-    """Some rows and the spread of the columns: the source of starting values if not all rows are in memory."""
-
-    sized: Rows  # rows for the mean of k(x, x)
-    sample: Rows  # rows for the median distance
-    spreads: Floats | None  # (d,) standard deviations of the columns, 0 for constant ones
-
-    @staticmethod
-    def numbers(n: int) -> Indices:
-        """Return the numbers of the rows for the mean of k(x, x)."""
-        return np.linspace(0, n - 1, min(ROWS_FOR_THE_SIZE, n)).astype(np.intp)
-
-
-def read_parameters(
-    kernel: Kernel,
-    X: Any,
-    unit: float,
-    *,
-    noise: float | None,
-    fit: bool,
-    bounds: Mapping[str, Sequence[float]] | None,
-    fixed: Sequence[str],
-    priors: Any,
-    extras: Mapping[str, float] | None = None,
-    noise_start: float | None = None,
-) -> GPParameters:
-    """Return the parameters of a resolved kernel and of a noise (None: to be fitted) for targets of variance `unit`.
-
-    `noise_start` is where a fitted noise starts, if it is not NOISE_START times `unit`. `extras` are the starts of the
-    positive parameters of another likelihood, instead of the noise.
-    """
-    asked = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    template, strip = kernel, False
-    if fit and kernel.amplified(2.0) is None and "scale" not in asked:
-        template, strip = size_of(kernel, X, unit) * kernel, True
-    names = [_own_name(name, strip) for name in template.theta_names]
-    theta, signed = template.theta, set(np.array(names)[signed_entries(template)].tolist())
-    # if nothing is fitted, the data are not searched for typical values
-    typical, reach = _typical(template, X, unit) if fit else (theta, np.zeros((len(theta), 2)))
-    if extras is not None:
-        names += list(extras)
-        theta, typical = (np.append(part, np.log(list(extras.values()))) for part in (theta, typical))
-        reach = np.vstack([reach, np.tile(np.log(REACH["other"]), (len(extras), 1))])
-    elif noise is None or noise > 0:
-        names.append("noise")
-        first = NOISE_START * unit if noise_start is None else noise_start
-        theta = np.append(theta, math.log(first if noise is None else noise))
-        typical = np.append(typical, math.log(NOISE_START * unit))
-        reach = np.vstack([reach, np.log(REACH["noise"])])
-    held = np.zeros(len(names), dtype=bool) if fit else np.ones(len(names), dtype=bool)
-    held |= np.array([name == "noise" and noise is not None for name in names], dtype=bool)
-    for name in asked:
-        if not (name == "scale" and not strip and "scale" not in names):  # a fixed scale is not added
-            held[_matching(name, names, "fixed")] = True
-    low, high = np.minimum(theta, typical) + reach[:, 0], np.maximum(theta, typical) + reach[:, 1]
-    low, high = np.where(held, theta, low), np.where(held, theta, high)
-    for name, pair in (bounds or {}).items():
-        _bound(name, pair, names, held, low, high, signed)
-    center, spread = _priors(priors, names, typical, signed)
-    start, typical = np.clip(theta, low, high), np.where(held, theta, np.clip(typical, low, high))
-    return GPParameters(
-        template, tuple(names), start, typical, low, high, held, center, spread, noise if noise is not None else math.nan
-    )
-
-
-def _own_name(name: str, strip: bool) -> str:
-    """Return the name in the given kernel; an added scale puts all names one level deeper."""
-    return name[len("0__") :] if strip and name.startswith("0__") else name
-
-
-def size_of(kernel: Kernel, X: Any, unit: float) -> float:
-    """Return the factor that makes the mean of k(x, x) equal to the variance of y."""
-    rows = X.sized if isinstance(X, RowsSeen) else Rows(X).take(RowsSeen.numbers(count(X)))
-    mean = float(np.mean(np.abs(kernel.diag(rows)), dtype=np.float64))
-    return unit / mean if mean > 0 else unit
-
-
-def _typical(kernel: Kernel, X: Any, unit: float) -> tuple[Floats, Floats]:  # -> (p,), (p, 2)
-    """Return the theta that the data suggest, and the logarithms of the bounds relative to it."""
-    louder = kernel.amplified(math.e)
-    amplitude = np.zeros(len(kernel.theta), bool) if louder is None else louder.theta - kernel.theta > 0.5
-    sized = kernel.amplified(size_of(kernel, X, unit))
-    typical = kernel.theta if sized is None else sized.theta
-    reach = np.tile(np.log(REACH["other"]), (len(typical), 1))
-    reach[amplitude] = np.log(REACH["amplitude"])
-    names = kernel.theta_names
-    widths = _data_widths(kernel, X)
-    for i, name in enumerate(names):
-        if name in widths:
-            typical[i], reach[i] = math.log(widths[name]), np.log(REACH["length_scale"])
-        elif _plain(name).split("__")[-1] == "period":
-            reach[i] = np.log(REACH["period"])
-    return typical, reach
-
-
-def _data_widths(kernel: Kernel, X: Any) -> dict[str, float]:
-    """Return a length scale for every such entry of theta: the median distance; per column its spread times sqrt(2 d)."""
-    known = set(kernel.get_params(deep=True))
-    scales = sorted({_plain(name) for name in kernel.theta_names if name.split("__")[-1].startswith("length_scale")})
-    # the length scale of a periodic kernel is not a distance between rows
-    scales = [name for name in scales if name[: -len("length_scale")] + "period" not in known]
-    if not scales:
-        return {}
-    with warnings.catch_warnings():
-        sample = X.sample if isinstance(X, RowsSeen) else X
-        warnings.simplefilter("ignore")  # equal rows have no median distance; a start does not need one
-        medians = kernel.set_params(**dict.fromkeys(scales, "median")).resolve(sample).get_params(deep=True)
-    widths = {name: float(medians[_plain(name)]) for name in kernel.theta_names if _plain(name) in scales}
-    spreads = _spreads(X)
-    for name in widths:
-        column = re.search(r"\[(\d+)\]$", name)
-        width = len(kernel.get_params(deep=True)[_plain(name)]) if column else 0
-        if column and spreads is not None and width == len(spreads) and spreads[int(column[1])] > 0:
-            widths[name] = float(spreads[int(column[1])]) * math.sqrt(2.0 * width)
-    return widths
-
-
-def _spreads(X: Any) -> Floats | None:
-    """Return standard deviations of the columns of dense vectors, 0 for columns that vary by rounding only."""
-    if isinstance(X, RowsSeen):
-        return X.spreads
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
-        return None
-    return spreads_of(X.std(axis=0, dtype=np.float64), np.abs(X).max(axis=0))
-
-
-def spreads_of(sd: Floats, most: Floats) -> Floats:  # (d,), (d,) -> (d,)
-    """Return the standard deviations, with 0 where they are rounding errors of entries of size `most`."""
-    return np.where(sd > CONSTANT * most, sd, 0.0)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\[\d+\]$", "", name)
-
-
-def _matching(asked: str, names: Sequence[str], where: str) -> list[int]:
-    """Return the entries that a name selects: itself, its columns, or all entries with this last part."""
-    for rule in (lambda n: n == asked, lambda n: _plain(n) == asked, lambda n: _plain(n).split("__")[-1] == asked):
-        found = [i for i, name in enumerate(names) if rule(name)]
-        if found:
-            return found
-    raise InputError(f"{where} names {asked!r}, which is not a parameter; the parameters are {', '.join(names) or 'none'}.")
-
-
-def _bound(
-    name: str, pair: Any, names: Sequence[str], held: Any, low: Floats, high: Floats, signed: Collection[str]
-) -> None:
-    try:
-        least, most = (float(value) for value in pair)
-    except (TypeError, ValueError):
-        raise InputError(f"bounds[{name!r}] must be a pair of numbers (low, high); got {pair!r}.") from None
-    chosen = _matching(name, names, "bounds")
-    either = all(names[i] in signed for i in chosen)
-    if not (-math.inf if either else 0.0) < least <= most < math.inf:
-        rule = "finite with low <= high" if either else "0 < low <= high"
-        positive = "" if either else " Parameters are positive numbers."
-        raise InputError(f"bounds[{name!r}] must be {rule}; got {pair!r}.{positive}")
-    for i in chosen:
-        if not held[i]:
-            low[i], high[i] = (least, most) if either else (math.log(least), math.log(most))
-
-
-def _priors(priors: Any, names: Sequence[str], typical: Floats, signed: Collection[str]) -> tuple[Floats, Floats]:
-    """Return centers and standard deviations of normal priors on the logarithms, or on numbers of either sign."""
-    center, spread = typical.copy(), np.full(len(names), SPREAD)
-    if priors is None:
-        return center, np.full(len(names), np.inf)
-    if isinstance(priors, str):
-        if priors != "weak":
-            raise InputError(f'priors must be "weak", None, or a dict of name: (median, factor); got {priors!r}.')
-        return center, spread
-    for name, pair in dict(priors).items():
-        try:
-            median, factor = (float(value) for value in pair)
-        except (TypeError, ValueError):
-            raise InputError(f"priors[{name!r}] must be a pair (median, factor); got {pair!r}.") from None
-        chosen = _matching(name, names, "priors")
-        if all(names[i] in signed for i in chosen):
-            if not (math.isfinite(median) and 0 < factor < math.inf):
-                raise InputError(f"priors[{name!r}] must be (mean, standard deviation > 0); got {pair!r}.")
-            center[chosen], spread[chosen] = median, factor
-            continue
-        if not (median > 0 and factor > 1):
-            raise InputError(f"priors[{name!r}] must be (median > 0, factor > 1); got {pair!r}.")
-        center[chosen], spread[chosen] = math.log(median), math.log(factor)
-    return center, spread
-
 
 #: Starts are compared on this many rows, at most half of all; data with fewer rows skip this step. An evaluation there
 #: costs (SUBSET / n)^3 of one on all rows. Row: gp-fit-*.
@@ -591,3 +298,97 @@ def _better(problem: AnyProblem, parameters: GPParameters, engine: Evaluator, st
                 raise
             heights.append(-np.inf)
     return [starts[0] if heights[0] >= heights[1] else rivals[0]]
+
+
+# -- further starts ----------------------------------------------------------------------------------------------------
+
+#: In a start for a sum one term has this share of the variance of y, and length scales shorter by this factor than typical.
+SMALL, SHORTER = 0.01, 20.0
+
+#: Terms of a sum that get such a start, at most.
+MOST_TERMS = 3
+
+#: Frequencies of the periodogram per cycle of the whole span, and at most in all.
+PER_CYCLE, MOST_FREQUENCIES = 8.0, 4000
+
+#: Harmonics of a period that the periodogram fits.
+HARMONICS = 2
+
+
+def further_starts(problem: GPProblem, parameters: GPParameters, unit: float) -> list[tuple[str, Floats]]:
+    """Return labeled starts that depend on the structure of the kernel and on the data; none if the noise is given."""
+    if parameters.names[-1:] != ("noise",) or parameters.fixed[-1]:
+        return []
+    return [*_small_terms(problem, parameters, unit), *_seen_periods(problem, parameters)]
+
+
+def _small_terms(problem: GPProblem, parameters: GPParameters, unit: float) -> list[tuple[str, Floats]]:
+    """Return starts where one term of a sum is small and short, and the others have the variance of y.
+
+    The terms of a sum may exchange their roles: a trend may become a short-term irregularity. A climb does not cross the
+    settings between, where both terms are poor.
+    """
+    terms = added_terms(parameters.kernel)
+    if terms != parameters.kernel.children or any(term.amplified(2.0) is None for term in terms):
+        return []  # not a sum, or a sum whose terms have no scales
+    found, ends = [], np.cumsum([0, *[len(term.theta) for term in terms]])
+    for i in range(min(len(terms), MOST_TERMS)):
+        inside = np.zeros(len(parameters.start), dtype=bool)
+        inside[ends[i] : ends[i + 1]] = True
+        short = parameters.widths & inside & (parameters.typical != parameters.start)
+        if not short.any():
+            continue
+        vector = parameters.start.copy()
+        for j, term in enumerate(terms):
+            share = SMALL if j == i else 1.0 / (len(terms) - 1)
+            sized = term.amplified(size_of(term, problem.X, share * unit))
+            assert sized is not None
+            vector[ends[j] : ends[j + 1]] = sized.theta
+        vector[short] = np.minimum(vector, parameters.typical - math.log(SHORTER))[short]
+        vector[-1] += math.log(LITTLE_NOISE)
+        vector = np.where(parameters.fixed, parameters.start, np.clip(vector, parameters.low, parameters.high))
+        found.append((f"term {i + 1} small and short", vector))
+    return found
+
+
+def _seen_periods(problem: GPProblem, parameters: GPParameters) -> list[tuple[str, Floats]]:
+    """Return a start whose periods are peaks of the periodogram within their bounds, for rows of one column."""
+    X: Any = problem.X
+    places = [i for i, name in enumerate(parameters.names) if name.split("__")[-1] == "period" and not parameters.fixed[i]]
+    if not places or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != 1 or len(X) < 8:
+        return []
+    vector = parameters.start.copy()
+    for i in places:
+        found = best_period(X[:, 0], problem.columns[:, 0], *np.exp([parameters.low[i], parameters.high[i]]))
+        if found is not None:
+            vector[i] = math.log(found)
+    if np.allclose(vector, parameters.start, atol=1e-4):
+        return []
+    vector[-1] = np.clip(vector[-1] + math.log(LITTLE_NOISE), parameters.low[-1], parameters.high[-1])
+    return [("period from the periodogram", vector)]
+
+
+def best_period(t: Floats, y: Floats, low: float, high: float) -> float | None:
+    """Return the period in [low, high] whose harmonics and a cubic trend fit y best, or None if fewer than two cycles fit.
+
+    >>> t = np.linspace(0.0, 10.0, 200)
+    >>> round(best_period(t, np.sin(2 * np.pi * t / 0.73), 0.5, 1.0), 2)
+    0.73
+    """
+    span = float(np.ptp(t))
+    high = min(high, span / 2.0)
+    if not 0.0 < low < high:
+        return None
+    steps = int(np.clip(PER_CYCLE * span * (1.0 / low - 1.0 / high), 2, MOST_FREQUENCIES))
+    frequencies = np.linspace(1.0 / high, 1.0 / low, steps)
+    s = 2.0 * (t - t.min()) / span - 1.0
+    trend = np.polynomial.legendre.legvander(s, 3)
+    Q = np.linalg.qr(trend)[0]
+    rest = y - Q @ (Q.T @ y)
+    explained = np.empty(steps)
+    for place, frequency in enumerate(frequencies):
+        angles = 2.0 * np.pi * frequency * np.outer(t - t.min(), np.arange(1, HARMONICS + 1))
+        waves = np.hstack([np.cos(angles), np.sin(angles)])
+        waves -= Q @ (Q.T @ waves)
+        explained[place] = float(rest @ waves @ np.linalg.lstsq(waves, rest, rcond=None)[0])
+    return float(1.0 / frequencies[int(np.argmax(explained))])

@@ -104,17 +104,6 @@ class TaskTargets:
         return beta.reshape(self.n_tasks, -1).T
 
 
-def wants_tasks(kernel: Kernel, y: Any) -> bool:
-    """Whether a target is read by cells: it has several columns, and holes or a kernel on tasks."""
-    if y is None:
-        return False
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return values.ndim == 2 and (has_tasks(kernel) or bool(np.isnan(values).any()))
-
-
 def columns_of_pairs(X: Any) -> tuple[tuple[int | str, ...], int | str]:
     """Return the columns of X in a table of pairs, and the column of the task."""
     if is_frame(X):
