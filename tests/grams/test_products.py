@@ -21,8 +21,8 @@ from mercer import (
     WeightedDegree,
     WeisfeilerLehman,
 )
-from mercer.grams import products
-from mercer.grams.products import counted_product
+from mercer.grams import dual_function
+from mercer.grams.dual_function import counted_product
 
 KERNELS = [
     Spectrum(2),
@@ -43,8 +43,8 @@ def _strings(n: int, seed: int) -> list[str]:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "FEW_VALUES", 1)
-    monkeypatch.setattr(products, "FEATURE_ROWS", 7)
+    monkeypatch.setattr(dual_function, "FEW_VALUES", 1)
+    monkeypatch.setattr(dual_function, "FEATURE_ROWS", 7)
 
 
 @pytest.mark.usefixtures("always")
@@ -80,9 +80,9 @@ def test_others_are_left_to_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.zeros((4, 2))
     assert counted_product(Gaussian(1.0), X, X, np.ones(4)) is None  # no features
     assert counted_product(Spectrum(2).tanimoto(), ["ab"], ["ab"], np.ones(1)) is None
-    monkeypatch.setattr(products, "MOST_STORED", 8)
+    monkeypatch.setattr(dual_function, "MOST_STORED", 8)
     assert counted_product(Spectrum(1), ["abcdef"], ["abcdef", "bcd"], np.ones(2)) is None  # too many features
-    monkeypatch.setattr(products, "FEW_VALUES", 100)
+    monkeypatch.setattr(dual_function, "FEW_VALUES", 100)
     assert counted_product(Spectrum(2), ["ab"], ["ab"], np.ones(1)) is None  # tiles are as fast
 
 
@@ -108,7 +108,7 @@ def test_models_predict_the_same_through_weights(model: Any, monkeypatch: pytest
         used.append(counted_product(*arguments))
         return used[-1]
 
-    monkeypatch.setattr(products, "FEW_VALUES", 1)
+    monkeypatch.setattr(dual_function, "FEW_VALUES", 1)
     monkeypatch.setattr("mercer.grams.dual_function.counted_product", counted)
     monkeypatch.setattr("mercer.estimators.svm.decision.counted_product", counted)
     monkeypatch.setattr("mercer.estimators.ridge.kernel_ridge.FEATURE_ROWS", 7)

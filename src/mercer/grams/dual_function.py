@@ -8,13 +8,22 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.grams.operator import GramOperator
-from mercer.grams.products import counted_product
-from mercer.inputs import Rows, count
+from mercer.grams.products import FEATURE_ROWS
+from mercer.inputs import Rows, as_rows, count
 from mercer.kernels.base import Kernel
+from mercer.kernels.features import FeatureMap
+from mercer.numeric.encodings import Encoding, align
 from mercer.registry import record
+
+#: Fewer kernel values than this are computed in tiles, also if explicit features would do.
+FEW_VALUES = 2**20
+
+#: Stored values in the features of the known rows, at most: some 100 MB. With more, kernel values are computed in tiles.
+MOST_STORED = 2**23
 
 
 @record("Expansion")
@@ -77,3 +86,44 @@ class HasDualFunction(Protocol):
     def dual_function(self) -> DualFunction:
         """Return the fitted function."""
         ...
+
+
+def counted_product(kernel: Kernel, X: Any, Z: Any, A: Array) -> Floats | None:  # (n rows), (m rows), (m, *r) -> (n, *r)
+    """Return k(X, Z) @ A through the weights w = phi(Z)' A, for kernels whose features are counts; None if tiles are better.
+
+    A block of X is counted together with Z, so that both have the same columns: no vocabulary is kept, and blocks of at
+    least as many rows as Z at most double the work.
+
+    >>> from mercer import Spectrum
+    >>> X, Z = ["GATTACA"] * 1024, ["TACAT"] * 1024
+    >>> counted_product(Spectrum(3), X, Z, np.ones(1024))[:2].tolist()
+    [2048.0, 2048.0]
+    """
+    features = _counting(kernel)
+    if features is None:
+        return None
+    new, known = as_rows(X, "X"), as_rows(Z, "Z")
+    if len(new) * len(known) < FEW_VALUES or _stored(kernel, features, known) * len(known) > MOST_STORED:
+        return None
+    encoded, size, parts = kernel.encode(known), max(FEATURE_ROWS, len(known)), []
+    for start in range(0, len(new), size):
+        block = kernel.encode(new.take(slice(start, min(start + size, len(new)))))
+        left, right = align(block, encoded)
+        parts.append(_matrix(features, left) @ (_matrix(features, right).T @ A))
+    return np.concatenate(parts)
+
+
+def _counting(kernel: Kernel) -> FeatureMap | None:
+    """Return the feature map of a kernel whose columns depend on the collection; None for other kernels."""
+    features = None if kernel.given or kernel.unresolved else kernel.features
+    return None if features is None or features.shared else features
+
+
+def _stored(kernel: Kernel, features: FeatureMap, rows: Rows) -> float:
+    """Return the stored values per row of the features, from a few rows spread over the collection."""
+    few = np.unique(np.linspace(0, len(rows) - 1, 16).astype(np.intp))
+    return float(_matrix(features, kernel.encode(rows.take(few))).nnz) / len(few)
+
+
+def _matrix(features: FeatureMap, encoding: Encoding) -> sp.csr_array:
+    return sp.csr_array(features.matrix(encoding, True))

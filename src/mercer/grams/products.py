@@ -14,22 +14,14 @@ from mercer.errors import InputError
 from mercer.grams import GramOperator
 from mercer.grams.chunks.operator import ChunkOperator
 from mercer.grams.chunks.rows import ChunkedRows
-from mercer.inputs import Rows, as_rows
+from mercer.inputs import Rows
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
-from mercer.kernels.features import FeatureMap
-from mercer.numeric.encodings import Encoding, align
 from mercer.numeric.threads import Progress
 from mercer.planning import Route, Shape, entry_rate, gemm_rate
 
 #: Rows of explicit features computed at a time.
 FEATURE_ROWS = 2048
-
-#: Fewer kernel values than this are computed in tiles, also if explicit features would do.
-FEW_VALUES = 2**20
-
-#: Stored values in the features of the known rows, at most: some 100 MB. With more, kernel values are computed in tiles.
-MOST_STORED = 2**23
 
 
 def product(kernel: Kernel, X: Any, Z: Any, A: Array, explicit: bool, progress: Progress | None = None) -> Floats:
@@ -54,47 +46,6 @@ def _chunk_to_features(chunk: Chunk, A: Array, kernel: Kernel) -> tuple[Floats]:
 
 def _chunk_from_features(chunk: Chunk, kernel: Kernel, coef: Array) -> Floats:
     return from_features(kernel, chunk.X, coef)
-
-
-def counted_product(kernel: Kernel, X: Any, Z: Any, A: Array) -> Floats | None:  # (n rows), (m rows), (m, *r) -> (n, *r)
-    """Return k(X, Z) @ A through the weights w = phi(Z)' A, for kernels whose features are counts; None if tiles are better.
-
-    A block of X is counted together with Z, so that both have the same columns: no vocabulary is kept, and blocks of at
-    least as many rows as Z at most double the work.
-
-    >>> from mercer import Spectrum
-    >>> X, Z = ["GATTACA"] * 1024, ["TACAT"] * 1024
-    >>> counted_product(Spectrum(3), X, Z, np.ones(1024))[:2].tolist()
-    [2048.0, 2048.0]
-    """
-    features = _counting(kernel)
-    if features is None:
-        return None
-    new, known = as_rows(X, "X"), as_rows(Z, "Z")
-    if len(new) * len(known) < FEW_VALUES or _stored(kernel, features, known) * len(known) > MOST_STORED:
-        return None
-    encoded, size, parts = kernel.encode(known), max(FEATURE_ROWS, len(known)), []
-    for start in range(0, len(new), size):
-        block = kernel.encode(new.take(slice(start, min(start + size, len(new)))))
-        left, right = align(block, encoded)
-        parts.append(_matrix(features, left) @ (_matrix(features, right).T @ A))
-    return np.concatenate(parts)
-
-
-def _counting(kernel: Kernel) -> FeatureMap | None:
-    """The feature map of a kernel whose columns are what occurs in the collection; None for others."""
-    features = None if kernel.given or kernel.unresolved else kernel.features
-    return None if features is None or features.shared else features
-
-
-def _stored(kernel: Kernel, features: FeatureMap, rows: Rows) -> float:
-    """Stored values per row in the features, from a few rows spread over the collection."""
-    few = np.unique(np.linspace(0, len(rows) - 1, 16).astype(np.intp))
-    return float(_matrix(features, kernel.encode(rows.take(few))).nnz) / len(few)
-
-
-def _matrix(features: FeatureMap, encoding: Encoding) -> sp.csr_array:
-    return sp.csr_array(features.matrix(encoding, True))
 
 
 def to_features(kernel: Kernel, Z: Any, A: Array) -> Floats:  # (m, r) -> (D, r)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.estimators.svm.one_vs_one import pair_values, sides, winners
-from mercer.grams.products import counted_product
+from mercer.grams.dual_function import counted_product
 from mercer.inputs import count
 from mercer.kernels.base import Kernel
 from mercer.kernels.evaluation import Evaluation

@@ -178,8 +178,8 @@ class Fitting:
             raise search.effort.nothing()
         tested = search.tables.tested
         targets = search.tables.targets[tested]
-        enough = landmarks_for(n, self.targets.shape[1], LOGISTIC_LANDMARKS) >= min(n, FEWEST_LOGISTIC)
-        if self.labels is not None and self.given is None and enough:
+        classes = self.labels is not None and self.given is None
+        if classes and landmarks_for(n, self.targets.shape[1], LOGISTIC_LANDMARKS) >= min(n, FEWEST_LOGISTIC):
             linear = [trial for trial in done[REFITTED:] if trial.candidate.linear]
             done += LogisticRefit(search, done[:REFITTED] + linear, self.seed).run()
         counted = some(search.tables.weights, tested)
