@@ -89,6 +89,14 @@ def test_watch_names_the_columns_and_continues(folder: Path) -> None:
     assert "columns that moved: z" in at_once.stdout
 
 
+def test_watch_names_a_column_that_only_increases(folder: Path) -> None:
+    words = "the column 'day' increases with every row"
+    plain = invoke("watch", folder / "days.csv", folder / "days.csv", "--run-length", 100)
+    assert words in " ".join(plain.output.split())
+    ordered = invoke("watch", folder / "days.csv", folder / "days.csv", "--run-length", 100, "--order", "day")
+    assert words not in " ".join(ordered.output.split())
+
+
 def test_watch_refuses_other_files(folder: Path) -> None:
     mercer.save(mercer.KernelRidge().fit(RNG.normal(size=(9, 2)), np.arange(9.0)), folder / "ridge.mercer")
     for arguments, words in (

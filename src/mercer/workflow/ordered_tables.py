@@ -13,7 +13,7 @@ from mercer.arrays import Array
 from mercer.changes import DriftMonitor, change_points
 from mercer.changes.change_points import ChangePoints
 from mercer.errors import InputError
-from mercer.inputs.frames import NUMBER, Column, noted, read_columns
+from mercer.inputs.frames import DATE, NUMBER, Column, noted, read_columns
 from mercer.inputs.reading import read_table, refuse_unknown
 from mercer.inputs.tables import Table, missing_cells, time_text
 from mercer.kernels.base import Kernel
@@ -75,6 +75,11 @@ def usable_rows(table: Table, name: str) -> tuple[Any, Kernel | None, list[str],
     if not used:
         raise InputError(f"{name}: no usable column: {'; '.join(notes)}.")
     names = [column.name for column in used]
+    notes += [
+        f"{name}: the column {column.name!r} increases with every row, so later rows differ in it. If it is their time, "
+        "name it with --order; otherwise leave it out."
+        for column in used if _increases(column)
+    ]  # fmt: skip
     if all(_is_number(column) for column in used):
         return np.column_stack([column.cells for column in used]).astype(np.float64), None, names, notes
     return table[names], column_product(used), names, notes
@@ -82,6 +87,13 @@ def usable_rows(table: Table, name: str) -> tuple[Any, Kernel | None, list[str],
 
 def _is_number(column: Column) -> bool:
     return column.kind == NUMBER and not column.holes.any()
+
+
+def _increases(column: Column) -> bool:
+    """Return whether the numbers or dates of a column increase from each row to the next."""
+    if column.kind not in (NUMBER, DATE) or column.holes.any() or len(column.cells) < 3:
+        return False
+    return bool((column.cells[1:] > column.cells[:-1]).all())
 
 
 @dataclass(frozen=True)
