@@ -62,8 +62,8 @@ def compare(folder: Path, new: Any, chunks: list[int], client: Any) -> list[tupl
     return lines
 
 
-def draw(lines: list[tuple[int, Any, Any, float, float]], truth: Any, path: Path) -> None:
-    """Errors that lie on each other, and times that do not."""
+def draw(lines: list[tuple[int, Any, Any, float, float]], new: Any, truth: Any, path: Path) -> None:
+    """Errors that lie on each other, and the function that the workers found."""
     import matplotlib
 
     matplotlib.use("Agg")  # files, not windows
@@ -74,14 +74,14 @@ def draw(lines: list[tuple[int, Any, Any, float, float]], truth: Any, path: Path
     for place, name, style, size in ((1, "one process", "o-", 9), (2, "two workers", "x--", 7)):
         errors = [float(np.sqrt(np.mean((line[place] - truth) ** 2))) for line in lines]
         left.plot(counts, errors, style, markersize=size, label=name)
-        right.plot(counts, [line[2 + place] for line in lines], style, markersize=size, label=name)
-    left.set(yscale="log", ylabel="RMSE from the truth", title="The same function")
-    right.set(ylabel="seconds of a fit", title="What it costs", ylim=(0.0, None))
-    for axes in (left, right):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.set_xlabel(f"chunks of {CHUNK:,} rows")
-        axes.legend()
+    left.set(yscale="log", ylabel="RMSE from the truth", title="The same error here and there")
+    left.set_xscale("log", base=2)
+    left.set_xticks(counts, [str(count) for count in counts])
+    left.set_xlabel(f"chunks of {CHUNK:,} rows")
+    left.legend()
+    shown = right.scatter(*new.T, c=lines[-1][2], cmap="viridis", s=9)
+    right.set(xlabel="x1", ylabel="x2", title=f"Predicted after {counts[-1]} chunks on two workers")
+    figure.colorbar(shown)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -115,7 +115,7 @@ def main() -> None:
         apart = float(np.abs(there - here).max())
         print(f"{count:>8}{error:>10.5f}{apart:>21.1e}{seconds:>12.2f} s{seconds_there:>12.2f} s")
     path = options.out / "cluster_ridge.png"
-    draw(lines, truth, path)
+    draw(lines, new, truth, path)
     print(f"\n{path}")
 
 

@@ -45,7 +45,7 @@ def main() -> None:
         left.plot(x, D[:, i], "--", color=color, lw=1)
     left.plot(x, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) - 2.9, color=GRAY, label="p(x)")
     left.set(xlabel="x", title="Hermite (solid), from 300 points (dashed)", ylim=(-3, 3))
-    left.legend(frameon=False, ncols=6, fontsize=8, loc="upper center")
+    figure.legend(*left.get_legend_handles_labels(), frameon=False, ncols=6, loc="outside lower left")
     right.semilogy(exact.values, "o-", color=BLUE, label="exact")
     right.semilogy(drawn.values, "x--", color=VERMILLION, label="from 300 points")
     right.set(xlabel="l", title="eigenvalues $k_l$")

@@ -84,7 +84,7 @@ def main() -> None:
     print("\nnoise columns beside the plane")
     show(("noise", *numbers), noisy)
     plt = pyplot()
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(8.5, 3.4), layout="constrained", sharey=True)
     panels = (
         ("dimensions, isometric", [r[0] for r in turned], turned),
         ("columns of degree 1 … 10", [r[1] for r in powers], powers),
@@ -97,7 +97,7 @@ def main() -> None:
         twin = ax.twinx()
         twin.plot(x, [100 * r[-1] for r in rows], "s:", color=VERMILLION, label="test error, %")
         twin.set_ylim(-0.5, 25)
-        twin.tick_params(axis="y", colors=VERMILLION)
+        twin.tick_params(axis="y", colors=VERMILLION, labelright=ax is axes[-1])
     axes[0].set_ylabel("number of mistakes")
     twin.set_ylabel("test error, %", color=VERMILLION)
     handles = axes[0].get_lines() + twin.get_lines()

@@ -20,6 +20,16 @@ def letters(rng: np.random.Generator, alphabet: str, length: int, motifs: dict[i
     return "".join(text)
 
 
+def _motifs(rng: np.random.Generator, alphabet: str) -> dict[int, str]:
+    """The motifs of a protein family at places that vary, with almost half of their letters changed."""
+    return {
+        int(place + rng.integers(-10, 10)): "".join(
+            letter if rng.random() > 0.45 else rng.choice(list(alphabet)) for letter in motif
+        )
+        for place, motif in ((20, "GWSKLGAC"), (60, "HPDTVEYF"))
+    }
+
+
 def classes(rng: np.random.Generator, length: int, n: int, motifs: dict[str, dict[int, str]]) -> dict[str, Any]:
     """n strings of DNA per class."""
     strings = [letters(rng, "acgt", length, of) for of in motifs.values() for _ in range(n)]
@@ -44,7 +54,7 @@ def made_up(name: str) -> dict[str, Any]:
     if name == "scop_homology":
         member = rng.random(700) < 0.12
         amino = "ACDEFGHIKLMNPQRSTVWY"
-        strings = [letters(rng, amino, 90, {20: "GWSKLG", 60: "HPDTVE"} if is_one else None) for is_one in member]
+        strings = [letters(rng, amino, 90, _motifs(rng, amino) if is_one else None) for is_one in member]
         task = {
             "train": list(range(500)),
             "train_labels": member[:500].astype(int).tolist(),
