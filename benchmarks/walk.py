@@ -1,4 +1,4 @@
-"""The files that a call passes through, in order: `make show-walk`.
+"""The files that a call passes through, in order: `make show-walk`. With --page they are written into docs/design.md.
 
 Every call of a Python function of mercer is recorded, in all threads. A file is printed when it is first entered, indented
 by the number of files above it in the call stack. Each walk ends with the pairs of files of one family that call each
@@ -13,7 +13,7 @@ import io
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,10 @@ import numpy as np
 import mercer
 
 ROOT = str(Path(mercer.__file__).parent) + "/"
+
+#: The page that shows the walks, and the lines around them.
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "design.md"
+BEGIN, END = "<!-- walk -->\n```text\n", "\n```\n<!-- end of walk -->"
 
 
 @dataclass
@@ -136,17 +140,31 @@ def quietly(action: Callable[[], Any]) -> Walk:
         return walk(action)
 
 
-def main() -> None:
+def on_page(text: str) -> dict[str, set[str]]:
+    """Return the files of each walk in a listing."""
+    found: dict[str, set[str]] = {}
+    for block in text.split("== ")[1:]:
+        name, *lines = block.splitlines()
+        found[name] = {line.strip() for line in lines if line.endswith(".py") and "<->" not in line}
+    return found
+
+
+def main(words: Sequence[str]) -> None:
     """Print every walk."""
-    counts = []
+    walks, counts = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name, action in actions(folder).items():
             found = quietly(action)
-            print(f"== {name}\n{found}\n")
+            walks.append(f"== {name}\n{found}\n")
             counts.append(f"{name} {len(found.files)}")
-        print("Files: " + ", ".join(counts))
+        listing = "\n".join([*walks, "Files: " + ", ".join(counts)])
+        print(listing)
         print(f"as_vectors in mercer fit on 120 rows: {conversions(folder)} calls")
+    if "--page" in words:
+        text = PAGE.read_text(encoding="utf-8")
+        before, after = text.split(BEGIN)[0], text.split(END)[1]
+        PAGE.write_text(before + BEGIN + listing + END + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
