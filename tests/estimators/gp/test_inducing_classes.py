@@ -80,7 +80,7 @@ def test_the_plan_chooses_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mercer.plan(GaussianProcessClassifier(), many[:2000], y[:2000]).route.solver == "laplace"
     assert mercer.plan(GaussianProcessClassifier(), many[:2000], np.arange(2000) % 3).route.solver == "inducing"
     assert mercer.plan(GaussianProcessClassifier(solver="exact"), many, y).route.solver == "laplace"
-    assert mercer.plan(GaussianProcessClassifier(), many[:3500], y[:3500], memory="300 MB").route.solver == "inducing"
+    assert mercer.plan(GaussianProcessClassifier(), many[:3500], y[:3500], memory="200 MB").route.solver == "inducing"
     assert mercer.plan(GaussianProcessClassifier(optimizer=None), chunks(LABELS[2])).route.passes > 0
     monkeypatch.setattr("mercer.estimators.gp.routes.EXACT_CLASS_ROWS", 100)
     with pytest.warns(UserWarning, match="GaussianProcessClassifier: 240 rows are more than 100"):

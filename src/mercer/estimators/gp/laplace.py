@@ -278,7 +278,9 @@ class LaplacePosterior:
         """I + W^1/2 K W^1/2 = L L'; a model file does not hold it."""
         n, root = count(self.X), np.sqrt(self.W)
         K = gram(self.kernel, self.X, out=allocate((n, n), np.float64, "the Gram matrix", REMEDY))
-        return cholesky(root[:, None] * K * root, 1.0, overwrite=True)
+        K *= root
+        K *= root[:, None]
+        return cholesky(K, 1.0, overwrite=True)
 
     def mean(self, X: Any) -> Floats:  # -> (m,)
         """E f(x), the constant latent mean included."""

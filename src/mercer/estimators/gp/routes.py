@@ -91,7 +91,7 @@ NEWTON_STEPS = 4
 def laplace_route(n: int, n_classes: int = 2) -> Route:
     """Return the route of Laplace's approximation: all rows in one Gram matrix."""
     many = n_classes > 2
-    arrays = 4 * n_classes + 4 if many else 4
+    arrays = 3 * n_classes + 1 if many else 3
     work = float(n) ** 3 * (2.0 * n_classes * (NEWTON_STEPS + 2.0) if many else NEWTON_STEPS + 1.0)
     reason = "Laplace's approximation on one Gram matrix; every Newton step factors a matrix of its size"
     return Route("laplace", 8 * arrays * n * n, EVALUATIONS * work / gemm_rate(), reason)
@@ -123,7 +123,7 @@ def class_route(n: int, held: int, width: int, n_classes: int, settings: EngineS
     unknowns, part = m * functions, gp_classes.part_rows(n_classes)
     chosen = 8 * (m + 3 * min(m, ROUND)) * min(n, gp_inducing.CANDIDATES)
     block = 8 * min(held, BLOCK_ROWS) * (3 * unknowns + 4 * m)
-    climbed = 8 * (4 if functions == 1 else 4 * n_classes + 4) * min(n, part) ** 2  # exactly, on a part
+    climbed = 8 * (3 if functions == 1 else 3 * n_classes + 1) * min(n, part) ** 2  # exactly, on a part
     needed = max(chosen, climbed, 8 * (held * m + 7 * unknowns**2) + block) + 8 * held * 4 * width
     work = (NEWTON_STEPS + 4.0) * n * float(unknowns) ** 2 + 3.0 * NEWTON_STEPS * float(unknowns) ** 3 / 3.0
     seconds = EVALUATIONS * (work / gemm_rate() + float(n) * m / entry_rate())
