@@ -165,8 +165,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"{', '.join(PUBLISHED)}; default: those that are not stored")
     stored = json.loads(OUT.read_text()) if OUT.is_file() else {}
     for name in parser.parse_args().names or [name for name in QUICK_FIRST if name not in stored]:
-        stored = json.loads(OUT.read_text()) if OUT.is_file() else {}
-        stored[name] = measure(name)
+        found = measure(name)
+        stored = json.loads(OUT.read_text()) if OUT.is_file() else {}  # another run may have stored a set meanwhile
+        stored[name] = found
         write_whole(OUT, json.dumps(stored, indent=1) + "\n")
         print(f"{line(name, stored[name])}; {stored[name]['seconds']} s", flush=True)
     stored = json.loads(OUT.read_text())
