@@ -6,9 +6,9 @@ The record is made up in the manner of monthly carbon dioxide: a rising trend, a
 irregular swings over some years. The process is fitted to the first 20 years, finds the exact period from a start that is
 nearly right, and predicts the last five.
 
-The trend is a Gaussian process too, with a constant mean: beyond the data its band opens, because the data do not say that the
-rise goes on. The length scales are held at their most likely values, so intervals far beyond the data can still be too short:
-what share of the months they hold is printed for four such records.
+The trend is a Gaussian process too, with a constant mean: beyond the data its band opens, because the data do not say
+that the rise goes on. The length scales are held at their most likely values, so intervals far beyond the data can
+still be too short: what share of the months they hold is printed for four such records.
 
     python examples/gp_composition.py [--out FOLDER]
 """

@@ -95,6 +95,33 @@ def test_search_finds_a_word(browser: Any) -> None:
     page.close()
 
 
+#: What people type, and the beginning of the address that should be the first result.
+SOUGHT = {
+    "gamma": "glossary.html#term-gamma",
+    "precomputed": "api/mercer.Precomputed.html",
+    "intervals": "glossary.html#term-intervals",
+    "Tanimoto": "glossary.html#term-Tanimoto",
+    "hyperparameter": "glossary.html#term-hyperparameter",
+    "multiclass": "glossary.html#term-multiclass",
+    "rbf": "glossary.html#term-rbf",
+    "length_scale": "parameters.html#length-scale",
+    "KernelRidge": "api/mercer.KernelRidge.html",
+    "mmd_test": "api/mercer.mmd_test.html",
+}
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_search_leads_to_the_right_page_first(browser: Any, words: str) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto((SITE / "search.html").as_uri() + f"?q={words}")
+    page.wait_for_selector("ul.search li a")
+    page.wait_for_function("document.querySelector('#search-results > h2').textContent !== 'Searching'")
+    first = page.evaluate("document.querySelector('ul.search li a').getAttribute('href')")
+    page.close()
+    assert first.startswith(SOUGHT[words]), first
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_line_of_code_is_wider_than_its_box(browser: Any, width: int) -> None:
     chapters = sorted(path for path in [*SITE.glob("*.html"), *SITE.glob("lectures/*.html")])
