@@ -33,6 +33,8 @@ CASES = [
         mercer.SVC(),
         mercer.NoveltyDetector(),
         mercer.KernelCCA(),
+        mercer.TableRegressor(),
+        mercer.TableClassifier(),
     ],
 )
 def test_shared_parameters(model: Any, name: str, value: Any, message: str) -> None:
@@ -78,3 +80,22 @@ def test_seeds_that_numpy_takes(seed: Any) -> None:
 def test_parameters_by_position_are_refused_with_their_names() -> None:
     with pytest.raises(ArgumentError, match=r"KernelPCA takes 1 positional argument, got 2; .* KernelPCA\(kernel, n_comp"):
         mercer.KernelPCA(mercer.Gaussian(), 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (mercer.TableRegressor(kernel=5), "kernel must be a kernel such as"),
+        (mercer.TableRegressor(kernel=mercer.Gaussian), "Gaussian is a class; write"),
+        (mercer.TableRegressor(time="x"), "time must be a number of seconds > 0"),
+        (mercer.TableRegressor(scoring=[]), "scoring must be one of"),
+        (mercer.TableQuantileRegressor("x"), "quantile must be a number between 0 and 1"),
+        (mercer.TableClassifier(scoring="x"), "scoring must be"),
+        (mercer.TableClassifier(scoring={(0, 1): "x"}), "a cost in scoring must be a finite number; got str 'x'"),
+        (mercer.TableClassifier(class_weight={0: "x"}), "class_weight must hold finite numbers > 0"),
+        (mercer.SVC(class_weight={0: None}), "class_weight must hold finite numbers > 0"),
+    ],
+)
+def test_parameters_of_table_models_and_classes(model: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model.fit(X, Y)

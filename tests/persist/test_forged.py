@@ -192,6 +192,15 @@ def test_a_ridge_has_no_negative_penalty(alpha: float) -> None:
         from_bytes(changed(model, "_problem", replace(model._problem, alpha=np.asarray(alpha))))
 
 
+def test_parts_that_are_read_by_their_shape_have_one() -> None:
+    ridge = mercer.KernelRidge(mercer.Gaussian(1.0), solver="eigh").fit(X, X[:, 0])
+    with pytest.raises(InputError, match=r"Problem\.alpha is not an array"):
+        from_bytes(changed(ridge, "_problem", replace(ridge._problem, alpha=0)))
+    machine = mercer.SVR(mercer.Gaussian(1.0)).fit(X, X[:, 0])
+    with pytest.raises(InputError, match=r"SVR\.shape_fit_ must be"):
+        from_bytes(changed(machine, "shape_fit_", ()))
+
+
 def test_a_grid_without_a_penalty_is_refused_when_asked() -> None:
     model = mercer.KernelRidge(mercer.Gaussian(1.0), solver="fourier").fit(X, X[:, 0])
     again, _ = from_bytes(changed(model, "_problem", replace(model._problem, alpha=np.asarray(0.0))))
@@ -352,6 +361,8 @@ def test_lists_that_refer_to_each_other_do_not_blow_up() -> None:
     [
         (mercer.KernelRidge(), "fit_intercept", "x", "KernelRidge: fit_intercept must be True or False"),
         (mercer.KernelRidge(), "loss", "none", "loss must be"),
+        (mercer.KernelRidge(), "alpha", -1.0, "alpha must be"),
+        (mercer.KernelRidge(), "alpha", 10**400, "alpha must be"),
         (mercer.SVR(), "epsilon", -1.0, "epsilon must be"),
         (mercer.KernelRidgeCV(), "kernel", "Gaussian(-1.0)", "length_scale must be"),
         (mercer.NoveltyDetector(), "random_state", -1, "random_state must be None, a whole number >= 0"),
@@ -368,11 +379,31 @@ def test_parameters_are_checked_at_loading_as_at_fitting(model: Any, name: str, 
         wrong.fit(X, X[:, 0])
 
 
+def test_parameters_of_a_table_model_are_checked_at_loading() -> None:
+    regressor: Any = mercer.TableRegressor(random_state=0, time=1e-6).fit(X, X[:, 0])
+    classifier: Any = mercer.TableClassifier(random_state=0, time=1e-6).fit(X, Y)
+    for model, name, value in [
+        (regressor, "kernel", 5),
+        (regressor, "time", -1.0),
+        (regressor, "scoring", "x"),
+        (regressor, "random_state", "x"),
+        (classifier, "scoring", "x"),
+        (classifier, "class_weight", {0: -1.0}),
+    ]:
+        wrong = copy(model).set_params(**{name: value})
+        with pytest.raises(InputError, match=name.split("_")[0]):
+            from_bytes(to_bytes(wrong))
+        assert from_bytes(to_bytes(model))
+
+
 def test_an_estimator_around_another_checks_it_at_loading() -> None:
     ridge = mercer.KernelRidge(mercer.Gaussian(1.0)).fit(X, X[:, 0])
     model = mercer.ConformalRegressor(ridge).fit(X, X[:, 0])
     with pytest.raises(InputError, match="estimator must have predict"):
         from_bytes(to_bytes(model.set_params(estimator=float("nan"))))
+    for name, value in [("penalty", 10**400), ("penalty", "x"), ("shift", 5)]:
+        with pytest.raises(InputError, match=r"(ConformalRegressor: penalty|kernel) must be"):
+            from_bytes(to_bytes(mercer.ConformalRegressor(ridge, **{name: value})))
     with pytest.raises(InputError, match="calibrates a fitted estimator"):
         from_bytes(to_bytes(model.set_params(estimator=mercer.KernelRidge())))
 

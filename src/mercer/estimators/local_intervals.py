@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, describe
+from mercer.errors import InputError
 from mercer.estimators.intervals import conformal_rank
 from mercer.inputs import Rows, count
 from mercer.kernels.base import Kernel
@@ -130,15 +130,13 @@ def read_shift(shift: Any, X: Any) -> Kernel:
 
 
 def calibrate(
-    shift: Any, X: Any, scores: Floats, penalty: Any, coverage: float, *, outside: bool, seed: int = 0
+    shift: Any, X: Any, scores: Floats, penalty: float | str, coverage: float, *, outside: bool, seed: int = 0
 ) -> LocalCalibration:
     """Return the calibration of scores >= 0; with `outside` the rows that choose the penalty do not calibrate."""
     rows, rng = Rows(X), np.random.default_rng(seed)
     kernel, order = read_shift(shift, X), rng.permutation(len(scores))
     chosen_on = 0
-    if isinstance(penalty, str):
-        if penalty != "auto":
-            raise InputError(f'penalty must be "auto" or a number > 0; got {penalty!r}.')
+    if penalty == "auto":
         penalty = FEW_PENALTY
         if len(scores) >= CHOSEN_FROM:
             chosen_on = min(MOST_CHOOSING, int(SHARE * len(scores)))
@@ -146,8 +144,6 @@ def calibrate(
             order = order[chosen_on:] if outside else order
             shrunk = math.sqrt(chosen_on / min(len(order), MOST_ROWS))  # the best penalty falls with the number of rows
             penalty = shrunk * choose_penalty(kernel, rows.take(part).data, scores[part], coverage)
-    if not (isinstance(penalty, (int, float)) and 0 < penalty < math.inf):
-        raise InputError(f'penalty must be "auto" or a number > 0; got {describe(penalty)}.')
     kept = np.sort(order[:MOST_ROWS])
     return LocalCalibration(kernel, rows.take(kept).data, scores[kept], float(penalty), chosen_on)
 

@@ -84,7 +84,10 @@ def class_weights(what: str, given: Any, classes: Array, codes: Indices, weights
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InputError(f"{what}: class_weight names {unknown[0]!r}; the classes are {names}.")
-    found = np.array([float(given.get(name, 1.0)) for name in names])
+    try:
+        found = np.array([float(given.get(name, 1.0)) for name in names])
+    except (TypeError, ValueError, OverflowError):
+        found = np.array([np.nan])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InputError(f"{what}: class_weight must hold finite numbers > 0; got {given!r}.")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, check_choice, describe
+from mercer.errors import InputError, check_choice, check_number, describe
 from mercer.estimators.intervals import conformal_radius
 from mercer.estimators.local_intervals import LocalCalibration, calibrate, check_rows
 from mercer.inputs import count
 from mercer.inputs.targets import read_targets
+from mercer.kernels.parsing import as_kernel
 from mercer.registry import estimator
 
 
@@ -134,6 +136,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         """The calibration for a kernel and a coverage, made at first use."""
         if shift is None:
             raise InputError('ConformalRegressor: method="local" needs shift=, the kernel of the shifts to guard against.')
+        self._check_parameters()
         made = self.__dict__.setdefault("_calibrations", {})
         key = (shift, coverage)
         if key not in made:
@@ -152,6 +155,10 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         model = self.estimator
+        if not (isinstance(self.penalty, str) and self.penalty == "auto"):
+            check_number("ConformalRegressor", "penalty", self.penalty, '"auto" or a number > 0', lambda v: 0 < v < math.inf)
+        if self.shift is not None:
+            as_kernel(self.shift)
         if not isinstance(model, HasPredict):
             raise InputError(f"ConformalRegressor: estimator must have predict; got {describe(model)}.")
         if not isinstance(model, BaseEstimator):

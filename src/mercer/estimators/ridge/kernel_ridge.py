@@ -467,6 +467,7 @@ class KernelRidge(RidgeModel):
     def _check_parameters(self) -> None:
         if self.loss not in ("squared", "huber"):
             raise InputError(f'loss must be "squared" or "huber"; got {self.loss!r}.')
+        check_alpha(self.alpha)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> SolvedRidge:
         alpha = read_alpha(self.alpha, data.y)
@@ -501,14 +502,20 @@ class KernelRidge(RidgeModel):
         return chunk_routes(shape, rows, self._given_kernel(), self.solver, self.alpha, self.n_components)
 
 
-def read_alpha(alpha: Any, Y: Array) -> Floats:
-    """Check the penalty: one finite number >= 0, or one per target."""
+def check_alpha(alpha: Any) -> Floats:
+    """Return the penalty as an array; raise unless it holds finite numbers >= 0."""
     try:
         values = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"alpha must be a number >= 0, or one per target; got {alpha!r}.") from None
     if not np.isfinite(values).all() or (values < 0).any():
         raise InputError(f"alpha must be finite and >= 0; got {alpha!r}. It is the weight of the penalty alpha ||f||^2.")
+    return values
+
+
+def read_alpha(alpha: Any, Y: Array) -> Floats:
+    """Return the penalty: one finite number >= 0, or one per target."""
+    values = check_alpha(alpha)
     if values.ndim and values.shape != Y.shape[1:]:
         if values.size == 1:
             return values.reshape(())

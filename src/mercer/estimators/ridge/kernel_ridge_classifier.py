@@ -14,7 +14,7 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.estimators.base import DEFAULT_KERNEL, TrainingSet, check_is_fitted
 from mercer.estimators.progress import Meter
-from mercer.estimators.ridge.kernel_ridge import read_alpha
+from mercer.estimators.ridge.kernel_ridge import check_alpha, read_alpha
 from mercer.estimators.ridge.kernel_ridge_cv import TunedRidge
 from mercer.estimators.ridge.problem import RidgeData, SolvedRidge
 from mercer.estimators.ridge.routes import chunk_routes, fit_ridge, gathered, ridge_routes
@@ -89,6 +89,10 @@ class KernelRidgeClassifier(ClassifierMixin, TunedRidge):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> KernelRidgeClassifier:
         """Fit to rows X with class labels y; `groups` are not split where alpha="loo" chooses."""
         return self._fit(X, y, sample_weight, groups=groups)
+
+    def _check_parameters(self) -> None:
+        if not (isinstance(self.alpha, str) and self.alpha == "loo"):
+            check_alpha(self.alpha)
 
     def _read(self, X: Any, reset: bool) -> Any:
         rows = super()._read(X, reset)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import Array, Indices
+from mercer.errors import InputError
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.inputs import Rows
 from mercer.kernels.base import Kernel
@@ -75,6 +76,10 @@ class RidgeProblem:
     operator: Any = None  # multiplies by the kernel matrix, if the rows are held in chunks too; only during a fit
     rows: Rows | None = None  # X with what kernels have computed of it; only during a fit
     chunks: ChunkedRows | None = None  # the rows, if they come in chunks; only during a fit
+
+    def _check_loaded(self) -> None:
+        if not isinstance(self.alpha, (np.ndarray, np.generic)):  # a number would pass for one per target of no target axis
+            raise InputError("Problem.alpha is not an array; the file is damaged or was changed.")
 
     @property
     def n(self) -> int:

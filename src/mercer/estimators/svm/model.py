@@ -251,7 +251,7 @@ class SupportModel(KernelEstimator):
         "duality_gap_": "absent | real",
         "fit_status_": "absent | int",
         "n_iter_": "absent | int | int (_,)",
-        "shape_fit_": "absent | each _: int",
+        "shape_fit_": "absent | each 1: int | each 2: int | each 3: int",
         "_later": "absent | a dict",
         "_later.training": "absent | a KeptTraining",
     }

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.arrays import Array, Floats, Indices
 from mercer.errors import InputError, plural
+from mercer.estimators.base import check_shared_parameters
 from mercer.estimators.tables import ridge
 from mercer.estimators.tables.encoding import Encoder, Encoding, Numbered, encode
 from mercer.estimators.tables.fitting import OF_NUMBERS, OF_SCORES, Fitting, Member, Outcome
@@ -89,7 +90,14 @@ class TableEstimator(BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------------------------------
 
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is one that no fit takes, before anything is read."""
+        check_shared_parameters(self)
+        read_kernel(self.kernel)
+        self._seconds()
+
     def _training_columns(self, X: Any) -> list[Column]:
+        self._check_parameters()
         X = _dense(type(self).__name__, X)
         columns = noted(read_columns(X))
         n = len(columns[0].holes)

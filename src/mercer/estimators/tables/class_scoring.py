@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError
+from mercer.errors import InputError, check_number
 from mercer.estimators.tables.search import Objective
 from mercer.estimators.tables.targets import CODES, calibrated, probabilities
 
@@ -88,6 +88,7 @@ def read_costs(given: Any, classes: Array) -> Floats:  # -> (c, c)
     if isinstance(given, Mapping):
         costs = np.zeros((c, c))
         for pair, cost in given.items():
+            check_number("TableClassifier", "a cost in scoring", cost, "a finite number", lambda _: True)
             if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] in names and pair[1] in names):
                 raise InputError(
                     f"TableClassifier: scoring has costs of {pair!r}; give pairs (true class, predicted class) of {names}."

@@ -73,6 +73,9 @@ class TableClassifier(ClassifierMixin, SetMixin, RefitMixin, TableEstimator):
         super()._check_loaded()
         if len(self.classes_) != len(self.members_[0].transform.center):
             raise InputError("classes_ does not fit the members of the mean; the file is damaged or was changed.")
+        objective_of(self.scoring, self.classes_)
+        none = np.zeros(0, dtype=np.intp)
+        class_weights(type(self).__name__, self.class_weight, self.classes_, none, np.zeros(0))
 
     def __init__(
         self,

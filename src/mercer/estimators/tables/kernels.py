@@ -13,7 +13,7 @@ from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, OBJECTS, TEXT, Column
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs import WeisfeilerLehman
 from mercer.kernels.molecules import molecule_kernel
-from mercer.kernels.parsing import parse
+from mercer.kernels.parsing import as_kernel
 from mercer.kernels.stationary import Laplacian
 from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.tables.cells import INDICATOR, Categorical
@@ -82,7 +82,7 @@ def sample_for_holes(cells: Any, column: Column) -> Any:
 
 def read_kernel(kernel: Any) -> Kernel | None:
     """Return the kernel of a parameter: None, a kernel or its text."""
-    return parse(kernel) if isinstance(kernel, str) else kernel
+    return None if kernel is None else as_kernel(kernel)
 
 
 def named(kernel: Kernel, columns: list[Column]) -> tuple[Kernel, list[str]]:

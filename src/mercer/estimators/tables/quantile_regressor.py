@@ -266,6 +266,10 @@ class TableQuantileRegressor(RegressorMixin, TableEstimator):
         tags.regressor_tags.poor_score = True  # scikit-learn's checks require an R^2 that scores of quantiles do not reach
         return tags
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._levels()
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if len(self._levels()) != len(self.members_[0].transform.center):

@@ -131,6 +131,10 @@ class TableRegressor(RegressorMixin, RefitMixin, TableEstimator):
     def _read_target(self, y: Any, n: int) -> Floats:
         return read_target(type(self).__name__, y, n)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._scoring()
+
     def _scoring(self) -> str:
         if self.scoring == "pinball":
             raise InputError("TableRegressor predicts the mean; for the pinball loss use TableQuantileRegressor.")
