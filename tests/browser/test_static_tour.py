@@ -18,7 +18,7 @@ PATIENCE = 120_000
 
 #: A number that changes with every point, line and pixel of the figures.
 DRAWN = """() => { let sum = 0
-  const add = v => { if (typeof v === 'number') sum = (sum * 31 + v) % 1e9
+  const add = v => { if (typeof v === 'number') sum = (sum * 31 + (v || 0)) % 1e9
                      else if (v && typeof v !== 'string' && v.length) for (const one of v) add(one) }
   for (const name of ['picture figure', 'view figure'])
     for (const one of Bokeh.documents[0].get_model_by_name(name).renderers)

@@ -294,7 +294,7 @@ def svm_facts(model: SVC) -> tuple[tuple[str, str], ...]:
     margin = np.atleast_1d(model.margin_)
     return (
         ("support vectors", f"{len(model.support_)}"),
-        ("margin 1/||w||", ", ".join(map(number, margin))),
+        ("margin 1/‖w‖", ", ".join(map(number, margin))),
         ("leave-one-out error is at most", f"{100 * float(np.max(model.loo_bound_)):.0f} %"),
     )
 
