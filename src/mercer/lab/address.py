@@ -2,7 +2,7 @@
 
     ?algorithm=svm&C=10&kernel=Gaussian(length_scale%3D0.5)&data=moons-100-0
 
-A lecture can be read and written by hand that way. Drawn points are two bytes per coordinate and one per class
+So addresses can be read and written by hand. Drawn points are two bytes per coordinate and one per class
 in base64, words a list with the class as the first digit: `words=0banana,1kiwi`.
 """
 

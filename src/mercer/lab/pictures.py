@@ -190,7 +190,7 @@ def _rmse(residuals: Array) -> float:
     return float(np.sqrt(np.mean(np.square(residuals))))
 
 
-#: Epochs of a perceptron at most: data that no function of the space separates would keep it busy for ever.
+#: Epochs of a perceptron at most: data that no function of the space separates would never end.
 EPOCHS = 300
 
 #: Relabelings of a two-sample test.
@@ -206,7 +206,7 @@ def read_classes(state: LabState) -> tuple[Array, Array]:
 
 
 def check_classes(c: Array) -> Array:
-    """Refuse a single class."""
+    """Raise if there is a single class."""
     if len(np.unique(c)) < 2:
         raise InputError(f"two classes are needed, and there is {len(np.unique(c))}; choose a class, and {ADD}.")
     return c
@@ -250,14 +250,14 @@ def clusters_of(state: LabState, kernel: Kernel, X: Any) -> KernelKMeans:
 
 
 def perceptron_run(kernel: Kernel, X: Any, c: Array) -> KernelPerceptron:
-    """The whole run of a perceptron over the rows in their order, with the largest margin there is."""
+    """Return a perceptron fitted to the rows in their order, with the largest margin."""
     if len(np.unique(c)) > 2:
         raise InputError("the perceptron of this page takes two classes; delete the points of the others.")
     model = KernelPerceptron(
         kernel, fit_intercept=True, shuffle=False, average=False, stopping="mistakes", margin="hard", max_iter=EPOCHS
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it does not converge is said on the page
+        warnings.simplefilter("ignore")  # the page reports that it does not converge
         return model.fit(X, c)
 
 
@@ -315,7 +315,7 @@ def perceptron(state: LabState, kernel: Kernel) -> Scene:
 
 
 def perceptron_facts(model: KernelPerceptron, done: int) -> tuple[tuple[str, str], ...]:
-    """Where the run stands, and what Novikoff says."""
+    """Return the state of the run, and Novikoff's bound."""
     total, bound = len(model.mistakes_), novikoff(model)
     if done < total:
         where = f"{done} corrections so far"
@@ -433,7 +433,7 @@ def two_samples(state: LabState, kernel: Kernel) -> tuple[MMDTestResult, Array, 
 
 
 def mmd(state: LabState, kernel: Kernel) -> Scene:
-    """The witness: where the one sample is denser than the other, in the eyes of the kernel."""
+    """Return the witness function: where one sample is denser than the other, as the kernel measures it."""
     result, X, c = two_samples(state, kernel)
     values = -_on_grid(result.witness)  # blue where the first sample is denser
     power = f"{result.power.achieved:.2f}"
@@ -442,7 +442,7 @@ def mmd(state: LabState, kernel: Kernel) -> Scene:
 
 
 def errors(predicted: Array, c: Array) -> tuple[str, str]:
-    """How many rows are on the wrong side."""
+    """Return the number of rows on the wrong side."""
     return ("errors on the points", f"{int(np.sum(predicted != c))} of {len(c)}")
 
 
@@ -460,12 +460,12 @@ def _colors(state: LabState) -> Array:
     return arrays(state.data)[1]
 
 
-#: The cloud of words fills this share of the square, so that what is written beside them fits.
+#: The words fill this share of the square, which leaves space for the text beside them.
 SHARE = 0.8
 
 
 def words(state: LabState, kernel: Kernel) -> Scene:
-    """Places, marks and facts for any algorithm that takes words."""
+    """Return positions, marks and facts for any algorithm that takes words."""
     X, c = texts(state.data)
     if len(X) < 3:
         raise InputError("three words are needed; write them into the box, one per line, the class in front.")
@@ -540,7 +540,7 @@ def _rows(data: Data) -> Any:
 
 
 def kernel_of(state: LabState) -> Kernel:
-    """The kernel of a state, "median" replaced by its number."""
+    """Return the kernel of a state, with "median" replaced by a number."""
     kernel = read(state.kernel)
     return kernel.resolve(rows_of(state)) if kernel.unresolved else kernel
 

@@ -71,7 +71,7 @@ def python_code(state: LabState) -> str:
 def _kernel(text: str) -> str:
     try:
         parse(text)
-    except MercerError:  # a claim, or a text that cannot be read, as the program will say too
+    except MercerError:  # not known to be a kernel, or not readable; the program reports the same
         door = "from mercer.kernels.claims import read_claim  # no closure rule makes this a kernel"
         return f"{door}\n\nkernel = read_claim({text!r})"
     return f"kernel = mercer.parse({text!r})"

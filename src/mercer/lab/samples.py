@@ -133,7 +133,7 @@ def _fruit(n: int, rng: Any) -> tuple[tuple[str, int], ...]:
 
 
 def _genes(n: int, rng: Any) -> tuple[tuple[str, int], ...]:
-    """Random letters; those of class 0 hold TATAAT somewhere."""
+    """Random letters; those of class 0 contain TATAAT."""
     found = []
     for i in range(min(n, 30)):
         gene = "".join(rng.choice(list("ACGT"), 14))
@@ -173,7 +173,7 @@ def kind_of(data: Data) -> str:
 
 @lru_cache(maxsize=32)
 def drawn(data: Data) -> DrawnPoints | Words:
-    """The points or words that data stand for, as if they had been drawn by hand."""
+    """Return the points or words of named data, as drawn data."""
     if not isinstance(data, NamedData):
         return data
     if data.name not in RECIPES:

@@ -44,7 +44,7 @@ _POLICY = (
 
 
 class Refused(RequestHandler):
-    """The answer to a request that is not ours."""
+    """The answer to a refused request."""
 
     def initialize(self, reason: str, status: int = 403) -> None:
         """Store the reason and the status of the answer."""
@@ -79,7 +79,7 @@ class GuardedTornado(BokehTornado):
     guarded_hosts: frozenset[str]
 
     def guard(self, port: int) -> None:
-        """Take requests for this port of the loopback only."""
+        """Accept requests for this port of the loopback only."""
         self.guarded_hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
         self._websocket_origins = set(self.guarded_hosts)
 
@@ -99,7 +99,7 @@ class GuardedTornado(BokehTornado):
         return super().get_handler_delegate(request, _with_headers(target_class), *args, **kwargs)
 
     def resources(self, absolute_url: str | bool | None = None) -> Resources:
-        """Scripts from Bokeh's wheel through this server, whatever the environment says."""
+        """Return scripts of the installed Bokeh, served by this server whatever the environment sets."""
         return Resources(mode="server", root_url="/", path_versioner=None)
 
     def _objection(self, request: HTTPServerRequest) -> str:

@@ -33,7 +33,7 @@ class Parameter:
     words: str = ""  # beside the slider
 
     def check(self, owner: str, value: Any) -> float:
-        """The number as stored, or the rule that it breaks."""
+        """Return the number as it is stored; raise if it breaks a rule."""
         number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
         if not self.least <= number <= self.most or (self.scale == "whole" and number != int(number)):
             kind = "a whole number" if self.scale == "whole" else "a number"
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What can be asked of the data: its name in an address, its title, its data and its parameters."""
+    """An algorithm: its name in an address, its title, its kinds of data and its parameters."""
 
     name: str
     title: str
@@ -150,7 +150,7 @@ Data = NamedData | DrawnPoints | Words
 
 @dataclass(frozen=True)
 class LabState:
-    """All that is on a page: data, kernel as text, algorithm with its parameters, side view, page of the tour."""
+    """The content of a page: data, kernel as text, algorithm with its parameters, side view, page of the tour."""
 
     data: Data = NamedData("moons")
     kernel: str = "Gaussian(length_scale=1.0)"

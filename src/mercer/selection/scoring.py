@@ -70,7 +70,7 @@ class Scoring:
 
     @property
     def squared(self) -> bool:
-        """Whether sums of squared errors say it all."""
+        """Whether the score follows from sums of squared errors."""
         return self.rows is _squared
 
     def of_squares(self, found: Scores) -> Scores:
@@ -96,7 +96,7 @@ def over_folds(values: Array) -> Scores:  # (m, L, *t)
 
 
 def _weighted_mean(values: Array, weights: Array) -> tuple[Array, float, Array]:  # (L, f, *t), (f,) -> (L, *t), 1, (L, *t)
-    """The mean, the number of rows of equal weight that would say as much, and the standard deviation."""
+    """Return the weighted mean, the effective number of rows, and the standard deviation."""
     total = weights.sum()
     if total == 0:
         nothing = np.full(values.shape[:1] + values.shape[2:], np.nan)

@@ -96,7 +96,7 @@ class Surface:
 
     @property
     def compared(self) -> Array:  # (S, L)
-        """Whether a point was scored on the most rows; scores on fewer rows have ruled the others out."""
+        """Whether a point was scored on the most rows; the others were excluded by scores on fewer rows."""
         rows = self.columns.get(SCORED_ON)
         return np.ones(self.mean_scores.shape, bool) if rows is None else np.asarray(rows == rows.max())
 
@@ -135,7 +135,7 @@ def merge(first: Surface, second: Surface) -> Surface:
 def choose_point(surface: Surface, rule: str = "best") -> tuple[int, int]:
     """The chosen (kernel, penalty) indices: the best score, or the simplest model within a standard error of it.
 
-    Scores of few rows tie: among equals the simplest model is taken, the largest alpha or the smallest C.
+    Scores of few rows are often equal: then the simplest model is taken, the largest alpha or the smallest C.
     """
     scores, order = np.where(surface.compared, surface.mean_scores, np.nan), surface.axis.order()
     if not np.isfinite(scores).any():
@@ -160,7 +160,7 @@ def choose_point(surface: Surface, rule: str = "best") -> tuple[int, int]:
 
 
 def choose_per_target(surface: Surface, row: int) -> Array:
-    """The best penalty's index for every target, for one kernel setting."""
+    """Return the index of the best penalty for every target, for one kernel setting."""
     return np.asarray(np.nanargmax(np.where(surface.compared[row][:, None], surface.scores[row], np.nan), axis=0))
 
 
@@ -198,7 +198,7 @@ Splits = tuple[tuple[Array, Array], ...]  # (train, test) rows
 
 
 class Data(Protocol):
-    """What a surface is computed on, as far as a grid needs to know it."""
+    """The data of a surface, as far as a grid needs them."""
 
     @property
     def splits(self) -> Splits | None:
@@ -229,8 +229,8 @@ class Grid:
     def explore(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
         """The surface over the settings, with a note on how they were chosen; `evaluate` scores settings at all penalties.
 
-        Length scales of our own choosing are widened while the best lies on their edge, and for many rows narrowed on a
-        seeded sample first; given ones are taken as they are.
+        Default length scales are extended while the best one lies at their end, and for many rows first narrowed on a
+        sample with a fixed seed; given length scales are not changed.
         """
         if self.path is None:
             return named(evaluate(list(self.settings), data), data, "")
@@ -242,7 +242,7 @@ class Grid:
         return named(evaluate(around, data), data, f", around the best of {len(coarse.kernels)} on {SAMPLE} rows")
 
     def widened(self, evaluate: Callable[[list[dict[str, Any]], D], Surface], data: D, rule: str) -> Surface:
-        """The surface over the settings, and past its edge while the best point lies there."""
+        """Return the surface over the settings, extended while the best point lies at its edge."""
         surface = evaluate(list(self.settings), data)
         for _ in range(WIDENINGS):
             beyond = self._beyond(surface, choose_point(surface, rule)[0])
@@ -296,7 +296,7 @@ def length_scale_paths(kernel: Kernel) -> list[str]:
 
 
 def read_grid(kernel: Kernel, length_scales: Sequence[float] | None, param_grid: Mapping[str, Sequence[Any]] | None) -> Grid:
-    """The settings to compare, checked against the kernel."""
+    """Return the settings to compare, checked against the kernel."""
     if param_grid is not None:
         if length_scales is not None:
             raise InputError("give length_scales or param_grid, not both: a length scale is a parameter like others.")
@@ -341,7 +341,7 @@ def cost_axis(Cs: Sequence[float] | None, kernel: Kernel, rows: Rows) -> Penalty
 
 
 def _scales(given: Any) -> list[float]:
-    """The length scales to compare."""
+    """Return the length scales to compare."""
     values = _numbers(given)
     if not len(values) or values.min() <= 0:
         raise InputError(f"length_scales must be a list of finite numbers > 0, at least one; got {shown(given)}.")

@@ -133,7 +133,7 @@ class IntervalArithmetic:
         return Interval(max(0.0, _down(_call(math.exp, x.lo), ULPS)), _up(_call(math.exp, x.hi), ULPS))
 
     def sqrt(self, x: Interval) -> Interval:
-        """The square root; what lies below 0 is rounding, since x >= 0 is promised."""
+        """Return the square root; numbers below 0 are rounding, because x >= 0 is guaranteed."""
         if x.hi < 0.0:
             raise UndecidedError(f"the square root of a number below 0, between {x.lo} and {x.hi}.")
         return Interval(_root(max(0.0, x.lo), _down), _root(x.hi, _up))
@@ -236,7 +236,7 @@ class RationalArithmetic:
         self._left = limit
 
     def number(self, value: float) -> Rational:
-        """A float as the fraction that it is."""
+        """Return a float as a fraction."""
         self._left -= 1
         if self._left < 0:
             raise UndecidedError("the formula has too many terms to be computed exactly.")

@@ -26,7 +26,7 @@ FACTS = {
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is known of a kernel: status, and the proof or the counter-example.
+    """The status of a kernel, with the proof or the counter-example.
 
     `proof` is a tree of steps (kernel, rule, because, premises) if the status is "valid". `str()` is the proof in words,
     premises before conclusions, or the counter-example written out; `tree()` draws the derivation.
@@ -130,7 +130,7 @@ class Certificate:
 
 
 def _indented(text: str) -> str:
-    """A sentence under its step, in lines that fit a terminal; formulas are not torn at their hyphens."""
+    """Return a sentence under its step, in lines that fit a terminal; formulas are not broken at hyphens."""
     return textwrap.fill(text, 112, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False)
 
 

@@ -43,7 +43,7 @@ SIZES, STARTS, STEPS, PROPOSALS = (1, 2, 3, 5), 2, 10, 8
 
 @dataclass
 class CounterExampleSearch:
-    """One search, with the values computed so far and counts of what was tried."""
+    """One search, with the values computed so far and the numbers of tried points."""
 
     kernel: Kernel
     seen: list[tuple[Collection, Floats]] = field(default_factory=list)
@@ -273,12 +273,12 @@ class CounterExampleSearch:
 
 
 def _widened(points: Floats, width: int | None) -> Floats:
-    """The points with zeros in further columns, which other terms ask for."""
+    """Return the points with zeros in further columns, which other terms need."""
     return np.pad(points, ((0, 0), (0, max(0, (width or 0) - points.shape[1]))))
 
 
 def _start(K: Floats, size: int, rng: np.random.Generator) -> list[int]:
-    """The most promising of a few random subsets."""
+    """Return the random subset with the smallest eigenvalue, of a few."""
     subsets = [sorted(rng.choice(len(K), size, replace=False).tolist()) for _ in range(20)]
     worth: Callable[[list[int]], float] = partial(_low_of, K)
     return min(subsets, key=worth)
@@ -289,7 +289,7 @@ def _low_of(K: Floats, chosen: list[int]) -> float:
 
 
 def _most_violated(violation: Floats, sets: list[Chosen], floor: float, clear: float) -> list[Chosen]:
-    """The earliest set among the clear violations, since points are ordered from simple to odd, and then the worst ones."""
+    """Return the first clear violation, because simple points come first, and then the largest violations."""
     worst = violation.max(initial=0.0)
     if not worst > floor:
         return []
@@ -361,7 +361,7 @@ def lowest(K: Floats) -> tuple[float, Floats]:
 
 
 def reduced(K: Floats) -> list[int]:
-    """A small set of points that still has a clearly negative eigenvalue."""
+    """Return a small set of points that still has a clearly negative eigenvalue."""
     low, v = lowest(K)
     order = np.argsort(-np.abs(v * np.sqrt(np.abs(np.diagonal(K)))))
     chosen = order.tolist()
@@ -409,7 +409,7 @@ def _rayleigh(c: Floats, K: Floats) -> float:
 
 
 def rounded(points: Floats) -> Iterator[Floats]:
-    """The same points with few decimals, as long as they stay different points."""
+    """Return the points with few decimals, if they are still different points."""
     for decimals in (0, 1, 2, 3):
         near = np.round(points, decimals) + 0.0
         if len(np.unique(near, axis=0)) == len(points):

@@ -165,7 +165,7 @@ class Observed(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _error_size(ufunc: Any, method: str, call: Any, inputs: Any, kwargs: Any, exact: Any) -> Any:
-    """What the rounding error of an operation is proportional to."""
+    """Return the size to which the rounding error of an operation is proportional."""
     if ufunc.__name__ in EXACT_UFUNCS:
         return 0.0
     whole = ufunc.__name__ in WHOLE and all(_whole(part) for part in _bare(inputs))
@@ -190,7 +190,7 @@ def _wrapped(result: Any) -> bool:
 
 
 def _bare(value: Any) -> Any:
-    """The same structure with plain arrays."""
+    """Return the same structure with plain arrays."""
     if isinstance(value, Observed):
         return value.array
     if isinstance(value, (list, tuple)):
@@ -201,7 +201,7 @@ def _bare(value: Any) -> Any:
 
 
 def _absolute(value: Any) -> Any:
-    """The same structure with absolute values of arrays."""
+    """Return the same structure with absolute values of arrays."""
     if isinstance(value, Observed):
         value = value.array
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":

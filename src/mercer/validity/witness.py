@@ -276,7 +276,7 @@ def _top(total: Fraction | Interval) -> float | Fraction:
 
 
 def _middle(total: Fraction | Interval) -> float:
-    """A float near it, of the same sign: neither 0 nor infinite."""
+    """Return a finite float near a number, 0 only for 0; the middle of an interval."""
     if isinstance(total, Interval):
         return total.lo / 2 + total.hi / 2
     if total == 0:
