@@ -1,1 +1,1 @@
-"""The scikit-learn face: one estimator per file."""
+"""Estimators with the interface of scikit-learn, one per file."""

@@ -61,7 +61,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def whole_or_nothing(fit: Fit) -> Fit:
-    """Make a `fit` leave the estimator as it was when it fails or is interrupted: no half state."""
+    """Make a `fit` that fails or is interrupted leave the estimator as it was."""
 
     @functools.wraps(fit)
     def guarded(self: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -116,7 +116,7 @@ class TrainingSet:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return count(self.X)
 
     @property
@@ -126,7 +126,7 @@ class TrainingSet:
 
     @property
     def factors(self) -> Any:
-        """The rows for products with the kernel matrix: by chunks if they came in chunks."""
+        """The rows for products with the kernel matrix, in chunks if they were given in chunks."""
         return self.X if self.source is None else self.source
 
     @property
@@ -143,7 +143,7 @@ class TrainingSet:
         return replace(self, X=whole.X, y=whole.y, weights=whole.weights, rows=Rows(whole.X), source=chunks)
 
 
-#: Parameters of scikit-learn's estimators that are something else here.
+#: Parameters of scikit-learn's estimators that have another name or form here.
 ELSEWHERE = {
     "gamma": "the width is the kernel's own, kernel=Gaussian.from_gamma({value!r})",
     "degree": "it is the kernel's own, kernel=Polynomial(degree={value!r})",
@@ -308,7 +308,7 @@ class KernelEstimator(BaseEstimator):
         return self
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> TrainingSet:
-        """Rows, targets and weights that are in memory."""
+        """Return rows, targets and weights that are in memory."""
         X = self._read(X, reset=True)
         target = self._read_y(y, count(X))
         weights = self._read_weights(sample_weight, count(X))
@@ -316,7 +316,7 @@ class KernelEstimator(BaseEstimator):
         return TrainingSet(X, target, weights, self._resolved(rows, weights), rows, more)
 
     def _read_chunks(self, chunks: Chunks, more: Mapping[str, Any]) -> TrainingSet:
-        """Rows, targets and weights that come in chunks; only the first chunk is read here."""
+        """Return rows, targets and weights in chunks; only the first chunk is read here."""
         rows = self._opened(chunks)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -328,7 +328,7 @@ class KernelEstimator(BaseEstimator):
         return TrainingSet(rows, y, None, resolved(self._given_kernel(), rows), rows, more)
 
     def _opened(self, chunks: Chunks) -> ChunkedRows:
-        """The chunks as this estimator reads them, after reading the first one and counting the rows."""
+        """Return the chunks as this estimator reads them, after reading the first one and counting the rows."""
         if not self._takes_chunks:
             raise self._refuse_chunks()
         name = f"{type(self).__name__} {self.get_params()!r}"
@@ -343,7 +343,7 @@ class KernelEstimator(BaseEstimator):
         return next((kind for kind in ("table", "strings", "graphs") if kind in views), "vectors")
 
     def _refuse_chunks(self) -> CapabilityError:
-        """The error that this estimator needs its rows in memory, naming those that do not."""
+        """Return the error that this estimator needs its rows in memory; it names estimators that take chunks."""
         if is_classifier(self):
             instead = "KernelRidgeClassifier or NearestMean"
         elif is_outlier_detector(self):
@@ -361,18 +361,18 @@ class KernelEstimator(BaseEstimator):
         """Raise if a parameter is out of range, before anything is read."""
 
     def _read_y(self, y: Any, n: int) -> Any:
-        """The targets, checked; None for estimators that have none."""
+        """Return the checked targets; None for estimators without targets."""
         return None
 
     def _choose_route(self, data: TrainingSet) -> Route:
-        """The first route of `_routes` within the budget."""
+        """Return the first route of `_routes` within the budget."""
         if data.chunked or data.source is not None:
             offered = self._chunk_routes(data.factors.shape_for(data.kernel), data.factors)
             return choose_route(offered, self.memory, type(self).__name__, announce=False)
         return choose_route(self._routes(self._shape(data.X, data.y)), self.memory, type(self).__name__)
 
     def _solve(self, data: TrainingSet, route: Route, meter: Meter) -> Any:
-        """The solution of the family's problem on these data; stores nothing."""
+        """Return the solution of the family's problem on these data; store nothing."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _store(self, data: TrainingSet, solution: Any) -> None:
@@ -447,7 +447,7 @@ class KernelEstimator(BaseEstimator):
             return X
         rows = Rows(X)  # refuses what is no collection, and what is empty
         if "strings" in views:
-            rows.strings()  # an estimator that only keeps its rows at fit would find what is no string much later
+            rows.strings()  # an estimator that only stores its rows at fit would find other objects than strings much later
         if "series" in views:
             rows.series()
         return X if hasattr(X, "shape") else list(X)
@@ -477,15 +477,15 @@ class KernelEstimator(BaseEstimator):
         return values
 
     def _given_kernel(self) -> Kernel:
-        """The kernel as it was given; a text is read."""
+        """Return the kernel as it was given; text is parsed."""
         return self.kernel if isinstance(self.kernel, Kernel) else as_kernel(self.kernel)
 
     def _resolved(self, X: Any, weights: Floats | None = None) -> Kernel:
-        """The kernel with numbers taken from the training data where it asks for them."""
+        """Return the kernel, with numbers from the training data for parameters such as "median"."""
         return self._given_kernel().resolve(X, weights)
 
     def _shape(self, X: Any, y: Any = None) -> Shape:
-        """What the routes need to know of (X, y); a look, not a fit."""
+        """Return what the routes need to know of (X, y), without a fit."""
         data = X if hasattr(X, "shape") else (np.asarray(X) if looks_like_vectors(X) else list(X))
         kernel = self._given_kernel()
         targets = np.asarray(y).shape[1] if y is not None and np.ndim(y) == 2 else 1
@@ -494,19 +494,19 @@ class KernelEstimator(BaseEstimator):
         return Shape(count(data), targets, 4 if is_float32(data) else 8, features, columns_of(data) or 1)
 
     def _routes(self, shape: Shape) -> Iterable[Route]:
-        """The ways to fit data of this shape, best first."""
+        """Return the routes for data of this shape, best first."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _chunk_targets(self) -> ReadTargets | None:
-        """What reads the targets of one chunk; None for estimators that have none."""
+        """Return the function that reads the targets of a chunk; None for estimators without targets."""
         return None
 
     def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
-        """The ways to fit rows that come in chunks; most estimators have none, and say what to use instead."""
+        """Return the routes for rows in chunks; most estimators have none and raise with an alternative."""
         raise self._refuse_chunks()
 
     def _offers(self, X: Any, y: Any = None) -> tuple[Route, ...]:
-        """The routes for data in memory or in chunks; nothing is fitted."""
+        """Return the routes for data in memory or in chunks, without a fit."""
         chunks = as_chunks(X, y)
         if chunks is None:
             return tuple(self._routes(self._shape(X, y)))
@@ -516,13 +516,13 @@ class KernelEstimator(BaseEstimator):
         return self._chunk_routes(rows.shape_for(self._given_kernel()), rows)
 
     def _notes(self, X: Any, route: Route) -> Iterable[str]:
-        """What `mercer.plan` should say about the data before a long fit."""
+        """Return what `mercer.plan` should report about the data before a long fit."""
         return ()
 
     # -- summary -----------------------------------------------------------------------------------------------------
 
     def _summary(self) -> Summary:
-        """Facts about the fitted model; estimators say their own."""
+        """Return facts about the fitted model."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def __str__(self) -> str:

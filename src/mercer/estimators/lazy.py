@@ -23,7 +23,7 @@ ROW_BY_ROW = (
 
 
 def answer_lazily(cls: type) -> None:
-    """Let the row-by-row methods of a class take lazy collections."""
+    """Make the row-by-row methods of a class accept lazy collections."""
     for name in ROW_BY_ROW:
         method = getattr(cls, name, None)
         if isfunction(method) and not hasattr(method, "_takes_lazy"):
@@ -51,7 +51,7 @@ class _Question:
         return getattr(self.model, self.name)(X, *self.arguments, **self.keywords)
 
     def of_part(self, X: Any, where: str, like: Any) -> Any:
-        """The answer for one part; empty for an empty one, with the shape that `like` has. Errors name the part."""
+        """Return the result for one part; empty for an empty one, with the shape of `like`. Errors name the part."""
         if isinstance(X, Iterator):
             X = list(X)
         if count(X) == 0:

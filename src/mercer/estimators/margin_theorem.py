@@ -1,4 +1,4 @@
-"""The margin theorem, with constants: what the margins of any linear function on a sample promise on new rows.
+"""The margin theorem, with constants: bounds for new rows from the margins of a linear function on a sample.
 
 For the class {f = <w, phi> + b : ||w|| <= A, |b| <= B} the empirical Rademacher complexity on m rows is at most
 A sqrt(tr K) / m + B / sqrt(m). For a fixed class, with probability at least 1 - delta over the rows, every f in it has

@@ -1,4 +1,4 @@
-"""Progress of long work: one adapter between loops that count and a person who watches."""
+"""Progress of long work: the steps of loops are shown on a terminal, or sent to a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 Watcher = Callable[[str, int, int], None]
 
-#: Who is told of progress instead of the terminal; set by `watched`.
+#: The function that receives progress instead of the terminal; set by `watched`.
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
@@ -26,7 +26,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 class Meter:
-    """A line on the terminal that appears once work has lasted `after` seconds; silent where the output is no terminal.
+    """A line on the terminal that appears once work has lasted `after` seconds; silent if the output is not a terminal.
 
     Called as meter(done, total). `verbose` True shows it at once, False never, None ("auto") when standard error is a
     terminal. Ctrl-C is left to Python: estimators set their fitted attributes only at the very end of `fit`.

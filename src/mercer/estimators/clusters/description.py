@@ -1,4 +1,4 @@
-"""What clusters look like: silhouettes in feature space, rows nearest to the centers, and names by what sets them apart."""
+"""Descriptions of clusters: silhouettes in feature space, rows nearest to the centers, and names from features."""
 
 from __future__ import annotations
 
