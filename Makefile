@@ -51,7 +51,7 @@ setup: $(STAMPS)/dev $(STAMPS)/compiled  ## make .venv with everything for devel
 FAST_TESTS = tests/test_architecture.py tests/test_public_names.py tests/test_registry.py tests/test_writing.py \
   tests/test_geometry.py tests/linalg tests/numeric tests/selection tests/validity/test_certificates.py \
   tests/kernels/test_base.py tests/kernels/test_stationary.py tests/estimators/ridge/test_kernel_ridge.py \
-  tests/benchmarks/test_evidence.py --ignore tests/linalg/box_qp
+  tests/benchmarks/test_evidence.py tests/benchmarks/test_house.py --ignore tests/linalg/box_qp
 
 CPU_TESTS = $(FAST_TESTS) tests/grams tests/estimators/ridge tests/estimators/gp/test_gaussian_process.py \
   tests/estimators/svm/test_svc.py tests/twosample/test_chunks.py tests/twosample/test_exactness.py
