@@ -1,12 +1,12 @@
-"""Eigenfunctions of a Gaussian kernel
+r"""Eigenfunctions of a Gaussian kernel
 
 Eigenfunctions of a Gaussian kernel under a normal law: exact ones by Hermite functions, drawn ones at new points.
 
     python examples/eigenfunctions.py [--out FOLDER]
 
-k(x, z) = sum_l k_l e_l(x) e_l(z): the first functions are slow, each next one has one more zero and a smaller k_l, and
-a function with much of a late one is long, ||f||^2 = sum f_l^2 / k_l. From 300 points of the law the Gram matrix
-gives nearly the same.
+$k(x, z) = \sum_l k_l e_l(x) e_l(z)$: the first functions are slow, each next one has one more zero and a smaller $k_l$, and
+a function with much of a late one is long, $\lVert f \rVert^2 = \sum_l f_l^2 / k_l$. From 300 points of the law the Gram
+matrix gives nearly the same.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""Feature maps that make data separable
+r"""Feature maps that make data separable
 
 Data that no line separates, made separable by a feature map; the inner product as similarity.
 
     python examples/feature_maps.py [--out FOLDER]
 
 1. Two groups beside the origin: no line *through the origin* separates them; the bias column [1, x] does.
-2. A circle inside a ring and an ellipse inside another: the quadratic map x -> (x1^2, sqrt(2) x1 x2, x2^2) makes them
-   planes. The perceptron with the kernel <x, z>^2 or (<x, z> + 1)^2 finds them without ever making the features.
-3. <phi(x), phi(z)> is large for points that are alike in the feature space, whatever they look like in the plane.
+2. A circle inside a ring and an ellipse inside another: the quadratic map
+   $x \mapsto (x_1^2, \sqrt{2}\, x_1 x_2, x_2^2)$ makes them planes. The perceptron with the kernel
+   $\langle x, z\rangle^2$ or $(\langle x, z\rangle + 1)^2$ finds them without ever making the features.
+3. $\langle\varphi(x), \varphi(z)\rangle$ is large for points that are alike in the
+   feature space, whatever they look like in the plane.
 
 Every statement is printed with the number of updates and Novikoff's bound; pictures of input and feature space are saved.
 """

@@ -1,4 +1,4 @@
-"""High dimensions: the margin counts, not the columns
+r"""High dimensions: the margin counts, not the columns
 
 The health warning of high dimensions: what hurts is a small margin against the radius.
 
@@ -6,8 +6,8 @@ The health warning of high dimensions: what hurts is a small margin against the 
 
 Three experiments with the perceptron. Points of the plane, turned isometrically into 2 to 10,000 dimensions: mistakes,
 Novikoff's bound and the test error stay where they are. The same points under polynomial kernels of degree 1 to 10: the
-mistakes stay within that degree's own R^2/gamma^2, and what moves is R and gamma, not the count of columns. Columns of
-noise: gamma / R shrinks, and the error rises.
+mistakes stay within that degree's own $R^2/\gamma^2$, and what moves is R and $\gamma$, not the count of columns. Columns of
+noise: $\gamma / R$ shrinks, and the error rises.
 """
 
 from __future__ import annotations

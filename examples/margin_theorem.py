@@ -1,12 +1,14 @@
-"""The margin theorem with explicit constants
+r"""The margin theorem with explicit constants
 
 Four linear machines, and the bound over rho and over the number of rows.
 
     python examples/margin_theorem.py [--out FOLDER]
 
-For every linear function in feature space, however it was found: error on new rows <= share of training rows nearer than rho
-to the boundary + 2/rho (sqrt(tr K)/m + B/sqrt(m)) + 3 sqrt(ln(2/delta)/2m). A small rho counts few rows and pays for many
-functions, a large one the other way round. The price falls as 1/sqrt(m); the dimension of feature space is not in it.
+For every linear function in feature space, however it was found: the error on new rows is at most the share of training
+rows nearer than $\rho$ to the boundary, plus
+$\frac{2}{\rho} \left(\frac{\sqrt{\mathrm{tr} K}}{m} + \frac{B}{\sqrt{m}}\right) + 3 \sqrt{\frac{\ln(2/\delta)}{2m}}$. A
+small $\rho$ counts few rows and pays for many functions, a large one the other way round. The price falls as $1/\sqrt{m}$;
+the dimension of feature space is not in it.
 """
 
 from __future__ import annotations

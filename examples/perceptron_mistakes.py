@@ -1,13 +1,13 @@
-"""The perceptron's mistakes and Novikoff's bound
+r"""The perceptron's mistakes and Novikoff's bound
 
-The perceptron's mistakes against Novikoff's bound R^2 / gamma^2, as the margin shrinks.
+The perceptron's mistakes against Novikoff's bound $R^2 / \gamma^2$, as the margin shrinks.
 
     python examples/perceptron_mistakes.py [--out FOLDER]
 
 Points of the unit disc are kept if they lie farther than gamma from a line. The number of updates never exceeds the
 bound, whatever the order of the points; there it is far from met, since the worst order of the worst points is rare.
-Orthogonal points are that worst case: every one of n is a mistake once, R = 1, the largest margin is 1/sqrt(n), and
-R^2/gamma^2 = n. The pictures show the length of the weights between the two lines of the proof, for both.
+Orthogonal points are that worst case: every one of n is a mistake once, R = 1, the largest margin is $1/\sqrt{n}$, and
+$R^2/\gamma^2 = n$. The pictures show the length of the weights between the two lines of the proof, for both.
 """
 
 from __future__ import annotations

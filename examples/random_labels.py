@@ -1,4 +1,4 @@
-"""Random labels fitted without overfitting
+r"""Random labels fitted without overfitting
 
 A kernel can fit random labels perfectly, and yet does not overfit the true ones.
 
@@ -6,7 +6,7 @@ A kernel can fit random labels perfectly, and yet does not overfit the true ones
 
 A classifier by kernel ridge is tuned on the true labels. Then the labels of the training images are permuted, and alpha
 is lowered, if need be, until every random label is fitted. With exactly these settings the true labels are fitted again:
-the test error stays where it was. What tells the two fits apart is the norm ||f||.
+the test error stays where it was. What tells the two fits apart is the norm $\lVert f \rVert$.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Regression in a million dimensions
+r"""Regression in a million dimensions
 
 A regression in a million dimensions from a 1000 x 1000 system: quadratic kernel on images of 32 x 32 pixels.
 
     python examples/ridge_million_features.py [--out FOLDER]
 
-The quadratic kernel <x, z>^2 is the inner product of vec(xx') and vec(zz'): 1024^2 features per image. Training in the
-dual solves n equations, whatever the number of features; evaluation costs a kernel value per training image.
+The quadratic kernel $\langle x, z\rangle^2$ is the inner product of vec(xx') and vec(zz'): $1024^2$ features per image.
+Training in the dual solves n equations, whatever the number of features; evaluation costs a kernel value per training
+image.
 """
 
 from __future__ import annotations

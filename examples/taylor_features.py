@@ -1,13 +1,13 @@
-"""The Gaussian kernel cut off at a degree
+r"""The Gaussian kernel cut off at a degree
 
 The Gaussian kernel cut off after some degree, against random features of the same size.
 
     python examples/taylor_features.py [--out FOLDER]
 
-exp(-||x - z||^2/2) = e^(-||x||^2/2) e^(-||z||^2/2) sum_j <x, z>^j / j!, so the features of a Gaussian are those of all
-polynomial kernels at once, damped. Cut after degree p they are (d + p choose p) columns, and the error is below a Poisson
-tail: it falls faster than any power, once p is beyond the radius squared. Random frequencies give 1/sqrt(columns) for
-every d.
+$e^{-\lVert x - z\rVert^2/2} = e^{-\lVert x\rVert^2/2} e^{-\lVert z\rVert^2/2} \sum_j \langle x, z\rangle^j / j!$, so the
+features of a Gaussian are those of all polynomial kernels at once, damped. Cut after degree p they are $\binom{d + p}{p}$
+columns, and the error is below a Poisson tail: it falls faster than any power, once p is beyond the radius squared. Random
+frequencies give one over the root of the columns for every d.
 """
 
 from __future__ import annotations

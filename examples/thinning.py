@@ -1,11 +1,11 @@
-"""A few rows for all
+r"""A few rows for all
 
 Thinned rows beside random ones: the distance of their means from that of all rows, over n.
 
     python examples/thinning.py [--most N] [--out FOLDER]
 
-sqrt(n) of n rows are chosen from four distributions. The distance of the means (MMD) falls like n^(-1/2) for thinned rows
-and like n^(-1/4) for random ones. The second picture shows 64 of 4,096 rows; dots have the size of their weights.
+$\sqrt{n}$ of n rows are chosen from four distributions. The distance of the means (MMD) falls like $n^{-1/2}$ for thinned
+rows and like $n^{-1/4}$ for random ones. The second picture shows 64 of 4,096 rows; dots have the size of their weights.
 """
 
 from __future__ import annotations

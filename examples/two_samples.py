@@ -1,12 +1,12 @@
-"""What a feature map sees of a distribution
+r"""What a feature map sees of a distribution
 
 The difference of feature means, for three maps and three differences.
 
     python examples/two_samples.py [--out FOLDER]
 
-phi(x) = x sees means; [x, x^2] sees means and variances; a characteristic kernel sees every difference. Each cell of the
-table is the p-value of `mercer.mmd_test`: small where the map sees the difference, anything where it is blind. Then one
-data set with many columns is taken apart: which columns differ, typical rows, and how many rows would have been enough.
+$\varphi(x) = x$ sees means; $[x, x^2]$ sees means and variances; a characteristic kernel sees every difference. Each cell
+of the table is the p-value of `mercer.mmd_test`: small where the map sees the difference, anything where it is blind. Then
+one data set with many columns is taken apart: which columns differ, typical rows, and how many rows would have been enough.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 An example is a script that writes its pictures into a folder. It is started here as a reader would start it, with a folder of
 its own, and every picture found there afterwards belongs to its page. What runs is a copy, beside no folder of shared data, so
-that every machine shows the same; the copy's docstring is the same text as reStructuredText.
+that every machine shows the same; the copy's docstring is the same text as reStructuredText, and those of its functions stand above
+them as text.
 """
 
 from __future__ import annotations
@@ -96,11 +97,32 @@ def titled(text: str) -> str:
     first = ast.parse(text).body[0]
     title, *paragraphs = ast.literal_eval(ast.get_source_segment(text, first) or "").strip().split("\n\n")
     called = [part for part in paragraphs if re.match(r"\s*python examples/", part)]
-    prose = ["\n".join(map(line, part.split("\n"))) for part in paragraphs if part not in called]
+    prose = ["\n".join(map(prosaic, part.split("\n"))) for part in paragraphs if part not in called]
     run = [f"Run it::\n\n    {part.strip()}" for part in called]
     shown = "\n\n".join([f"{line(title)}\n{'=' * (len(title) + 8)}", *prose, *run])
-    rest = "\n".join(text.split("\n")[first.end_lineno :])
+    rest = "\n".join(in_cells(text)[first.end_lineno :])
     return f'r"""\n{shown}\n"""\n{rest}'
+
+
+def prosaic(text: str) -> str:
+    """One line of a docstring as reStructuredText, with formulas between dollars."""
+    parts = text.split("$")
+    if len(parts) % 2 == 0:  # a dollar without its partner
+        return line(text)
+    return "".join(f":math:`{part}`" if i % 2 else line(part) for i, part in enumerate(parts))
+
+
+def in_cells(text: str) -> list[str]:
+    """The lines of a script with a cell of text before each of its functions and classes: the first paragraph of its docstring."""
+    lines = text.split("\n")
+    for node in reversed(ast.parse(text).body):  # from the end, so that line numbers stay right
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            told = (ast.get_docstring(node) or "The whole run, with its numbers and its pictures.").split("\n\n")[0]
+            start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+            while start and lines[start - 1].startswith("#"):
+                start -= 1  # a comment above it belongs to it
+            lines[start:start] = ["# %%", *(f"# {prosaic(words)}" for words in told.split("\n")), ""]
+    return lines
 
 
 def copy_examples() -> Path:
