@@ -8,7 +8,7 @@ from tests.linalg.test_likelihoods import CASES, N
 from mercer.linalg.lbfgs import ascend_preconditioned
 from mercer.linalg.likelihoods import Likelihood, Logit, Poisson, StudentT, log_softmax
 from mercer.linalg.newton import MANY_ROWS, find_mode, held_out_latent, laplace_evidence
-from mercer.linalg.softmax import find_softmax_mode, softmax_evidence
+from mercer.linalg.softmax import find_softmax_mode, held_out_softmax, softmax_evidence
 
 AT = np.array([0.3, 0.1])
 
@@ -234,6 +234,24 @@ def test_held_out_values_are_those_of_refits(intercept: bool, rng: np.random.Gen
     losses = [np.average(np.logaddexp(0.0, np.where(y > 0, -f, f)), weights=w) for f in (found, true)]
     assert losses[0] == pytest.approx(losses[1], rel=0.005)
     assert np.abs(found - true).max() < 0.15
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_held_out_values_of_softmax_are_those_of_refits(intercept: bool, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(50, 2))
+    K = 10.0 * np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1) / 0.25)
+    K = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean() if intercept else K
+    codes = np.digitize(X[:, 0] + 0.5 * rng.normal(size=50), [-0.5, 0.5])
+    Y, w = np.eye(3)[codes], rng.uniform(0.5, 2.0, 50)
+    found = held_out_softmax(find_softmax_mode(K, Y, weights=w, intercept=intercept), K, intercept)
+    true = np.empty((50, 3))
+    for i in range(50):
+        k = np.delete(np.arange(50), i)
+        rest = find_softmax_mode(K[np.ix_(k, k)], Y[k], weights=w[k], intercept=intercept)
+        true[i] = K[i, k] @ rest.dual + rest.intercept
+    losses = [-np.average(log_softmax(F)[np.arange(50), codes], weights=w) for F in (found, true)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert np.abs(log_softmax(found) - log_softmax(true)).max() < 0.15
 
 
 def test_preconditioned_ascent_in_a_space_of_functions(rng: np.random.Generator) -> None:

@@ -22,7 +22,8 @@ from mercer.linalg.cholesky import Factor, cholesky
 from mercer.linalg.evidence import Evidence, Tile
 from mercer.linalg.lbfgs import ascend_preconditioned
 from mercer.linalg.likelihoods import log_softmax
-from mercer.linalg.newton import LEAST, SAME, Place, climb
+from mercer.linalg.newton import CORRECTIONS, LEAST, SAME, STILL, Place, climb
+from mercer.numeric.tiles import row_blocks
 
 #: L-BFGS ends at a promised gain below this, relative to the objective, or after this many steps.
 NEAR, STEPS = 1e-6, 150
@@ -230,15 +231,81 @@ def _row_covariances(mode: SoftmaxMode, K: Floats, N: Floats | None = None) -> F
     return found
 
 
-def held_out_softmax(mode: SoftmaxMode, K: Floats, intercept: bool) -> Floats:  # -> (n, C)
-    """Return approximate leave-one-out values F_-i = F_i - S_i (I - W_i S_i)^-1 g_i, S_i the (C, C) posterior covariance."""
+def held_out_softmax(mode: SoftmaxMode, K: Floats, intercept: bool) -> Floats:  # (n, n) -> (n, C)
+    """Return approximate leave-one-out values of the latent functions, corrected as in `held_out_latent`.
+
+    The first is F_i - S_i h_i, h_i = (I - W_i S_i)^-1 g_i, S_i the (C, C) posterior covariance: the quadratic model without
+    row i. In the corrections the slopes of the other rows are exact.
+    """
     n, C = mode.F.shape
-    S = _row_covariances(mode, K)
+    S, times = _row_covariances(mode, K), _covariance_products(mode, K)
     if intercept:
-        units = [mode.M(np.eye(C)[c] * np.ones((n, 1))) for c in range(C)]
-        A = np.linalg.pinv(np.array([V.sum(axis=0) for V in units]), rcond=1e-12)
-        R = np.stack([np.eye(C)[c] - K @ units[c] for c in range(C)], axis=2)  # (n, C, C): columns are intercepts
-        S = S + R @ A @ R.transpose(0, 2, 1)
+        S, times = _with_intercepts(mode, K, S, times)
     P = np.exp(log_softmax(mode.F))
     W = mode.weights[:, None, None] * (P[:, :, None] * np.eye(C) - P[:, :, None] * P[:, None, :])
-    return mode.F - (S @ np.linalg.solve(np.eye(C) - W @ S, mode.dual[:, :, None]))[:, :, 0]
+    blocks = row_blocks(n, max(1, n // C))  # latent values of all rows without each of these rows: n^2 numbers
+    return np.concatenate([_held_out_rows(mode, P, S[rows], W[rows], rows, times) for rows in blocks])
+
+
+Products = Callable[[Floats], Floats]  # (n, b, C) -> (n, b, C)
+
+
+def _held_out_rows(
+    mode: SoftmaxMode, P: Floats, S: Floats, W: Floats, rows: slice, times: Products
+) -> Floats:  # P (n, C), S and W (b, C, C) -> (b, C)
+    """Return the corrected values of b rows, each without itself."""
+    n, C = P.shape
+    w, own, unit = mode.weights[:, None, None], (np.arange(rows.start, rows.stop), np.arange(len(S))), np.eye(C)
+    h = np.linalg.solve(unit - W @ S, mode.dual[rows, :, None])
+
+    def alone(x: Array) -> Floats:  # (b, C, 1) -> (n, b, C): nonzero at the left-out row
+        found = np.zeros((n, len(S), C))
+        found[own] = x[:, :, 0]
+        return found
+
+    first = mode.F[rows] - (S @ h)[:, :, 0]
+    found, moved = first, -times(alone(h))
+    for number in range(CORRECTIONS):
+        linear = P[:, None] * moved
+        linear -= P[:, None] * linear.sum(axis=2, keepdims=True)
+        errors = w * (P[:, None] - np.exp(log_softmax(mode.F[:, None] + moved)) + linear)
+        errors[own] = 0.0
+        ahead = times(errors)
+        left = ahead[own][:, :, None]
+        better = first + np.linalg.solve(unit - S @ W, left)[:, :, 0]
+        change, found = float(np.abs(better - found).max()), better
+        if change <= STILL or number == CORRECTIONS - 1:
+            break
+        moved = ahead - times(alone(h - np.linalg.solve(unit - W @ S, W @ left)))
+    return found
+
+
+def _covariance_products(mode: SoftmaxMode, K: Floats) -> Products:
+    """Return products with the posterior covariance of all latent values, (K^-1 + W)^-1."""
+    through = []
+    for c, E in enumerate(mode.blocks):
+        EK = -E / mode.D[:, c]  # E K = I - E D^-1
+        EK[np.diag_indices(len(K))] += 1.0
+        through.append(mode.total.whiten(np.asfortranarray(EK)))
+
+    def times(X: Floats) -> Floats:
+        middle = sum(V @ X[:, :, c] for c, V in enumerate(through))
+        found = np.empty(X.shape)
+        for c, (E, V) in enumerate(zip(mode.blocks, through, strict=True)):
+            found[:, :, c] = K @ (E @ (X[:, :, c] / mode.D[:, c, None])) + V.T @ middle
+        return found
+
+    return times
+
+
+def _with_intercepts(mode: SoftmaxMode, K: Floats, S: Floats, times: Products) -> tuple[Floats, Products]:
+    """Return covariances of rows (n, C, C) and products that include the uncertainty of the intercepts."""
+    n, C = mode.F.shape
+    units = [mode.M(np.eye(C)[c] * np.ones((n, 1))) for c in range(C)]
+    A = np.linalg.pinv(np.array([V.sum(axis=0) for V in units]), rcond=1e-12)
+    R = np.stack([np.eye(C)[c] - K @ units[c] for c in range(C)], axis=2)  # (n, C, C): columns are intercepts
+
+    def more(X: Floats) -> Floats:
+        return times(X) + np.einsum("icd,bd->ibc", R, np.einsum("icd,ibc->bd", R, X) @ A.T)
+
+    return S + R @ A @ R.transpose(0, 2, 1), more
