@@ -107,8 +107,23 @@ def test_intervals_of_dependent_rows_are_those_of_their_units() -> None:
     alone = regression_scores(errors[::50], np.zeros(12), Resampled(12))[0]
     assert by_unit.value == pytest.approx(by_row.value)
     assert by_unit.high - by_unit.low > 4 * (by_row.high - by_row.low)
-    stretch = (by_unit.high - by_unit.value) / (alone.high - alone.value)
-    assert stretch == pytest.approx(2.201 / 1.96 * (12 / 11) ** 0.5, rel=1e-3)
+    stretch = 2.201 / 1.96 * (12 / 11) ** 0.5
+    assert np.log(by_unit.high / by_unit.value) == pytest.approx(stretch * np.log(alone.value / alone.low), rel=1e-3)
+    assert np.log(by_unit.value / by_unit.low) == pytest.approx(stretch * np.log(alone.high / alone.value), rel=1e-3)
+
+
+def test_errors_of_a_few_groups_have_an_interval_that_reaches_further_up() -> None:
+    """The mean of 12 squared effects is skewed: samples without the worst groups are more frequent."""
+    inside = []
+    for seed in range(200):
+        effects = np.random.default_rng(seed).standard_normal(12)
+        errors = np.repeat(effects, 5)
+        found = regression_scores(errors, np.zeros(60), Resampled(60, np.repeat(np.arange(12), 5)))[0]
+        assert found.low > 0.0 and found.high - found.value > found.value - found.low
+        inside.append(found.low <= 1.0 <= found.high)
+    assert np.mean(inside) >= 0.87
+    none = regression_scores(np.zeros(60), np.zeros(60), Resampled(60, np.repeat(np.arange(12), 5)))[0]
+    assert (none.low, none.value, none.high) == (0.0, 0.0, 0.0)
 
 
 def test_area_and_average_precision_are_those_of_scikit_learn() -> None:
