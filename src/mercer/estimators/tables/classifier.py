@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.arrays import Array, Floats
-from mercer.errors import InputError, describe
+from mercer.errors import InputError, describe, plural
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.prediction_sets import HeldOutClasses, SetMixin
 from mercer.estimators.tables.base import TableEstimator
@@ -204,7 +204,5 @@ def _labels(y: Any, n: int) -> Array:
         )
     check_classification_targets(labels)
     if len(labels) != n:
-        raise InputError(
-            f"y has {len(labels)} values for {n} rows of X; Found input variables with inconsistent numbers of samples."
-        )
+        raise InputError(f"y has {plural(len(labels), 'value')} for {plural(n, 'row')} of X; give one value per row.")
     return np.asarray(labels)

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.arrays import Floats
-from mercer.errors import InputError, check_choice
+from mercer.errors import InputError, check_choice, plural
 from mercer.estimators.base import whole_or_nothing
 from mercer.estimators.tables.base import TableEstimator
 from mercer.estimators.tables.encoding import COLUMNS
@@ -194,11 +194,9 @@ def read_target(name: str, y: Any, n: int) -> Floats:  # -> (n,)
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"y must be numbers for {name}; use TableClassifier for classes. Unknown label type") from None
+        raise InputError(f"y must be numbers for {name}. Unknown label type: for classes use TableClassifier.") from None
     if len(numbers) != n:
-        raise InputError(
-            f"y has {len(numbers)} values for {n} rows of X; Found input variables with inconsistent numbers of samples."
-        )
+        raise InputError(f"y has {plural(len(numbers), 'value')} for {plural(n, 'row')} of X; give one value per row.")
     if not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))
         word = "NaN" if np.isnan(numbers).any() else "infinity"

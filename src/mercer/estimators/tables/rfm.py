@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from mercer.arrays import Array, Floats, Indices
-from mercer.errors import InputError, check_choice, check_whole
+from mercer.errors import InputError, check_choice, check_whole, plural
 from mercer.estimators.base import DualModel, TrainingSet, check_is_fitted
 from mercer.estimators.intervals import cv_plus
 from mercer.estimators.prediction_sets import SetMixin
@@ -175,7 +175,7 @@ class _RFM(DualModel):
         data = np.asarray(super()._read(X, reset), dtype=np.float64)
         if reset and len(data) < 3:
             raise InputError(
-                f"{type(self).__name__} needs at least 3 rows for its folds; X has n_samples={len(data)} (1 sample?)."
+                f"{type(self).__name__} needs at least 3 rows for its folds; X has {plural(len(data), 'sample')}."
             )
         return data
 
