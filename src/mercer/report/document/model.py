@@ -50,7 +50,7 @@ def model_section(data: ReportData) -> Section:
         _attempts(result.attempts, result.measure),
         heading("The chosen kernels"),
         *[_member(member) for member in members],
-        heading("The chosen point and the spectrum"),
+        heading("The spectrum" if data.neighborhood is None else "The chosen point and the spectrum"),
         gallery(_pictures(data)),
         _spectrum_words(data.spectrum),
     ]
