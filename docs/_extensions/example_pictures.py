@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from plain_docstrings import line
+from plain_docstrings import prose_line
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "gallery"
@@ -97,19 +97,11 @@ def titled(text: str) -> str:
     first = ast.parse(text).body[0]
     title, *paragraphs = ast.literal_eval(ast.get_source_segment(text, first) or "").strip().split("\n\n")
     called = [part for part in paragraphs if re.match(r"\s*python examples/", part)]
-    prose = ["\n".join(map(prosaic, part.split("\n"))) for part in paragraphs if part not in called]
+    prose = ["\n".join(map(prose_line, part.split("\n"))) for part in paragraphs if part not in called]
     run = [f"Run it::\n\n    {part.strip()}" for part in called]
-    shown = "\n\n".join([f"{line(title)}\n{'=' * (len(title) + 8)}", *prose, *run])
+    shown = "\n\n".join([f"{prose_line(title)}\n{'=' * (len(title) + 8)}", *prose, *run])
     rest = "\n".join(in_cells(text)[first.end_lineno :])
     return f'r"""\n{shown}\n"""\n{rest}'
-
-
-def prosaic(text: str) -> str:
-    """One line of a docstring as reStructuredText, with formulas between dollars."""
-    parts = text.split("$")
-    if len(parts) % 2 == 0:  # a dollar without its partner
-        return line(text)
-    return "".join(f":math:`{part}`" if i % 2 else line(part) for i, part in enumerate(parts))
 
 
 def in_cells(text: str) -> list[str]:
@@ -121,7 +113,7 @@ def in_cells(text: str) -> list[str]:
             start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
             while start and lines[start - 1].startswith("#"):
                 start -= 1  # a comment above it belongs to it
-            lines[start:start] = ["# %%", *(f"# {prosaic(words)}" for words in told.split("\n")), ""]
+            lines[start:start] = ["# %%", *(f"# {prose_line(words)}" for words in told.split("\n")), ""]
     return lines
 
 

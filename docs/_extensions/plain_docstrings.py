@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mercer.registry import public_names
@@ -43,6 +45,35 @@ def line(text: str) -> str:
     return "".join(made)
 
 
+def prose_line(text: str) -> str:
+    """One line of prose with formulas between dollars, as reStructuredText."""
+    parts = text.split("$")
+    if len(parts) % 2 == 0:  # a dollar without its partner
+        return line(text)
+    return "".join(f":math:`{part}`" if i % 2 else line(part) for i, part in enumerate(parts))
+
+
+@cache
+def formulas() -> dict[str, tuple[str, str]]:
+    """The typeset formula of each kernel of the table of kernels, and the words that follow it."""
+    text = (Path(__file__).resolve().parents[1] / "kernel-table.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)\(.*?\)` \| \$([^$]+)\$(.*) \|$", text, flags=re.MULTILINE)
+    return {f"mercer.{name}": (formula, words.lstrip(", ")) for name, formula, words in rows}
+
+
+def with_formula(name: str, lines: list[str]) -> list[str]:
+    """The docstring of a kernel with its typeset formula after the first paragraph."""
+    if name not in formulas():
+        return lines
+    formula, words = formulas()[name]
+    told = [words] if "=" in words else []  # other words are of the table
+    if "\\ell" in formula:
+        told.append("$\\ell$ is `length_scale`")
+    end = next((i for i, text in enumerate(lines) if not text.strip()), len(lines))
+    where = ["", prose_line(f"Here {'; '.join(told)}.")] if told else []
+    return [*lines[:end], "", f".. math:: k(x, z) = {formula}", *where, "", *lines[end:]]
+
+
 def translated(lines: list[str]) -> list[str]:
     """A docstring as reStructuredText; two empty lines end a section of parameters, as Napoleon reads it."""
     found: list[str] = []
@@ -76,7 +107,7 @@ def entry(text: str) -> list[str]:
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Change the lines of a docstring in place, before sections are read."""
-    lines[:] = translated(lines)
+    lines[:] = with_formula(name, translated(lines)) if what == "class" else translated(lines)
     if what in ("attribute", "property"):
         lines[:0] = ["..", ""]  # a comment: else what stands before a colon in the first line would be taken for a type
 
