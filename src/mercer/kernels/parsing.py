@@ -37,7 +37,6 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
-Token = tuple[str, str, int]  # kind, text, position
 END = "end"
 
 

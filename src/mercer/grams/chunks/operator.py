@@ -10,7 +10,6 @@ from mercer.arrays import Array, Floats
 from mercer.errors import InputError
 from mercer.grams.chunks.rows import ChunkedRows
 from mercer.grams.chunks.tasks import Kernels
-from mercer.grams.operator import GramOperator
 from mercer.inputs.chunks import Chunk
 from mercer.kernels.base import Kernel
 from mercer.numeric.threads import Progress
@@ -55,11 +54,6 @@ def diagonal_of(chunk: Chunk, kernel: Kernels) -> Floats:
     if isinstance(kernel, tuple):
         return np.stack([diagonal_of(chunk, one) for one in kernel], axis=1)
     return np.asarray(kernel.diag(chunk.X), dtype=np.float64)
-
-
-def operator_of(kernel: Kernel, X: Any, progress: Progress | None = None) -> Any:
-    """Return the kernel matrix of rows, in chunks or in memory, as an operator with `shape`, `@` and `diag()`."""
-    return ChunkOperator(kernel, X, progress) if isinstance(X, ChunkedRows) else GramOperator(kernel, X, progress=progress)
 
 
 def diagonal(kernel: Kernel, X: Any) -> Array:
