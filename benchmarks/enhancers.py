@@ -1,8 +1,9 @@
 """`python -m benchmarks.enhancers`: accuracy on the independent test of DNA enhancers, beside published methods.
 
-2,968 strings of 200 letters to learn from and 400 to test, with the published division. Kernel and penalty are those of the
-smallest leave-one-out error of kernel ridge on 1,500 of the training strings; the ridge is then fitted to all, and the test
-strings are read once. The list of kernels, lengths and widths were found on the same training strings.
+2,968 strings of 200 letters to learn from and 400 to test, with the published division. Kernels and penalties are chosen by
+leave-one-out errors of kernel ridge on 1,500 of the training strings: all kernels whose squared error is within one standard
+error of the smallest. Their ridges are then fitted to all training strings and their predictions averaged; the test strings
+are read once. The list of kernels, lengths and widths were found on the same training strings.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ OUT = Path(__file__).parent / "quality" / "enhancers.json"
 
 ALPHAS = (0.1, 0.3, 1.0, 3.0)
 CHOSEN_ON = 1500
+
+#: The accuracy that the claim asks for, in percent.
+ASKED = 79.0
 
 #: Accuracies on the independent test, in percent, as the publications state them.
 PUBLISHED = {"2L": 73.0, "EL": 74.8, "ECNN": 76.9, "RD": 78.8, "5Step": 79.0, "DCSA": 82.5}
@@ -50,20 +54,24 @@ def main() -> None:
     y = np.repeat([1.0, -1.0], [len(found["enhancer.cv"]), len(found["non.cv"])])
     truth = np.repeat([1.0, -1.0], [len(found["enhancer.ind"]), len(found["non.ind"])])
     part = np.random.default_rng(0).permutation(len(y))[:CHOSEN_ON]
-    errors, models = {}, {}
+    errors, spreads, alphas = {}, {}, {}
     for name, kernel in kernels().items():
         model = mercer.KernelRidgeCV(kernel, alphas=ALPHAS, fit_intercept=True).fit([known[i] for i in part], y[part])
-        models[name], residuals = model, model.loo_residuals_
+        alphas[name], residuals = model.best_alpha_, model.loo_residuals_
         errors[name] = float(np.mean(residuals**2))
+        spreads[name] = float(np.std(residuals**2)) / len(residuals) ** 0.5
         right = float(np.mean(np.sign(y[part] - residuals) == y[part]))
         print(f"{name:30s} leave-one-out: squared error {errors[name]:.4f}, accuracy {100 * right:.1f} %", flush=True)
     best = min(errors, key=errors.__getitem__)
-    final = mercer.KernelRidge(kernels()[best], alpha=models[best].best_alpha_, fit_intercept=True).fit(known, y)
-    accuracy = 100.0 * float(np.mean(np.sign(final.predict(asked)) == truth))
+    chosen = [name for name, error in errors.items() if error <= errors[best] + spreads[best]]
+    final = [mercer.KernelRidge(kernels()[name], alpha=alphas[name], fit_intercept=True).fit(known, y) for name in chosen]
+    predictions = np.mean([model.predict(asked) for model in final], axis=0)
+    accuracy = 100.0 * float(np.mean(np.sign(predictions) == truth))
     listed = ", ".join(f"{name} {value}" for name, value in PUBLISHED.items())
-    print(f"enhancers: {accuracy:.2f} % of {len(truth)} test strings by '{best}', alpha {models[best].best_alpha_:g} "
-          f"(published: {listed})")  # fmt: skip
-    OUT.write_text(json.dumps({"errors": errors, "chosen": best, "accuracy": accuracy}, indent=1) + "\n")
+    verdict = "met" if accuracy >= ASKED else "NOT REACHED"
+    print(f"enhancers: {accuracy:.2f} % of {len(truth)} test strings by the mean of {', '.join(map(repr, chosen))} "
+          f"(published: {listed}); {ASKED:.1f} % asked for: {verdict}")  # fmt: skip
+    OUT.write_text(json.dumps({"errors": errors, "chosen": chosen, "accuracy": accuracy}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
