@@ -31,7 +31,7 @@ from mercer.lab.pictures import (
 from mercer.lab.samples import arrays, kind_of, texts
 from mercer.lab.state import CURVE, WORDS, LabState, Parameter
 
-#: DrawnPoints of the leave-one-out surface along the penalty and along the kernel's number.
+#: Points of the leave-one-out surface along the penalty and along the kernel's number.
 PENALTIES, SETTINGS = 25, 17
 
 #: A negative eigenvalue is drawn this wide.
