@@ -66,6 +66,19 @@ class LinkCode(SphinxPostTransform):
             )
             literal.replace_self(link)
             link += literal
+        for literal in list(self.document.findall(nodes.literal)):
+            if _within(literal, (nodes.entry,)):
+                _let_break(literal)
+
+
+def _let_break(literal: nodes.literal) -> None:
+    """Let code in a narrow column of a table break after an opening parenthesis or "=", before it breaks within a name."""
+    first, *others = re.split(r"(?<=[(=])", literal.astext())
+    literal.children = []
+    literal += nodes.Text(first)
+    for part in others:
+        literal += nodes.raw("", "<wbr>", format="html")
+        literal += nodes.Text(part)
 
 
 def _ancestor(node: Any, kind: type) -> Any:
