@@ -1,5 +1,7 @@
 """Kernel logistic regression against a generic optimizer, refits, copies of rows, its contract and its messages."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -179,6 +181,17 @@ def test_the_route_is_planned() -> None:
     assert mercer.plan(KernelLogisticRegression(), X, TWO).route.solver == "exact"
     many = np.zeros((50_000, 2))
     assert mercer.plan(KernelLogisticRegression(), many, np.arange(50_000) % 2).route.solver == "nystroem"
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_the_plan_of_a_search_holds_its_leave_one_out(y: np.ndarray) -> None:
+    A, t = np.tile(X, (4, 1)) + 0.01 * RNG.normal(size=(360, 3)), np.tile(y, 4)
+    model = KernelLogisticRegressionCV(K, Cs=[10.0], length_scales=[1.0])
+    tracemalloc.start()
+    model.fit(A, t)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.75 * peak <= mercer.plan(model, A, t).bytes <= 1.4 * peak
 
 
 @pytest.mark.parametrize(

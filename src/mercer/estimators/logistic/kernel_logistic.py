@@ -433,6 +433,21 @@ class KernelLogisticRegressionCV(LogisticModel):
         fit = self._fitted(data, labels, found.kernels[row], float(found.Cs[column]), route)
         return ChosenLogistic(found, (row, column), fit)
 
+    def _routes(self, shape: Shape) -> tuple[Route, ...]:
+        return tuple(self._with_surface(route, shape) for route in super()._routes(shape))
+
+    def _chunk_routes(self, shape: Shape, rows: ChunkedRows) -> tuple[Route, ...]:
+        return tuple(self._with_surface(route, shape) for route in super()._chunk_routes(shape, rows))
+
+    def _with_surface(self, route: Route, shape: Shape) -> Route:
+        """Return the route with the bytes of approximate leave-one-out, if these are more than those of the fit."""
+        if self.cv is not None:
+            return route
+        k = shape.n_targets
+        most, arrays = (SURFACE_ROWS, 10) if k <= 2 else (SURFACE_ROWS_OF_MANY, 3 * k + 10)
+        n = shape.n if self._given_kernel().given else min(shape.n, most)
+        return replace(route, bytes=max(route.bytes, 8 * arrays * n * n))
+
     def _sampled(self, data: TrainingSet, n_classes: int) -> TrainingSet:
         """Return the rows of chunks on which the surface is computed."""
         what, most = type(self).__name__, SURFACE_ROWS if n_classes == 2 else SURFACE_ROWS_OF_MANY
