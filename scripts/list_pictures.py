@@ -29,9 +29,9 @@ def overlapping_texts(figure: Any) -> list[tuple[str, str]]:
     from matplotlib.text import Text
 
     figure.canvas.draw()
-    inside, boxes = figure.bbox, []
+    inside, boxes, hidden = figure.bbox, [], _labels_of_hidden_ticks(figure)
     for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip():
+        if text.get_visible() and text.get_text().strip() and id(text) not in hidden:
             box = text.get_window_extent()
             if box.width * box.height > 0 and inside.overlaps(box):
                 boxes.append((text.get_text(), box))
@@ -42,6 +42,19 @@ def overlapping_texts(figure: Any) -> list[tuple[str, str]]:
         least = min(a.width * a.height, b.width * b.height)
         if width > 0 and height > 0 and width * height > ALLOWED * least:
             found.append((first, second))
+    return found
+
+
+def _labels_of_hidden_ticks(figure: Any) -> set[int]:
+    """Return the identities of labels of ticks beyond the limits of their axis, which matplotlib keeps and does not draw."""
+    found = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            room = 1e-6 * (high - low)
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                if not (axes.get_visible() and axes.axison and low - room <= tick.get_loc() <= high + room):
+                    found |= {id(tick.label1), id(tick.label2)}
     return found
 
 

@@ -29,6 +29,17 @@ def test_overlapping_texts_are_found_and_others_are_not() -> None:
     assert script().overlapping_texts(figure) == [("first words", "second words")]
 
 
+def test_labels_of_ticks_beyond_the_limits_are_not_drawn() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 3))
+    axis = figure.add_subplot()
+    axis.set(xticks=[0.0, 0.5, 1.0, -0.13], yticks=[0.0, 1.0, -0.13], xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    figure.canvas.draw()
+    axis.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    assert script().overlapping_texts(figure) == []
+
+
 def test_the_sheet_holds_all_pictures(tmp_path: Path) -> None:
     from PIL import Image
 
