@@ -2,6 +2,7 @@
 
     python scripts/list_pictures.py                          # list them all; thumbnails in build/thumbnails.png
     python scripts/list_pictures.py --texts docs/ridge.md    # run the chapter and compare the text boxes of its figures
+    python scripts/list_pictures.py --texts                  # the same for all chapters and lectures
 
 Exit code 1 if texts of a figure overlap.
 """
@@ -96,7 +97,8 @@ def check_chapter(path: Path) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Print the list, or the overlaps."""
     if arguments[:1] == ["--texts"]:
-        found = [line for name in arguments[1:] for line in check_chapter(Path(name))]
+        chapters = [Path(name) for name in arguments[1:]] or sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/lectures/*.md")])
+        found = [line for path in chapters for line in check_chapter(path)]
         print("\n".join(found) or "No texts overlap.")
         return bool(found)
     from PIL import Image
