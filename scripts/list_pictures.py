@@ -97,7 +97,8 @@ def check_chapter(path: Path) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Print the list, or the overlaps."""
     if arguments[:1] == ["--texts"]:
-        chapters = [Path(name) for name in arguments[1:]] or sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/lectures/*.md")])
+        everything = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/lectures/*.md")]
+        chapters = [Path(name) for name in arguments[1:]] or sorted(everything)
         found = [line for path in chapters for line in check_chapter(path)]
         print("\n".join(found) or "No texts overlap.")
         return bool(found)
