@@ -102,6 +102,27 @@ def test_noise_by_size_of_prediction_is_covered_in_every_fifth() -> None:
     assert abs(inside.mean() - 0.9) < 0.01
 
 
+@pytest.mark.parametrize("product", [False, True])
+def test_a_model_that_is_nearly_constant_covers_new_rows(product: bool) -> None:
+    """A left-out row moves the mean against its own target: predictions near the mean are those of small residuals."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(1600, 12))
+    y = X[:, 0] * X[:, 1] * (rng.normal(size=1600) if product else 0.0) + rng.normal(size=1600)
+    model = mercer.TableRegressor(kernel="Laplacian()").fit(X[:600], y[:600])
+    assert np.std(model.predict(X[600:])) < 0.2 * np.std(y)
+    low, high = model.predict_interval(X[600:], 0.9).T
+    assert 0.86 < np.mean((low <= y[600:]) & (y[600:] <= high)) < 0.94  # 600 and 1,000 rows: a standard error of 1.5 points
+
+
+def test_predictions_that_only_repeat_the_residuals_are_one_group() -> None:
+    rng = np.random.default_rng(8)
+    residuals = rng.normal(size=800)
+    Z, at = rng.normal(size=(800, 3)), rng.uniform(size=800)
+    left_out = -residuals / 799  # of a mean, without each row
+    assert calibrate(residuals, left_out, Z, mercer.Laplacian(3.0)).groups == 1
+    assert calibrate(residuals * np.where(at > 0.8, 3.0, 1.0), at, Z, mercer.Laplacian(3.0)).groups == 5
+
+
 def test_even_noise_mostly_gets_a_constant_width() -> None:
     """Where nothing varies a varying width is chosen by chance alone."""
     chosen = []

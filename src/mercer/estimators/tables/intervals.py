@@ -37,6 +37,9 @@ NARROWEST, WIDEST = 0.2, 5.0
 #: which both choices are made; folds of the choice of the spread; significance level of the choice of groups.
 GROUPS, SMALLEST, PARTS, COVERAGE, FOLDS, DOUBT = 5, 100, 2, 0.9, 5, 0.2
 
+#: Held-out predictions form groups only if their standard deviation is this many times what one row moves a mean.
+APART = 20.0
+
 
 @record()
 @dataclass(frozen=True)
@@ -147,7 +150,9 @@ def calibrate(
     varies = _varies(sizes, without)
     spread = DualFunction(kernel, Z.data, fit.dual, fit.intercept, fit.alpha) if varies else None
     scores = sizes / without if varies else sizes
-    count = _groups(scores, predictions)
+    # leaving out a group of size g moves the mean by its residuals * g / n: such predictions only repeat the residual
+    moved = float(np.sqrt(np.mean(residuals**2))) / len(np.unique(groups))
+    count = _groups(scores, predictions) if np.std(predictions) > APART * moved else 1
     return Calibration(scores, spread, center, predictions if count > 1 else None, count, weights, Z.data)
 
 
