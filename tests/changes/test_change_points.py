@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ SHORT = np.concatenate([RNG.normal(size=(6, 2)), RNG.normal(size=(5, 2)) + 1.5, 
 STEPS = np.concatenate([RNG.normal(size=80), RNG.normal(size=60) + 2.0, 3.0 * RNG.normal(size=70)])
 
 
-def cost(K: np.ndarray, places: tuple[int, ...]) -> float:
+def cost(K: np.ndarray, places: Sequence[int]) -> float:
     """The sum over segments of sum k(x_i, x_i) - mean over the segment, by its definition."""
     total = 0.0
     for low, high in itertools.pairwise([0, *places, len(K)]):
@@ -62,6 +63,29 @@ def test_segmentations_are_the_best_of_all(kernel: Any, least: int, monkeypatch:
         assert value == pytest.approx(cost(K, tuple(places.tolist())), rel=1e-9, abs=1e-9)
         if best is not None:
             assert value + penalty * len(places) == pytest.approx(best[0], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("least", [1, 2, 40])
+def test_beginnings_are_left_out_only_if_they_cannot_be_best(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most beginnings are closed after a change; with segments longer than a block of rows none is."""
+    monkeypatch.setattr(segmentation, "ROWS", 16)
+    rng = np.random.default_rng(least)
+    X = np.repeat([0.0, 3.0, -1.0, 5.0], [70, 50, 90, 60])[:, None] + rng.normal(size=(270, 2))
+    K = Gaussian(1.5)(X)
+    sums = np.zeros((271, 271))
+    sums[1:, 1:] = K.cumsum(axis=0).cumsum(axis=1)
+    costs = np.full((7, 271), np.inf)
+    costs[0, 0] = 0.0
+    for end in range(1, 271):
+        starts = np.arange(0, max(0, end - least + 1))
+        pairs = sums[end, end] - sums[starts, end] - sums[end, starts] + sums[starts, starts]
+        own = np.trace(K[:end, :end]) - np.diag(K).cumsum()[starts - 1] * (starts > 0) - pairs / (end - starts)
+        for d in range(1, 7):
+            costs[d, end] = np.min(costs[d - 1, starts] + own, initial=np.inf)
+    found = best_segmentations(OrderedGram(Gaussian(1.5), X), 5, least)
+    np.testing.assert_allclose(found.costs, costs[1:, -1], rtol=1e-10)
+    for changes in np.flatnonzero(np.isfinite(found.costs)):
+        assert cost(K, found.places[changes].tolist()) == pytest.approx(found.costs[changes], rel=1e-10)
 
 
 def test_segments_that_do_not_fit_have_no_cost() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from mercer.arrays import Array, Floats, Ints
 from mercer.changes.segmentation import OrderedFeatures, OrderedGram
+from mercer.numeric.threads import cpu_count, run
 from mercer.twosample.dependent_rows import WINDOW, block_permutation, serial_dependence
 
 #: Rows of two merged segments whose permutations use kernel values; more use features.
@@ -81,9 +83,19 @@ class Confirmation:
             gain = self._gains(low, high)
             observed = gain(np.arange(high - low))
             reached = observed - 1e-9 * abs(observed)
-            above = sum(gain(block_permutation(self.rng, high - low, size)) >= reached for _ in range(self.permutations))
-            self._known[low, high, size] = (1 + above) / (1 + self.permutations)
+            permuted = self._gained(gain, lambda: block_permutation(self.rng, high - low, size))
+            self._known[low, high, size] = (1 + np.count_nonzero(permuted >= reached)) / (1 + self.permutations)
         return self._known[low, high, size]
+
+    def _gained(self, gain: Callable[[Any], float], draw: Callable[[], Any]) -> Floats:  # -> (B,)
+        """Return the gains of as many draws as there are permutations; draws are made in order, gains on all threads."""
+        found = np.empty(self.permutations)
+
+        def work(task: tuple[int, Any], worker: int) -> None:
+            found[task[0]] = gain(task[1])
+
+        run(((number, draw()) for number in range(self.permutations)), work, cpu_count(), short=True)
+        return found
 
     def _gains(self, low: int, high: int) -> Any:
         from mercer.changes._compiled_segments import best_feature_split, best_split
@@ -132,11 +144,15 @@ class Confirmation:
         innovations = (rest[1:] - factors * rest[:-1])[label[1:] == label[:-1]]
         innovations = np.ascontiguousarray(innovations - innovations.mean(axis=0))
         before = min(MOST_BEFORE, math.ceil(5.0 / (1.0 - float(factors.max()))))
-        order, simulated, above = np.arange(n), np.empty(Z.shape), 0
-        observed = best_feature_split(Z, order, self.least)
-        for _ in range(self.permutations):
-            autoregressive(innovations, factors, self.rng.randint(0, len(innovations), n + before), simulated)
-            above += best_feature_split(simulated, order, self.least) >= observed
+        order = np.arange(n)
+
+        def gain(picks: Ints) -> float:
+            simulated = np.empty(Z.shape)
+            autoregressive(innovations, factors, picks, simulated)
+            return float(best_feature_split(simulated, order, self.least))
+
+        found = self._gained(gain, lambda: self.rng.randint(0, len(innovations), n + before))
+        above = np.count_nonzero(found >= best_feature_split(Z, order, self.least))
         return (1 + above) / (1 + self.permutations)
 
 

@@ -19,7 +19,7 @@ from mercer.numeric import tiles
 from mercer.numeric.tiles import row_blocks
 
 #: Rows of the Gram matrix that are evaluated at once, and landmarks of features.
-ROWS, FEATURES = 256, 256
+ROWS, FEATURES = 128, 256
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class OrderedGram:
         own = np.asarray(self.values.diag(), dtype=np.float64)
         self.diagonal = np.concatenate([[0.0], np.cumsum(own)])  # (n + 1,)
 
-    def lower(self, rows: slice) -> Floats:  # -> (b, rows.stop)
-        """The values of some rows with themselves and all rows before."""
-        return self.block(rows, slice(0, rows.stop))
+    def upper(self, rows: slice) -> Floats:  # -> (rows.stop, b)
+        """The values of all rows up to the last of some rows with these."""
+        return self.block(slice(0, rows.stop), rows)
 
     def block(self, rows: slice, cols: slice) -> Floats:
         """The values of some rows with some others."""
@@ -84,32 +84,36 @@ def inverse_root(K: Floats) -> Floats:  # (m, m) -> (m, r)
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def best_segmentations(gram: OrderedGram, most: int, least: int) -> Segmentations:
-    """Return the best segmentations into 1 … most + 1 segments of at least `least` rows."""
+def _layers(gram: OrderedGram, costs: Floats, least: int, penalty: float = 0.0) -> Ints:  # (D, n + 1) -> (D, n + 1)
+    """Fill in the least costs of the first e rows, layer by layer, and return where the last segments begin."""
     from mercer.changes._compiled_segments import extend
 
     n = gram.n
-    costs, before = np.full((n + 1, most + 1), np.inf), np.zeros((n + 1, most + 1), dtype=np.int64)
-    sums = np.zeros(n)
+    before, kept = np.zeros(costs.shape, dtype=np.int64), np.ones(costs.shape, dtype=np.bool_)
+    sums, inverse = np.zeros(n), np.concatenate([[0.0], 1.0 / np.arange(1, n + 1)])
     for rows in row_blocks(n, ROWS):
-        extend(gram.lower(rows), rows.start, sums, gram.diagonal, costs, before, least)
-    return Segmentations(costs[n], _traced(costs[n], before))
+        extend(gram.upper(rows), rows.start, sums, gram.diagonal, inverse, costs, before, kept, least, penalty)
+    return before
+
+
+def best_segmentations(gram: OrderedGram, most: int, least: int) -> Segmentations:
+    """Return the best segmentations into 1 … most + 1 segments of at least `least` rows."""
+    costs = np.full((most + 2, gram.n + 1), np.inf)  # the first layer is that of no segment
+    costs[0, 0] = 0.0
+    before = _layers(gram, costs, least)
+    return Segmentations(costs[1:, -1].copy(), _traced(costs[1:, -1], before[1:].T))
 
 
 def penalized_places(gram: OrderedGram, penalty: float, least: int) -> tuple[Ints, float]:
     """Return the places of the least cost plus penalty times the number of changes, and that cost without penalties."""
-    from mercer.changes._compiled_segments import extend_penalized
-
-    n = gram.n
-    costs, before, sums = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64), np.zeros(n)
-    costs[0] = -penalty
-    for rows in row_blocks(n, ROWS):
-        extend_penalized(gram.lower(rows), rows.start, sums, gram.diagonal, costs, before, least, penalty)
-    places, end = [], int(before[n])
+    costs = np.full((1, gram.n + 1), np.inf)
+    costs[0, 0] = -penalty
+    before = _layers(gram, costs, least, penalty)[0]
+    places, end = [], int(before[-1])
     while end > 0:
         places.append(end)
         end = int(before[end])
-    return np.array(places[::-1], dtype=np.int64), float(costs[n] - penalty * len(places))
+    return np.array(places[::-1], dtype=np.int64), float(costs[0, -1] - penalty * len(places))
 
 
 class OrderedFeatures:
