@@ -46,7 +46,10 @@ def address() -> Iterator[str]:
         assert found is not None
         yield found.group()
         process.terminate()
-        _, said = process.communicate(timeout=120)
+        try:
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()  # the end of `with` waits for the process
     assert "Traceback" not in said, said
 
 

@@ -185,3 +185,39 @@ def test_it_ends_when_told_to(number: int, code: int, words: str) -> None:
         process.send_signal(number)
         _, said = process.communicate(timeout=120)
     assert process.returncode == code and words in said and "Traceback" not in said
+
+
+LOSING = """
+import time
+from mercer.cli.failures import guarded, termination
+from mercer.lab.server import LabServer
+
+def lose():
+    try:
+        time.sleep(0.2)
+    except BaseException:
+        pass
+    server.loop.add_callback(lose)
+
+def serve():
+    with termination():
+        server.run(lambda: (print("ready", flush=True), lose()))
+
+server = LabServer(lambda document: None)
+raise SystemExit(guarded(serve))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_in_a_callback_that_loses_exceptions_ends_it() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOSING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 143, said

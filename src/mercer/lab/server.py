@@ -8,8 +8,11 @@ guard). And a request that says where it comes from, as every socket does, must 
 from __future__ import annotations
 
 import logging
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -154,12 +157,12 @@ class LabServer:
         return f"http://{HOST}:{self.port}/"
 
     def run(self, ready: Callable[[], None] | None = None) -> None:
-        """Serve until KeyboardInterrupt, which is raised again when everything is closed."""
+        """Serve until a signal ends the program; its handler is called when the loop has stopped."""
         try:
             self._server.start()
             if ready is not None:
                 self.loop.add_callback(ready)
-            with one_blas_thread():  # matrices are small: a second thread costs more than it does
+            with _ending(self.loop), one_blas_thread():  # matrices are small: a second thread costs more than it does
                 self.loop.start()
         finally:
             self._server.stop(wait=False)
@@ -169,6 +172,34 @@ class LabServer:
     def stop(self) -> None:
         """End `run`, from any thread."""
         self.loop.add_callback(self.loop.stop)
+
+
+@contextmanager
+def _ending(loop: IOLoop) -> Iterator[None]:
+    """Let SIGINT and SIGTERM stop the loop, and handle them after it.
+
+    An exception that a handler raises inside a callback may be lost there, and the server would go on. A second signal is
+    handled at once.
+    """
+    received: list[int] = []
+    asyncio_loop = loop.asyncio_loop
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        asyncio_loop.call_soon_threadsafe(loop.stop)
+        if len(received) > 1 and callable(before[number]):
+            before[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():  # handlers cannot be set elsewhere
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        signal.raise_signal(received[0])
 
 
 def _sockets(port: int | None) -> list[socket.socket]:
