@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -22,6 +22,7 @@ from mercer.kernels.stationary import Exponential
 from mercer.kernels.views import View
 from mercer.numeric.encodings import Encoding, Index
 from mercer.numeric.threads import cpu_count
+from mercer.numeric.tiles import row_blocks
 
 #: What is counted.
 KINDS = ("circular", "features", "pairs", "torsions")
@@ -35,6 +36,9 @@ SparseCounts = tuple[Array, Array]
 #: Texts whose substructures or descriptors are kept, per setting: folds and candidates ask for the same molecules again.
 KEPT_TEXTS = 50_000
 
+#: Texts that are molecules of RDKit at the same time: one takes ten times the memory of its counts.
+READ_TEXTS = 1024
+
 _KEPT: dict[Hashable, dict[str, Any]] = {}
 
 
@@ -44,17 +48,25 @@ def kept_per_molecule(setting: Hashable, rows: Rows, make: Callable[[list[Any]],
     `limited` is not empty if large molecules take so long that they are refused: the words for the message.
     """
     items = rows.items("molecules")
-    texts = all(isinstance(item, str) for item in items)
-    kept = _KEPT.setdefault(setting, {}) if texts else {}
-    new = {text: place for place, text in enumerate(items) if text not in kept} if texts else {}
-    if texts and not new:
-        return [kept[text] for text in items]
-    molecules = rows.molecules()
-    for place, molecule in enumerate(molecules if limited else ()):
-        check_atoms(molecule, f"{rows.name}[{place}]", limited)
-    if not texts:
+
+    def checked(molecules: list[Any], places: Iterable[int]) -> list[Any]:
+        for place, molecule in zip(places, molecules, strict=True) if limited else ():
+            check_atoms(molecule, f"{rows.name}[{place}]", limited)
         return make(molecules)
-    found = dict(zip(new, make([molecules[place] for place in new.values()]), strict=True))
+
+    if not all(isinstance(item, str) for item in items):
+        molecules = rows.molecules()
+        return checked(molecules, range(len(molecules)))
+    kept = _KEPT.setdefault(setting, {})
+    new: dict[str, int] = {}
+    for place, text in enumerate(items):
+        if text not in kept:
+            new.setdefault(text, place)
+    texts, places = list(new), list(new.values())
+    found: dict[str, Any] = {}
+    for part in row_blocks(len(texts), READ_TEXTS):
+        molecules = [as_molecule(text, f"{rows.name}[{new[text]}]") for text in texts[part]]
+        found.update(zip(texts[part], checked(molecules, places[part]), strict=True))
     result = [found[text] if text in found else kept[text] for text in items]
     if len(kept) + len(found) > KEPT_TEXTS:
         _KEPT[setting] = kept = {}

@@ -324,7 +324,9 @@ def dense(array: Any) -> Array:
 def squared_norms(array: Any) -> NDArray[np.float64]:  # (n, d) -> (n,)
     """Return ||x_i||^2 for every row, summed in float64."""
     if sp.issparse(array):
-        return np.asarray(array.power(2).sum(axis=1, dtype=np.float64)).ravel()
+        csr = sp.csr_array(array)
+        squares = sp.csr_array((np.square(csr.data, dtype=np.float64), csr.indices, csr.indptr), shape=csr.shape)
+        return np.asarray(squares @ np.ones(csr.shape[1]))
     if array.dtype == np.float64:
         return np.asarray(np.einsum("ij,ij->i", array, array))
     return np.asarray(np.einsum("ij,ij->i", array, array, dtype=np.float64, casting="safe"))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mercer.arrays import Array, Codes, Floats, Ints
 from mercer.numeric import tiles
 from mercer.numeric.compiling import worth
+from mercer.numeric.encodings import squared_norms
 from mercer.numeric.threads import cpu_count, run
 
 Marks = NDArray[np.uint32]
@@ -119,13 +120,14 @@ class SparseRows:
         dtype = np.float32 if self.single else np.float64
         if len(common) <= 8 or len(common) * n * np.dtype(dtype).itemsize > DENSE_BYTES:
             return
-        place = np.full(width, -1, dtype=np.int64)
-        place[common] = np.arange(len(common))
-        row = np.repeat(np.arange(n), np.diff(self.indptr))
+        place = np.full(width, -1, dtype=np.int32)
+        place[common] = np.arange(len(common), dtype=np.int32)
         inside = place[self.indices] >= 0
+        before = np.concatenate([[0], np.cumsum(inside)])[self.indptr]  # stored numbers of these columns before each row
+        row = np.repeat(np.arange(n, dtype=np.int32), np.diff(before))
         self.dense = np.zeros((n, len(common)), dtype)
-        self.dense[row[inside], place[self.indices[inside]]] = self.data[inside]
-        self.indptr = np.concatenate([[0], np.cumsum(~inside)])[self.indptr]
+        self.dense[row, place[self.indices[inside]]] = self.data[inside]
+        self.indptr = self.indptr - before
         self.indices, self.data = self.indices[~inside], self.data[~inside]
 
     def _as_keys(self) -> KeyedRows | None:
@@ -178,5 +180,4 @@ def whole_in_single(matrix: sp.csr_array) -> bool:
     data = matrix.data
     if not len(data) or not np.array_equal(data, np.rint(data)):
         return False
-    largest = float(np.add.reduceat(np.append(data * data, 0.0), np.minimum(matrix.indptr[:-1], len(data))).max())
-    return largest < 2**24
+    return float(squared_norms(matrix).max()) < 2**24
