@@ -251,7 +251,7 @@ class KernelRidgeCV(TunedRidge, RidgeModel):
     solver : "auto", "exact", "nystroem" or "fourier"
         "auto" takes the exact surface where its matrix fits `memory`, else landmarks with exact leave-one-out of their own.
         On more than 5,000 rows a grid of its own choosing is compared on some of the rows first: all settings on 2,000, and
-        those that can still win (within two standard errors) on 4,000, or with landmarks on 20,000 and then on all rows.
+        those that can still win (within two standard errors) on 3,400, or with landmarks on 20,000 and then on all rows.
         `cv_results_["n_rows"]` says on how many each was scored. "exact" compares all of them on all rows.
     n_components, memory, verbose : as in KernelRidge.
 

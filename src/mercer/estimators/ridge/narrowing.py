@@ -39,7 +39,7 @@ from mercer.selection.surface import (
 MOST_EXACT = 5000
 
 #: Rows on which the exact surface is refined, and on which settings of a fit on landmarks are compared.
-FINE_ROWS, LANDMARK_ROWS = 4000, 20_000
+FINE_ROWS, LANDMARK_ROWS = 3400, 20_000
 
 #: Rows of a fit on landmarks whose leave-one-out residuals are computed.
 SCORED_ROWS = 8192
