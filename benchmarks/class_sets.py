@@ -26,7 +26,7 @@ from benchmarks import table_sets as sets
 from mercer import TableClassifier
 from mercer.estimators.prediction_sets import HeldOutClasses, thresholds
 
-SPLITS, CALIBRATING, FEWEST = 200, 1000, 30
+SPLITS, CALIBRATING, FEWEST = 200, 0.6, 100
 COVERAGES = (0.9, 0.95, 0.99)
 NEAR = 0.01
 Array = NDArray[Any]
@@ -45,12 +45,12 @@ def fitted(name: str) -> tuple[dict[str, Any], Array, Array]:
 
 def coverages(model: Any, P: Array, codes: Array, coverage: float) -> tuple[float, Array, float]:
     """Return means over splits: coverage of all rows, of every class by method="class", and the size of a set."""
-    rng, count = np.random.default_rng(0), P.shape[1]
-    common = np.bincount(codes, minlength=count) * CALIBRATING / len(codes) >= max(FEWEST, 2.0 / (1.0 - coverage))
+    rng, count, size = np.random.default_rng(0), P.shape[1], int(CALIBRATING * len(codes))
+    common = np.bincount(codes, minlength=count) * size / len(codes) >= max(FEWEST, 2.0 / (1.0 - coverage))
     inside, sizes, by_class = np.empty(SPLITS), np.empty(SPLITS), np.full((SPLITS, count), np.nan)
     for split in range(SPLITS):
         order = rng.permutation(len(codes))
-        part, new = order[:CALIBRATING], order[CALIBRATING:]
+        part, new = order[:size], order[size:]
         known, scores = HeldOutClasses(P[part], codes[part]), 1.0 - P[new]
         held = thresholds(model, known, None, coverage, "marginal", None) + 1e-12 >= scores
         inside[split], sizes[split] = held[np.arange(len(new)), codes[new]].mean(), held.sum(axis=1).mean()

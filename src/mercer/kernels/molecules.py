@@ -90,7 +90,7 @@ class Substructures:
         """Collect the counts of molecules."""
         first = np.concatenate([[0], np.cumsum([len(keys) for keys, _ in found])]).astype(np.int64)
         keys = np.concatenate([keys for keys, _ in found]).astype(np.int64)
-        return cls(keys, np.concatenate([counts for _, counts in found]).astype(np.int64), first)
+        return cls(keys, np.concatenate([counts for _, counts in found]).astype(np.int32), first)
 
     def __len__(self) -> int:
         return len(self.first) - 1

@@ -119,6 +119,18 @@ def test_an_all_missing_column_is_left_out_and_named() -> None:
     assert "'empty', all missing" in str(model.result_)
 
 
+@pytest.mark.filterwarnings("ignore:.*all rows are equal")
+@pytest.mark.parametrize("X", [np.ones((40, 2)), pl.DataFrame({"a": ["x"] * 40})], ids=["numbers", "text"])
+@pytest.mark.parametrize("kernel", [None, "Gaussian(1.0)"])
+def test_rows_without_any_difference_have_one_prediction(X: Any, kernel: str | None) -> None:
+    """Equal rows are left out together, but there must be others to fit."""
+    y = np.random.default_rng(0).normal(size=40)
+    model = TableRegressor(kernel=kernel).fit(X, y)
+    low, high = model.predict_interval(X).T
+    np.testing.assert_allclose(model.predict(X), y.mean(), atol=0.1 * y.std())
+    assert 0.8 <= np.mean((low <= y) & (y <= high)) <= 1.0
+
+
 def test_many_columns_and_a_constant_target() -> None:
     X = np.random.default_rng(0).standard_normal((30, 10_000))
     model = TableRegressor(time=QUICK).fit(X, X[:, 0])

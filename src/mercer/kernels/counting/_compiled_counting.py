@@ -62,7 +62,7 @@ def count(keys: Array, first: Ints, bound: int) -> tuple[Ints, Codes, Floats]:  
 @njit()
 def unary(
     indptr: Ints, indices: Codes, data: Floats, width: int
-) -> tuple[Ints, Ints, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each
+) -> tuple[Ints, Codes, Ints]:  # CSR (n, width) -> indptr, indices of 0/1 rows, (width + 1,) first column of each
     """Counts as that many ones: column c becomes as many columns as its largest count."""
     first = np.zeros(width + 1, np.int64)
     for k in range(indices.shape[0]):
@@ -75,7 +75,7 @@ def unary(
         out_indptr[i + 1] = out_indptr[i]
         for k in range(indptr[i], indptr[i + 1]):
             out_indptr[i + 1] += np.int64(data[k])
-    out = np.empty(out_indptr[n], np.int64)
+    out = np.empty(out_indptr[n], np.int32)
     at = 0
     for k in range(indices.shape[0]):
         for t in range(np.int64(data[k])):

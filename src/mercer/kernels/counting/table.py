@@ -104,7 +104,7 @@ def layered_counts(keys: Codes, first: Ints, bound: int) -> sp.csr_array:  # (la
 def table_of_counts(keys: Ints, counts: Array, first: Ints, name: Callable[[int], Hashable]) -> FeatureTable:
     """The table of (key, count) lists by object; columns are in the order of the keys and have the names name(key)."""
     column, distinct = ranked(keys)
-    matrix = sp.csr_array((counts.astype(np.float64), column, first), shape=(len(first) - 1, len(distinct)))
+    matrix = sp.csr_array((counts.astype(np.float64), column, _narrow(first)), shape=(len(first) - 1, len(distinct)))
     matrix.sort_indices()
     return FeatureTable(matrix, lambda: [name(key) for key in distinct.tolist()])
 
@@ -131,15 +131,21 @@ def unary_table(part: FeatureTable) -> FeatureTable:
     """Every count as that many ones, so that inner products are sums of min(a, b)."""
     from mercer.kernels.counting._compiled_counting import unary
 
-    counts = part.matrix
-    indptr, indices, first = unary(counts.indptr.astype(np.int64), counts.indices, counts.data, counts.shape[1])
-    matrix = sp.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=(counts.shape[0], int(first[-1])))
+    counts, listed = part.matrix, part.names  # `names` below must not keep the counts
+    columns = counts.indices.astype(np.int32, copy=False)
+    indptr, indices, first = unary(counts.indptr.astype(np.int64), columns, counts.data, counts.shape[1])
+    matrix = sp.csr_array((np.ones(len(indices)), indices, _narrow(indptr)), shape=(counts.shape[0], int(first[-1])))
 
     def names() -> list[Hashable]:
         times = np.diff(first).tolist()
-        return [f"{name} x{t}" for name, most in zip(part.names(), times, strict=True) for t in range(1, most + 1)]
+        return [f"{name} x{t}" for name, most in zip(listed(), times, strict=True) for t in range(1, most + 1)]
 
     return FeatureTable(matrix, names)
+
+
+def _narrow(pointer: Ints) -> Array:  # (n + 1,) -> (n + 1,)
+    """Return the pointers of a sparse matrix in 32 bits if they fit: SciPy gives them and the indices one type."""
+    return pointer.astype(np.int32) if pointer[-1] < 2**31 else pointer
 
 
 def _with_data(part: FeatureTable, data: Array) -> FeatureTable:
