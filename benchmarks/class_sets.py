@@ -43,10 +43,11 @@ def fitted(name: str) -> tuple[dict[str, Any], Array, Array]:
     return models, X[rest], y[rest]
 
 
-def coverages(model: Any, P: Array, codes: Array, coverage: float) -> tuple[float, Array, float]:
-    """Return means over splits: coverage of all rows, of every class by method="class", and the size of a set."""
+def coverages(model: Any, P: Array, codes: Array, coverage: float) -> tuple[float, Array, Array, float]:
+    """Return means over splits: coverage of all rows, of classes by method="class", rows of these, and the size of a set."""
     rng, count, size = np.random.default_rng(0), P.shape[1], int(CALIBRATING * len(codes))
-    common = np.bincount(codes, minlength=count) * size / len(codes) >= max(FEWEST, 2.0 / (1.0 - coverage))
+    rows = np.bincount(codes, minlength=count) * size / len(codes)
+    common = rows >= max(FEWEST, 2.0 / (1.0 - coverage))
     inside, sizes, by_class = np.empty(SPLITS), np.empty(SPLITS), np.full((SPLITS, count), np.nan)
     for split in range(SPLITS):
         order = rng.permutation(len(codes))
@@ -58,7 +59,7 @@ def coverages(model: Any, P: Array, codes: Array, coverage: float) -> tuple[floa
             own = HeldOutClasses(P[part[codes[part] == code]], np.full((codes[part] == code).sum(), code))
             limit = thresholds(model, own, None, coverage, "marginal", None)
             by_class[split, code] = (scores[codes[new] == code, code] <= limit + 1e-12).mean()
-    return float(inside.mean()), by_class[:, common].mean(axis=0), float(sizes.mean())
+    return float(inside.mean()), by_class[:, common].mean(axis=0), rows[common], float(sizes.mean())
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -72,8 +73,9 @@ def main(words: Sequence[str] | None = None) -> int:
         codes = np.searchsorted(models["mercer"].classes_, y)
         for coverage in COVERAGES:
             found = {kind: coverages(models["mercer"], P, codes, coverage) for kind, P in probabilities.items()}
-            (share, classes, size), (their_share, _, their_size) = found["mercer"], found["boosting"]
-            missed = np.abs(np.append(classes, share) - coverage).max()
+            (share, classes, rows, size), (their_share, *_, their_size) = found["mercer"], found["boosting"]
+            above = np.append(classes - 1.0 / (rows + 1.0), share) - coverage
+            missed = np.maximum(above, coverage - np.append(classes, share)).max()
             largest, ratios = max(largest, float(missed)), [*ratios, size / their_size]
             worst = f", class farthest off {classes[np.abs(classes - coverage).argmax()]:.4f}" if len(classes) else ""
             print(f"{name} at {coverage:g}: covers {share:.4f}{worst}; size {size:.3f}, boosting {their_size:.3f} "

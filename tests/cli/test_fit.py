@@ -15,7 +15,7 @@ from tests.cli.tables import QUICK, invoke, table
 import mercer
 from mercer.inputs.reading import read_table
 from mercer.persist import load_with_notes
-from mercer.workflow.question import repeated_ids
+from mercer.workflow.question import nearly_numbers, repeated_ids
 
 FILES = ["metrics.json", "model.mercer", "report.html"]
 
@@ -243,6 +243,15 @@ def test_an_id_that_repeats_is_noted() -> None:
         "value belong together, use --group id"
     )
     assert "1 row repeats an earlier value, such as 27 (2 rows)" in repeated_ids("id", np.array([27.0, 27.0]))[0]
+
+
+def test_wrong_cells_among_numbers_are_noted() -> None:
+    cells = np.array([*"0123456789", "1e3", None, "n.a.", *["-7.5"] * 10], dtype=object)
+    assert nearly_numbers("size", cells) == [
+        "the column 'size' is read as words because 1 cell of 22 is no number: 'n.a.'; correct or empty it"
+    ]
+    for words in (np.arange(5.0), np.array(["a", "1"] * 20, dtype=object), cells[:11], np.array([None, None])):
+        assert nearly_numbers("size", words) == []
 
 
 def test_quiet_is_quiet(tmp_path: Path) -> None:

@@ -328,6 +328,11 @@ def test_places_where_no_file_can_be(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_the_folder_of_a_model_stands_for_its_file(tmp_path: Path) -> None:
+    save(mercer.KernelRidge(alpha=0.25), tmp_path / "model.mercer")
+    assert load(tmp_path).alpha == load(str(tmp_path)).alpha == 0.25
+
+
 def test_files_are_written_and_read_without_skops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("skops", "skops.io"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -316,6 +316,17 @@ def test_values_near_the_largest_float_are_searched(size: float, given: bool) ->
         find_counterexample(Function(lambda X, Z: size * np.tanh(X @ Z.T + 1.0)), X)  # raises nothing
 
 
+def test_large_terms_that_cancel_in_unobserved_functions_are_not_refuted() -> None:
+    """Half of the digits are lost in terms that the values do not show, and alike at all neighbors."""
+
+    def formula(X: Any, Z: Any) -> Any:
+        inner = np.asarray(X) @ np.asarray(Z).T
+        first = (0.0013779708897931262 * inner + 483966.1075135043 * inner) - 483966.1075135043 * inner
+        return ((first + 46.68013735547978 * inner) - 46.68013735547978 * inner) ** 2 / 2
+
+    assert search(Function(formula), np.array([[-20000.0, 0.0, 0.0], [30000.0, 0.0, 0.0], [1.0, 2.0, 3.0]]))[0] is None
+
+
 def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.01).certificate().status == "invalid"
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"

@@ -128,7 +128,8 @@ def refuse_other(folder: Path, target: str, force: bool) -> str:
         was, of = "something unknown", "a file unknown"
     if was != target and not force:
         raise InputError(
-            f"{folder}: holds a model of {was!r} from {of}; replace it with --force, or name another folder with --out."
+            f"{folder}: holds a model of {was!r} from {of}, and the target is {target!r} now. If that is what you mean, "
+            "replace the model with --force, or name another folder with --out."
         )
     return f"the model of {was!r} from {of} in {folder}"
 

@@ -208,7 +208,21 @@ def _as_kind(new: Column, old: Column, name: str) -> Column:
         )
     if old.kind in words and new.kind == NUMBER:  # categories written as numbers
         return replace(new, kind=old.kind, levels=old.levels, cells=_plain(new.cells))
-    raise InputError(f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now.")
+    odd = next((cell for cell in new.observed() if old.kind == NUMBER and not is_number(cell)), None)
+    shown = "" if odd is None else f", such as {str(odd)[:40]!r}"
+    raise InputError(
+        f"{name}: column {old.name!r} changed its type: {_many(old.kind)} in training, {_many(new.kind)} now{shown}. "
+        "Correct the cell, or leave it empty."
+    )
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number or the text of one."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _many(kind: str) -> str:

@@ -24,6 +24,9 @@ from mercer.writing import write_whole
 
 FORMAT, VERSION = "mercer model", 1
 
+#: The file of the model in a folder that `mercer fit` writes.
+IN_FOLDER = "model.mercer"
+
 #: Nodes that a model file may contain: the name of a node of skops, and the module and class that it builds.
 PLAIN = {
     "DictNode": ("builtins", "dict"),
@@ -55,7 +58,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] |
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the model of a file written by `save`; no code in the file is run.
+    """Return the model of a file written by `save`, or of a folder written by `mercer fit`; no code in it is run.
 
     A function inside a kernel must be registered under its name before: `mercer.register(name, function)`.
     """
@@ -65,6 +68,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_with_notes(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return the model of a file and the notes saved beside it."""
     try:
+        if Path(path).is_dir() and (Path(path) / IN_FOLDER).is_file():  # of mercer fit
+            path = Path(path) / IN_FOLDER
         if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
             raise InputError(f"{path}: this is a device or a pipe, not a model file; give a file written by mercer.save.")
         content = Path(path).read_bytes()

@@ -160,10 +160,10 @@ DOUBLE, SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps
 #: A violation above LARGE of the values' size, at coordinates up to MODERATE[eps], is accepted without moving the points.
 LARGE, MODERATE = 1e-3, {DOUBLE: 1e3, SINGLE: 10.0}
 
-#: A function whose operations cannot be observed must violate by this part of its values, or of 1 or of the largest <x, x>
-#: if they are larger: it may hold terms of that size that cancel, such as the 1 of exp(u) - 1. Such a cancellation can round
-#: alike at all neighbors: (k + c <x, z>) - c <x, z> is k rounded to a multiple of the rounding unit of c <x, z>.
-HALF_THE_DIGITS, CONSTANT = math.sqrt(DOUBLE), 1.0
+#: A function whose operations cannot be observed must violate by QUARTER of its values, and by HALF of 1 and of the largest
+#: <x, x>: it may hold terms that cancel, such as the 1 of exp(u) - 1, with as many of the digits of float64. A cancellation
+#: can round alike at all neighbors: (k + c <x, z>) - c <x, z> is k rounded to a multiple of the rounding unit of c <x, z>.
+QUARTER, HALF, CONSTANT = DOUBLE**0.25, DOUBLE**0.5, 1.0
 
 #: A function that cannot be observed is evaluated at this many neighbors, up to REACH rounding units away. At a distance of
 #: one unit the same roundings often occur again, and a value that is nothing but rounding looks stable.
@@ -321,7 +321,7 @@ def _outlasts(kernel: Kernel, points: Any, weights: Floats, value: float, size: 
         largest = float((np.abs(weights) * np.abs(errors).max(axis=0)).sum())
         return -value > max(SPREAD * spread, OBSERVED * largest)
     hidden = max(CONSTANT, _largest(points) ** 2) * float(np.abs(weights).sum())
-    if noise.functions and not -value > HALF_THE_DIGITS * max(size, hidden):
+    if noise.functions and not -value > max(QUARTER * size, HALF * hidden):
         return False
     moderate = -value > LARGE * size and _largest(points) <= MODERATE[noise.unit]
     # a function may jump if points move: a large violation at moderate points is accepted without moving them

@@ -15,7 +15,7 @@ import numpy as np
 from mercer.arrays import Array, Indices
 from mercer.errors import InputError, plural
 from mercer.estimators.tables.layout import Layout, layout_of
-from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, noted, read_columns
+from mercer.inputs.frames import CATEGORY, DATE, MOLECULE, NUMBER, TEXT, Column, is_number, noted, read_columns
 from mercer.inputs.molecules import fault, shown, unreadable
 from mercer.inputs.reading import SHOWN, delimiter_hint, refuse_unknown
 from mercer.inputs.tables import Table, missing_cells, time_text
@@ -27,6 +27,10 @@ FEW = 10
 
 #: Smallest number of rows of which some can be held out.
 MIN_ROWS = 10
+
+
+#: A column of words is nearly one of numbers if this share of its cells are numbers; cells that are looked at first.
+NEARLY, LOOKED_AT = 0.9, 100
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ def ask(
     table = table.with_kinds(kinds or {})
     rows, molecules = _with_molecules(name, table[names], rows, skip_bad, notes)
     table = table.with_kinds({**(kinds or {}), **molecules})
+    notes += [note for column in names for note in nearly_numbers(str(column), table[column].to_numpy()[rows])]
     if drop:
         notes.append(f"left out by --drop: {listed(list(drop))}")
     ids = None if id is None else table[id].to_numpy()[rows]
@@ -113,6 +118,23 @@ def ask(
     return Question(name, X, target, y, found, reason, id, ids, tuple(notes), layout, group, groups)
 
 
+def nearly_numbers(column: str, cells: Array) -> list[str]:
+    """Return a note if nearly all cells of a column of words are numbers: one wrong cell changes how it is read."""
+    if cells.dtype.kind != "O":
+        return []
+    words = [cell for cell in cells.tolist() if isinstance(cell, str)]
+    if not words or np.mean([is_number(cell) for cell in words[:LOOKED_AT]]) < NEARLY:
+        return []
+    odd = [cell for cell in words if not is_number(cell)]
+    if not 0 < len(odd) <= (1.0 - NEARLY) * len(words):
+        return []
+    shown = ", ".join(repr(cell[:40]) for cell in list(dict.fromkeys(odd))[:3])
+    return [
+        f"the column {column!r} is read as words because {plural(len(odd), 'cell')} of {len(words):,} "
+        f"{'is' if len(odd) == 1 else 'are'} no number: {shown}; correct or empty {'it' if len(odd) == 1 else 'them'}"
+    ]
+
+
 def repeated_ids(column: str, ids: Array) -> list[str]:
     """Return a note if the column that names the rows holds a value more than once."""
     written = [f"{value:.17g}" if isinstance(value, float) else str(value) for value in ids]
@@ -124,7 +146,8 @@ def repeated_ids(column: str, ids: Array) -> list[str]:
     repeat = "repeats" if rows.startswith("1 ") else "repeat"
     return [
         f"the column {column!r} does not name every row: {rows} {repeat} an earlier value, such as "
-        f"{str(values[often])[:40]} ({counts[often]:,} rows); if rows with one value belong together, use --group {column}"
+        f"{str(values[often])[:40]} ({counts[often]:,} rows); if rows with one value belong together, use --group "
+        f"{shlex.quote(column)}"
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -233,3 +234,18 @@ def test_names_are_matched_and_tables_without_names_go_by_place(rng: np.random.G
         models["frame"].predict(frame.select("c", "a", "b"))
     with pytest.raises(InputError, match="X has no column 'c'"):
         models["table"].predict(frame.select("a", "b"))
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "arrow"])
+def test_frames_are_matched_by_name_if_a_table_was_fitted(frame: str) -> None:
+    """What `mercer fit` writes takes columns in any order from every kind of data frame, Arrow tables too."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"a": rng.normal(size=60), "b": 10.0 * rng.normal(size=60), "c": rng.choice(["u", "v"], 60)})
+    model = TableRegressor(time=QUICK).fit(Table({name: data[name].to_numpy() for name in data}), 3.0 * data["a"])
+    new, other = data.head(4), data[["c", "b", "a"]].head(4).assign(more=1.0)
+    made = {"pandas": other, "polars": pl.from_pandas(other), "arrow": pa.Table.from_pandas(other, preserve_index=False)}
+    np.testing.assert_array_equal(model.predict(made[frame]), model.predict(new))
+    odd = {"pandas": new.assign(a=["1", "x", "2", "3"]), "polars": pl.from_pandas(new.assign(a=["1", "x", "2", "3"]))}
+    for table in odd.values():
+        with pytest.raises(InputError, match="numbers in training, categories now, such as 'x'"):
+            model.predict(table)

@@ -254,7 +254,7 @@ class TableEstimator(BaseEstimator):
         known = {column.name for column in self._used}
         return (
             "feature_names_in_" not in vars(self)  # scikit-learn keeps the names of data frames only
-            and is_frame(X)
+            and (is_frame(X) or hasattr(X, "column_names"))  # Arrow tables have names, too
             and any(column.name in known for column in columns)
         )
 
