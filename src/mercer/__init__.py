@@ -11,7 +11,7 @@ from typing import Any
 
 from mercer.registry import public_names as _public_names
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # The names are listed once, in __init__.pyi. Each is loaded when it is first asked for: a program that checks a kernel does
 # not wait for every estimator.
