@@ -327,6 +327,21 @@ def test_large_terms_that_cancel_in_unobserved_functions_are_not_refuted() -> No
     assert search(Function(formula), np.array([[-20000.0, 0.0, 0.0], [30000.0, 0.0, 0.0], [1.0, 2.0, 3.0]]))[0] is None
 
 
+def test_remainders_of_unobserved_constants_are_not_refuted() -> None:
+    """The mean of a matrix of constants that is 0 but for rounding, added to a kernel that is 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        a, S = rng.normal(size=(1, 1)), rng.normal(size=(3, 1))
+
+        def rest(X: Any, Z: Any, a: Any = a) -> Any:
+            return X @ Z.T - (X @ a.T) * (a @ Z.T) / (a @ a.T)
+
+        def centered(X: Any, Z: Any, S: Any = S, rest: Any = rest) -> Any:
+            return rest(X, Z) - rest(X, S).mean(1)[:, None] - rest(S, Z).mean(0) + rest(S, S).mean()
+
+        assert search(Function(centered), np.array([[1e-6]]))[0] is None
+
+
 def test_functions_that_cancel_are_refuted_where_they_fail() -> None:
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.01).certificate().status == "invalid"
     assert Function(lambda X, Z: np.cosh(X @ Z.T) - 1.0 - 1e-3 * (X @ Z.T)).certificate().status == "invalid"

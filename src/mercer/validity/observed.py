@@ -38,6 +38,10 @@ ACCURATE = frozenset(("norm", "prod", "cumprod", "astype"))
 #: Ufuncs with exact results, apart from comparisons and logic, whose results are not floats.
 EXACT_UFUNCS = frozenset(("negative", "positive", "absolute", "maximum", "minimum", "fmax", "fmin", "floor", "ceil", "sign"))
 
+#: A plain number below this may be what is left of larger ones that cancelled where nothing was observed: none of its digits
+#: is certain, such as those of the mean of k(B, B) in a formula that centers on rows B.
+REMAINDER = 1e-12
+
 #: Operations without rounding error on whole numbers, as long as the result is one that a float can hold.
 WHOLE = frozenset(("add", "subtract", "multiply", "square", "power", "matmul"))
 
@@ -172,7 +176,17 @@ def _error_size(ufunc: Any, method: str, call: Any, inputs: Any, kwargs: Any, ex
     size = exact
     if ufunc is np.matmul or (ufunc is np.add and method == "reduce"):
         size = call(*_absolute(inputs), **_absolute(kwargs))
+    if ufunc in (np.add, np.subtract) and method == "__call__":
+        size = np.abs(size) + sum(_uncertain(part, exact) for part in inputs)
     return 0.0 if whole and np.max(np.abs(size), initial=0.0) < 2.0**20 else size
+
+
+def _uncertain(part: Any, exact: Any) -> Any:
+    """Return the error of a plain number that is added, in units of rounding: all of it, if it is tiny."""
+    if isinstance(part, Observed) or np.asarray(part).dtype.kind != "f" or np.asarray(exact).dtype.kind != "f":
+        return 0.0
+    value = np.abs(np.asarray(part, dtype=np.float64))
+    return np.where(value < REMAINDER, value / np.finfo(np.asarray(exact).dtype).eps, 0.0)
 
 
 def _whole(values: Any) -> bool:
