@@ -92,14 +92,16 @@ def record(claim: Claim, text: str, status: str, output: str, seconds: float, fi
     """Return the result of a claim as it is stored: with its sources, date, commit and machine."""
     return {
         "text": text, "status": status, "sources": fingerprint(claim.depends, files),
-        "details": without_paths(output[-KEPT:].strip()),
+        "details": without_paths(output)[-KEPT:].strip(),
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}", "commit": commit(), "machine": here(),
         "seconds": round(seconds, 1),
     }  # fmt: skip
 
 
 def without_paths(text: str) -> str:
-    """Return an output with the folders of this machine left out."""
+    """Return an output with the folders of this machine, and what pip says of its own, left out."""
+    text = "\n".join(line for line in text.splitlines() if "WARNING: Location" not in line)
+    text = re.sub(re.escape(tempfile.gettempdir()) + r"/[\w./-]+", "a temporary folder", text)
     for folder, name in ((sys.prefix, ".venv"), (str(ROOT / ".venv"), ".venv"), (f"{ROOT}/", "")):
         text = text.replace(folder, name)
     return text
